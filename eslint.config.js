@@ -1,0 +1,81 @@
+import js from '@eslint/js';
+import rxjs from 'eslint-plugin-rxjs-x';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['**/dist/**'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [
+      tseslint.configs.strictTypeChecked,
+      tseslint.configs.stylisticTypeChecked,
+      rxjs.configs.strict,
+    ],
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['jest.config.ts'] } },
+    },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/consistent-type-assertions': ['error', { assertionStyle: 'never' }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportAllDeclaration', message: 'Name what a package exports.' },
+        { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
+        { selector: 'ExportDefaultDeclaration', message: 'Use a named export.' },
+      ],
+
+      // `$` ends the name of an Observable, and of a method that returns one. Operators do not carry it.
+      'rxjs-x/finnish': [
+        'error',
+        {
+          functions: true,
+          methods: true,
+          properties: true,
+          parameters: false,
+          variables: false,
+          strict: true,
+          names: { '^interruptOn$': false },
+        },
+      ],
+      'rxjs-x/no-ignored-default-value': 'off',
+      // What an interrupt cuts is gone on with: `takeUntil` is not the end of a pipe here.
+      'rxjs-x/no-unsafe-takeuntil': 'off',
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      'rxjs-x/no-sharereplay': 'error',
+    },
+  },
+  {
+    files: ['**/*.test.ts', '**/*.test-d.ts'],
+    rules: {
+      '@typescript-eslint/consistent-type-assertions': 'off',
+      '@typescript-eslint/only-throw-error': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+      'rxjs-x/finnish': 'off',
+      'rxjs-x/no-ignored-error': 'off',
+    },
+  },
+  {
+    files: ['scripts/**/*.mjs'],
+    languageOptions: {
+      globals: {
+        console: 'readonly',
+        performance: 'readonly',
+        process: 'readonly',
+        URL: 'readonly',
+      },
+    },
+  },
+  { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
+);

@@ -1,0 +1,23 @@
+/** @jest-config-loader-options {"transpileOnly": true} */
+import type { Config } from 'jest';
+
+const config: Config = {
+  testEnvironment: 'node',
+  testMatch: [
+    '<rootDir>/packages/*/src/**/*.test.ts',
+    '<rootDir>/{examples,docs}/**/*.test.ts',
+    '<rootDir>/scripts/**/*.test.mjs',
+  ],
+  extensionsToTreatAsEsm: ['.ts'],
+  // With "isolatedModules" in tsconfig.json ts-jest only strips the types; `tsc -b` has checked them before.
+  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true }] },
+  moduleNameMapper: {
+    '^millrace$': '<rootDir>/packages/cli/src/index.ts',
+    '^@millrace/([^/]+)$': '<rootDir>/packages/$1/src/index.ts',
+    '^@millrace/([^/]+)/([^/]+)$': '<rootDir>/packages/$1/src/$2/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  maxWorkers: '100%',
+};
+
+export default config;

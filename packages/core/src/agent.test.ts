@@ -1,0 +1,474 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  catchError,
+  concatMap,
+  config,
+  finalize,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  map,
+  NEVER,
+  Observable,
+  of,
+  switchMap,
+  take,
+  tap,
+  toArray,
+} from 'rxjs';
+import {
+  type AgentEvent,
+  createAgent,
+  fromPull,
+  inProcessMemory,
+  type Model,
+  type ModelChunk,
+  on,
+  only,
+  textBlock,
+  textOf,
+  tool,
+} from './index.js';
+import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+
+const quick = tool({ name: 'quick', description: 'Settles.', run: () => 'ok' });
+
+describe('an agent', () => {
+  it('L2: call$ is cold and emits one reply; two subscriptions are two calls', async () => {
+    const model = scriptedModel([text('one')], [text('two')]);
+    const reply$ = createAgent({ model }).call$('?').pipe(toArray());
+    expect(model.requests).toEqual([]);
+    const replies = [await lastValueFrom(reply$), await lastValueFrom(reply$)];
+    expect(replies.map((all) => all.map((reply) => textOf(reply)))).toEqual([['one'], ['two']]);
+    expect(new Set(replies.flat().map(({ id }) => id)).size).toBe(2);
+  });
+
+  it('L2: stream$ emits every event, postCall last; call() and stream() are the same call pulled', async () => {
+    const answers = Array.from({ length: 3 }, () => [text('a'), text('b')]);
+    const agent = createAgent({ model: scriptedModel(...answers) });
+    const pushed = await record(agent.stream$('?'));
+    const pulled: AgentEvent[] = [];
+    for await (const event of agent.stream('?')) pulled.push(event);
+    expect(pulled.map(({ type }) => type)).toEqual(pushed.map(({ type }) => type));
+    expect(pulled.at(-1)?.type).toBe('postCall');
+    expect(textOf(await agent.call('?'))).toBe('ab');
+  });
+
+  it('L2: stream() does nothing before its first next(), and rejects where the call errors', async () => {
+    const model = scriptedModel();
+    const iterator = createAgent({ model }).stream('?')[Symbol.asyncIterator]();
+    expect(model.requests).toEqual([]);
+    const types: string[] = [];
+    await expect(
+      (async () => {
+        for (;;) {
+          const result = await iterator.next();
+          if (result.done === true) return;
+          types.push(result.value.type);
+        }
+      })(),
+    ).rejects.toMatchObject({ code: 'unknown' });
+    expect(types).toEqual(['preCall', 'preReasoning', 'error']);
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('I16: a slow consumer of stream() pauses the source, and breaking off ends it in the same tick', async () => {
+    let taken = 0;
+    let aborted = false;
+    async function* tokens(signal: AbortSignal): AsyncGenerator<ModelChunk> {
+      signal.addEventListener('abort', () => {
+        aborted = true;
+      });
+      for (; taken < 2000; taken += 1) yield await Promise.resolve(text(`${taken} `));
+      yield finish();
+    }
+    const model: Model = { name: 'pulled', stream$: (_, { demand }) => fromPull(tokens, demand) };
+    const seen: AgentEvent[] = [];
+    for await (const event of createAgent({ model }).stream('?')) {
+      seen.push(event);
+      // A consumer that lets the source run as far as it will before it takes the next event.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (seen.length === 22) break;
+    }
+    expect(seen.filter(({ type }) => type === 'reasoningChunk')).toHaveLength(20);
+    expect(taken).toBeLessThan(100);
+    expect(aborted).toBe(true);
+  });
+
+  it('I16: a plain subscribe leaves demand open', async () => {
+    let taken = 0;
+    async function* tokens(): AsyncGenerator<ModelChunk> {
+      for (; taken < 500; taken += 1) yield await Promise.resolve(text('x'));
+      yield finish();
+    }
+    const model: Model = { name: 'pulled', stream$: (_, { demand }) => fromPull(tokens, demand) };
+    await createAgent({ model }).call('?');
+    expect(taken).toBe(500);
+  });
+
+  it.each([
+    ['a text', 'hi', ['hi']],
+    ['content blocks', [textBlock('a'), textBlock('b')], ['ab']],
+    ['a message', { role: 'user', content: [textBlock('hi')] }, ['hi']],
+    [
+      'a list of messages',
+      [
+        { role: 'user', content: [textBlock('a')] },
+        { role: 'assistant', content: [textBlock('b')] },
+      ],
+      ['a', 'b'],
+    ],
+  ] as const)('L9: the input may be %s', async (_, input, texts) => {
+    const model = scriptedModel([text('ok')]);
+    await createAgent({ model }).call(input);
+    expect(model.requests[0]?.messages.map((message) => textOf(message))).toEqual(texts);
+  });
+
+  it("L9: another agent's message becomes a user message with that agent's name", async () => {
+    const model = scriptedModel([text('ok')]);
+    const reply = await createAgent({ name: 'Ada', model: scriptedModel([text('hi')]) }).call('?');
+    await createAgent({ name: 'Bob', model }).call(reply);
+    expect(model.requests[0]?.messages[0]).toEqual({
+      id: expect.any(String),
+      role: 'user',
+      name: 'Ada',
+      content: [{ type: 'text', text: 'hi' }],
+    });
+  });
+
+  it('I1: an input with an unanswered tool use is refused, and nothing is sent', async () => {
+    const model = scriptedModel();
+    const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
+    const call = createAgent({ model }).call([{ role: 'assistant', content: [asks] }]);
+    await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
+    expect(model.requests).toEqual([]);
+  });
+
+  it.each([[''], [[]], [42], [{ role: 'robot', content: [] }], [null]])(
+    'an input that is none (%j) gets an error that says what to pass',
+    async (input) => {
+      const call = createAgent({ model: scriptedModel() }).call(input as never);
+      await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
+      await expect(call).rejects.toThrow(/Pass a text/);
+    },
+  );
+
+  it('is an operator on messages, one after the other unless told otherwise', async () => {
+    const upper = createAgent({
+      model: scriptedModel([text('one')], [text('two')], [text('three')]),
+    });
+    const asked$ = from(['1', '2']).pipe(upper.asOperator(), map(textOf), toArray());
+    expect(await lastValueFrom(asked$)).toEqual(['one', 'two']);
+    expect(
+      textOf(
+        await lastValueFrom(
+          of('3').pipe(upper.asOperator({ flatten: (project) => switchMap(project) })),
+        ),
+      ),
+    ).toBe('three');
+  });
+
+  it('X19: does not freeze what the caller gave', async () => {
+    const input = { role: 'user' as const, content: [textBlock('hi')] };
+    await createAgent({ model: scriptedModel([text('ok')]) }).call(input);
+    expect(Object.isFrozen(input.content)).toBe(false);
+  });
+});
+
+describe('events', () => {
+  afterEach(() => {
+    config.onUnhandledError = null;
+  });
+
+  it('H1: every event carries where it comes from, and a number that only grows', async () => {
+    const model = scriptedModel([toolUse('quick')], [text('ok')]);
+    const agent = createAgent({ name: 'Ada', model, tools: [quick] });
+    const events = await record(agent.session('s').stream$('?', { callId: 'c' }));
+    for (const event of events) {
+      expect(event).toMatchObject({ rootId: 'c', callId: 'c', sessionId: 's', agent: ['Ada'] });
+      expect(event).not.toHaveProperty('parentId');
+      expect(event.at).toBeGreaterThan(0);
+    }
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+  });
+
+  it('H4: reach every subscriber in the same order, also when one calls from inside a handler', async () => {
+    const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]) });
+    const inner: Promise<unknown>[] = [];
+    const seen: [string[], string[]] = [[], []];
+    const mark = ({ callId, type }: AgentEvent) => `${callId} ${type}`;
+    agent.events$.subscribe((event) => {
+      seen[0].push(mark(event));
+      if (event.type === 'reasoningChunk' && event.callId === 'one') {
+        inner.push(agent.call('?', { callId: 'two' }));
+      }
+    });
+    agent.events$.subscribe((event) => seen[1].push(mark(event)));
+    await agent.call('?', { callId: 'one' });
+    await Promise.all(inner);
+    expect(seen[0]).toEqual(seen[1]);
+    expect(seen[0]).toHaveLength(10);
+  });
+
+  it('H4: a handler that makes its own call go on sees the events in order', async () => {
+    let emit: ((chunk: ModelChunk) => void) | undefined;
+    const model: Model = {
+      name: 'by hand',
+      stream$: () =>
+        new Observable((subscriber) => {
+          emit = (chunk) => subscriber.next(chunk);
+          subscriber.next(text('a'));
+          subscriber.complete();
+        }),
+    };
+    const texts: string[] = [];
+    const reply = await firstValueFrom(
+      createAgent({ model })
+        .stream$('?')
+        .pipe(
+          tap((event) => {
+            if (event.type !== 'reasoningChunk') return;
+            texts.push(event.delta);
+            if (event.delta === 'a') {
+              emit?.(text('b'));
+              emit?.(finish());
+            }
+          }),
+          only('postCall'),
+        ),
+    );
+    expect(texts).toEqual(['a', 'b']);
+    expect(textOf(reply.reply)).toBe('ab');
+  });
+
+  it('H5: events$ sees all calls and never ends; the error of a call is an event there', async () => {
+    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    const types: string[] = [];
+    let ended = false;
+    agent.events$.pipe(finalize(() => (ended = true))).subscribe(({ type }) => types.push(type));
+    await agent.call('1');
+    await expect(agent.call('2')).rejects.toThrow();
+    expect(types.filter((type) => type === 'postCall' || type === 'error')).toEqual([
+      'postCall',
+      'error',
+    ]);
+    expect(ended).toBe(false);
+  });
+
+  it('H5: a call that is left is an aborted error there', async () => {
+    const agent = createAgent({ model: { name: 'm', stream$: () => NEVER } });
+    const ends: unknown[] = [];
+    agent.events$.pipe(only('error')).subscribe(({ error }) => ends.push(error.code));
+    await firstValueFrom(agent.stream$('?').pipe(only('preReasoning')));
+    expect(ends).toEqual(['aborted']);
+  });
+
+  it('I17: a subscriber that throws disturbs neither the call nor other subscribers', async () => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (error) => unhandled.push(error);
+    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    const seen: string[] = [];
+    agent.events$.subscribe(() => {
+      throw new Error('bad handler');
+    });
+    agent.events$.subscribe(({ type }) => seen.push(type));
+    expect(textOf(await agent.call('?'))).toBe('a');
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(seen).toContain('postCall');
+    expect(unhandled).not.toHaveLength(0);
+  });
+
+  it('X19: events are frozen through and through', async () => {
+    const model = scriptedModel([toolUse('quick', { deep: { er: [1] } })], [text('ok')]);
+    const events = await record(createAgent({ model, tools: [quick] }).stream$('?'));
+    const isFrozen = (value: unknown): boolean =>
+      typeof value !== 'object' ||
+      value === null ||
+      (Object.isFrozen(value) && Object.values(value).every(isFrozen));
+    expect(events.filter((event) => !isFrozen(event)).map(({ type }) => type)).toEqual([]);
+  });
+});
+
+describe('a session', () => {
+  it('remembers, and is the same for the same id', async () => {
+    const model = scriptedModel([text('one')], [text('two')]);
+    const agent = createAgent({ model });
+    await agent.session('s').call('a');
+    await agent.session('s').call('b');
+    expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
+      'a',
+      'one',
+      'b',
+    ]);
+  });
+
+  it('S3: a bare call remembers nothing', async () => {
+    const model = scriptedModel([text('one')], [text('two')]);
+    const agent = createAgent({ model });
+    await agent.call('a');
+    await agent.call('b');
+    expect(model.requests[1]?.messages).toHaveLength(1);
+  });
+
+  it('S3: a second call while one runs errors with busy', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const session = createAgent({ model: model('--t(f|)') }).session('s');
+      const first$ = session.call$('1', { scheduler }).pipe(map(textOf));
+      const second$ = session.call$('2', { scheduler }).pipe(map(textOf));
+      expectObservable(first$).toBe('---(t|)');
+      const code$ = second$.pipe(
+        catchError((error: unknown) => of(Reflect.get(Object(error), 'code'))),
+      );
+      expectObservable(code$, '-^').toBe('-(c|)', { c: 'busy' });
+    });
+  });
+
+  it('S3: is free for a subscriber of the reply', async () => {
+    const session = createAgent({ model: scriptedModel([text('a')], [text('b')]) }).session('s');
+    const second$ = session.call$('1').pipe(concatMap(() => session.call$('2')));
+    expect(textOf(await lastValueFrom(second$))).toBe('b');
+    const both = session.stream$('3').pipe(
+      only('postCall'),
+      take(1),
+      map(() => session.interrupt()),
+    );
+    await expect(lastValueFrom(both)).rejects.toMatchObject({ code: 'unknown' });
+  });
+
+  it('S3: is free again after an error', async () => {
+    const session = createAgent({ model: scriptedModel(() => NEVER, [text('b')]) }).session('s');
+    const timeouts = { callMs: 1 };
+    await expect(session.call('1', { timeouts })).rejects.toMatchObject({ code: 'timeout' });
+    expect(textOf(await session.call('2'))).toBe('b');
+  });
+
+  it('hears its own calls only', async () => {
+    const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]) });
+    const ids = new Set<string | undefined>();
+    agent.session('s').events$.subscribe(({ sessionId }) => ids.add(sessionId));
+    await agent.session('s').call('?');
+    await agent.session('t').call('?');
+    expect([...ids]).toEqual(['s']);
+  });
+
+  it('a memory that fails is a typed error', async () => {
+    const broken = () => ({
+      load$: () => {
+        throw new Error('disk full');
+      },
+      append$: () => of(0),
+    });
+    const agent = createAgent({ model: scriptedModel(), memory: broken });
+    await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'memory' });
+  });
+
+  it('I1: a memory that holds a broken pair is a typed error before anything is sent', async () => {
+    const memory = inProcessMemory();
+    const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
+    await lastValueFrom(memory('s').append$([{ id: 'a', role: 'assistant', content: [asks] }]));
+    const session = createAgent({ model: scriptedModel(), memory }).session('s');
+    await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
+  });
+});
+
+describe('a misuse gets an error with the fix', () => {
+  const model = scriptedModel();
+  it.each<[string, () => unknown, RegExp]>([
+    ['no model', () => createAgent({} as never), /createAgent\(\) needs 'model'.*openai\(/],
+    [
+      'something else for a model',
+      () => createAgent({ model: 'gpt' as never }),
+      /'model' must be a model/,
+    ],
+    [
+      'an unknown option',
+      () => createAgent({ model, tool: [] } as never),
+      /no option 'tool'.*tools/,
+    ],
+    [
+      'two tools of one name',
+      () => createAgent({ model, tools: [quick, quick] }),
+      /Two tools are named 'quick'. Rename/,
+    ],
+    [
+      'a tool that is none',
+      () => createAgent({ model, tools: [{ name: 'x' } as never] }),
+      /what tool\(/,
+    ],
+    [
+      'an interceptor that is none',
+      () => createAgent({ model, interceptors: ['log'] as never }),
+      /what on\(type/,
+    ],
+    [
+      'an unknown default',
+      () => createAgent({ model, defaults: { callId: 'x' } as never }),
+      /no option 'callId'/,
+    ],
+    [
+      'an unknown call option',
+      () => createAgent({ model }).call$('?', { temprature: 1 } as never),
+      /'temprature'.*temperature/,
+    ],
+    [
+      'an impossible number',
+      () => createAgent({ model }).call$('?', { maxIterations: 0 }),
+      /at least 1, not 0/,
+    ],
+    [
+      'an unknown timeout',
+      () => createAgent({ model }).call$('?', { timeouts: { ms: 1 } as never }),
+      /'timeouts'.*'ms'.*callMs/s,
+    ],
+    ['a session without an id', () => createAgent({ model }).session(''), /id of a session/],
+    [
+      'a schema that is none',
+      () => tool({ name: 'x', description: 'y', input: 'string' as never, run: () => 1 }),
+      /not a schema.*type: 'object'/s,
+    ],
+    [
+      'a schema of no object',
+      () => tool({ name: 'x', description: 'y', input: { type: 'string' }, run: () => 1 }),
+      /type: 'object'/,
+    ],
+    [
+      'a broken schema',
+      () =>
+        tool({
+          name: 'x',
+          description: 'y',
+          input: { type: 'object', properties: { a: { type: 'int' } } } as never,
+          run: () => 1,
+        }),
+      /tool 'x'.*usable JSON Schema/,
+    ],
+    [
+      'a tool without a description',
+      () => tool({ name: 'x', description: '', run: () => 1 }),
+      /'description' must be/,
+    ],
+    [
+      'a tool with an impossible name',
+      () => tool({ name: 'my tool', description: 'y', run: () => 1 }),
+      /letters, digits/,
+    ],
+    ['a tool without run', () => tool({ name: 'x', description: 'y' } as never), /needs 'run'/],
+  ])('%s', (_, build, message) => {
+    expect(build).toThrow(expect.objectContaining({ code: 'config' }));
+    expect(build).toThrow(message);
+  });
+
+  it('a foreign parent', async () => {
+    const call = createAgent({ model }).call('?', { parent: {} as never });
+    await expect(call).rejects.toThrow(/'parent' must be the context/);
+  });
+
+  it('an interceptor of an unknown event', () => {
+    expect(() =>
+      on(
+        'preacting' as never,
+        map((x) => x),
+      ),
+    ).toThrow(/preActing/);
+  });
+});

@@ -1,0 +1,214 @@
+import { freeze } from 'immer';
+import {
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  repeat,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { createDraft, type Draft } from './draft.js';
+import { MillraceError } from './errors.js';
+import { failAs } from './fail-as.js';
+import { type AssistantMessage, type Message, textOf, toolUsesOf } from './message.js';
+import type { Finish, ModelChunk, ModelContext, ModelRequest, RequestOptions } from './model.js';
+import type { Context } from './phase.js';
+import { randomOf } from './random.js';
+import type { OpenRun } from './run.js';
+import { dropWarning, supportedOptions } from './supported-options.js';
+import type { Usage } from './usage.js';
+
+/** What one message of the model came to. */
+export type Asked =
+  | {
+      readonly status: 'answered';
+      readonly message: AssistantMessage;
+      readonly finish: Finish;
+      readonly usage: Usage;
+      /** An interceptor wants the call to end here. */
+      readonly stop: boolean;
+      /** An interceptor wants another message, and says why. */
+      readonly again: string | undefined;
+      /** What to tell a model whose text could not be read. */
+      readonly malformed: string | undefined;
+    }
+  | {
+      /** An interrupt cut it, or an interceptor would not have it. */
+      readonly status: 'interrupted' | 'vetoed';
+      /** As far as it had come. */
+      readonly message: AssistantMessage;
+      readonly usage: Usage;
+    };
+
+/** Which events a request makes. */
+export interface Stage {
+  readonly pre: 'preReasoning' | 'preSummary';
+  readonly chunk: 'reasoningChunk' | 'summaryChunk';
+  readonly post: 'postReasoning' | 'postSummary';
+}
+
+type Needs = Pick<
+  Context,
+  'call' | 'model' | 'hooks' | 'interruption' | 'demand' | 'scheduler' | 'toolUseIds' | 'step$'
+>;
+
+/** Responses that one message may be paused into before it is given up. */
+const maxResponses = 16;
+
+/**
+ * Asks the model for one message, through interceptors before and after. `position` is the place of this
+ * step in the run. It is the only place that talks to a model.
+ */
+export const ask$ = (
+  context: Needs,
+  run: OpenRun,
+  stage: Stage,
+  position: string,
+  request: ModelRequest,
+): Observable<Asked> =>
+  context
+    .step$(position, () => request$(context, run, stage, position, request))
+    .pipe(
+      tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
+    );
+
+const request$ = (
+  context: Needs,
+  run: OpenRun,
+  stage: Stage,
+  position: string,
+  { messages, ...options }: ModelRequest,
+): Observable<Asked> => {
+  const { call, hooks, interruption, toolUseIds } = context;
+  const draft = createDraft({
+    messageId: `${call.callId}/${position}`,
+    name: call.agent.at(-1) ?? '',
+    iteration: run.iteration,
+    isTaken: (id) => toolUseIds.has(id),
+  });
+  return hooks.emit$(run.iteration, { type: stage.pre, messages, options }).pipe(
+    takeUntil(interruption.cut$),
+    concatMap((event) => receive$(context, run, stage, event, draft)),
+    concatMap((finish) => answered$(context, run, stage, finish, draft)),
+    defaultIfEmpty(undefined),
+    map((asked) => asked ?? unanswered(context, draft)),
+  );
+};
+
+/** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
+const receive$ = (
+  { call, model, hooks, demand, scheduler, interruption }: Needs,
+  { iteration, detailed }: OpenRun,
+  { chunk: type }: Stage,
+  asked: { readonly messages: readonly Message[]; readonly options: RequestOptions },
+  draft: Draft,
+): Observable<Finish> => {
+  const stepId = `${call.callId}/${iteration}`;
+  const { options, dropped } = supportedOptions(model, asked.options);
+  const shown = detailed ? asked.messages.map(withoutDetails) : asked.messages;
+  const lent: ModelContext = {
+    demand,
+    scheduler,
+    stepId,
+    random: randomOf(stepId),
+    report: (event) => hooks.report(iteration, event),
+  };
+  const take = (chunk: ModelChunk): void => {
+    if (chunk.type === 'restart') {
+      const { messageId } = draft;
+      hooks.report(iteration, { type: 'messageDiscarded', messageId, why: chunk.why });
+    }
+    const delta = draft.add(chunk);
+    if (delta !== undefined) hooks.report(iteration, { type, ...delta });
+  };
+  const response$ = defer(() => {
+    const begun = draft.message();
+    const messages = begun.content.length > 0 ? [...shown, begun] : shown;
+    return model.stream$({ ...options, messages }, lent);
+  }).pipe(failAs('unknown', `The model '${model.name}' failed`), tap(take));
+  const another$ = defer(() => {
+    draft.resume();
+    return of(true);
+  });
+  dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
+  return concat(
+    response$.pipe(
+      repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
+      ignoreElements(),
+      takeUntil(interruption.cut$),
+    ),
+    defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
+  );
+};
+
+const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
+  draft.finish !== undefined && draft.finish !== 'pause';
+
+const finishOf = (draft: Draft, model: string, interrupted: boolean): Observable<Finish> => {
+  if (isWhole(draft)) return of(draft.finish);
+  if (interrupted) return EMPTY;
+  throw new MillraceError(
+    'invalidResponse',
+    draft.finish === 'pause'
+      ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
+      : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
+    { partial: textOf(draft.message()) },
+  );
+};
+
+const answered$ = (
+  { hooks }: Needs,
+  { iteration }: OpenRun,
+  { post }: Stage,
+  finish: Finish,
+  draft: Draft,
+): Observable<Asked> => {
+  const message = freeze(draft.message(), true);
+  return hooks.emit$(iteration, { type: post, message, finish, usage: draft.usage }).pipe(
+    map((event) => ({
+      status: 'answered',
+      message: sameMessage(message, event.message),
+      finish: event.finish,
+      usage: draft.usage,
+      stop: event.type === 'postReasoning' && event.stop === true,
+      again: event.type === 'postReasoning' ? event.again : undefined,
+      malformed: draft.malformed,
+    })),
+  );
+};
+
+/** An edited message is still the same one; its tool uses must stay told apart. */
+const sameMessage = (
+  { id, name }: AssistantMessage,
+  edited: AssistantMessage,
+): AssistantMessage => {
+  const ids = toolUsesOf(edited).map((toolUse) => toolUse.id);
+  if (new Set(ids).size < ids.length) {
+    throw new MillraceError(
+      'interceptor',
+      `An interceptor made two tool uses of one id in the message '${id}'. Give each an id of its own.`,
+    );
+  }
+  return freeze(
+    { ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) },
+    true,
+  );
+};
+
+const unanswered = ({ interruption }: Needs, draft: Draft): Asked => ({
+  status: interruption.current !== undefined && !isWhole(draft) ? 'interrupted' : 'vetoed',
+  message: draft.message(),
+  usage: draft.usage,
+});
+
+/** A message without what is meant for the user interface. */
+const withoutDetails = (message: Message): Message =>
+  message.role === 'tool'
+    ? { ...message, content: message.content.map(({ details: _details, ...block }) => block) }
+    : message;

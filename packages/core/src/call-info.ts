@@ -1,0 +1,13 @@
+/** Who and where a call is. */
+export interface CallInfo {
+  /** The outermost call: the same for a call and all sub-agents below it. */
+  readonly rootId: string;
+  readonly callId: string;
+  /** The call whose tool made this one. */
+  readonly parentId?: string;
+  readonly sessionId?: string;
+  /** The names of the agents, from the outermost to this one. */
+  readonly agent: readonly string[];
+  /** What the caller gave with the call. */
+  readonly metadata: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,157 @@
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { Demand } from './demand.js';
+import { isRecord } from './json.js';
+import type { Model, RequestOptions, ToolChoice, ToolDeclaration } from './model.js';
+import {
+  checkOptions,
+  having,
+  isObject,
+  isText,
+  listOf,
+  numberFrom,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from './options.js';
+import type { Limits, OnLimit, Timeouts } from './phase.js';
+import type { Tool, ToolContext } from './tool.js';
+
+/** What one call may say otherwise than its agent. */
+export interface CallOptions {
+  readonly model?: Model;
+  /** The tools of this call, instead of the agent's. */
+  readonly tools?: readonly Tool[];
+  readonly temperature?: number;
+  /** Tokens that each message of the model may have. */
+  readonly maxTokens?: number;
+  /** A choice that forces a tool covers the first request only. Default: the model decides. */
+  readonly toolChoice?: ToolChoice;
+  readonly stopSequences?: readonly string[];
+  /** Reasoning calls that the loop may make. Default: 10. */
+  readonly maxIterations?: number;
+  /**
+   * What happens then: one closing request without tools (`answer`, the default), a `maxIterations` error
+   * (`error`), or a reply with what there is (`partial`).
+   */
+  readonly onLimit?: OnLimit;
+  /** In milliseconds. Default: 60,000 for each tool, and no other. */
+  readonly timeouts?: Timeouts;
+  /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
+  readonly parallel?: boolean | number;
+  /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
+  readonly maxObservation?: number;
+  /** Handed to tools, interceptors and instructions; never sent to a model. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Its first value interrupts the call politely; a string is the text of the reply. */
+  readonly interruptOn?: Observable<unknown>;
+  /** Stops the call at once: it errors with `aborted`. */
+  readonly signal?: AbortSignal;
+  /** Pauses the sources of the call while it is closed. Default: always open. */
+  readonly demand?: Demand;
+  /** Runs every wait of the call. Default: RxJS's `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+  /** Names the call. Default: random. */
+  readonly callId?: string;
+  /** The context of the tool that makes this call: the call becomes a part of that tool's. */
+  readonly parent?: ToolContext;
+}
+
+/** What an agent may set for all its calls. */
+export type CallDefaults = Omit<
+  CallOptions,
+  'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
+>;
+
+export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
+
+const isTimeouts: Rule = [
+  (value) => {
+    checkOptions("'timeouts'", value, {
+      callMs: numberFrom(0),
+      toolMs: numberFrom(0),
+      tools: isObject,
+    });
+    return true;
+  },
+  'an object of milliseconds',
+];
+
+const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
+  model: isModel,
+  tools: listOf('tools'),
+  temperature: numberFrom(0),
+  maxTokens: wholeNumber(1),
+  toolChoice: [
+    (value) => isRecord(value) || ['auto', 'none', 'required'].some((word) => word === value),
+    "'auto', 'none', 'required' or { name: 'the name of a tool' }",
+  ],
+  stopSequences: listOf('texts'),
+  maxIterations: wholeNumber(1),
+  onLimit: oneOf('answer', 'error', 'partial'),
+  timeouts: isTimeouts,
+  parallel: [
+    (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 1),
+    'true, false or a whole number of at least 1',
+  ],
+  maxObservation: wholeNumber(1),
+  metadata: isObject,
+  scheduler: having('schedule', 'an RxJS scheduler'),
+};
+
+const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
+  ...defaultRules,
+  interruptOn: having('subscribe', 'an Observable'),
+  signal: having('addEventListener', 'an AbortSignal'),
+  demand: [
+    (value) => isRecord(value) && 'open$' in value,
+    'a Demand, such as createDemand() makes',
+  ],
+  callId: isText,
+  parent: [isRecord, 'the context that a tool was run with'],
+};
+
+/** Refuses options that a call does not have, or that cannot be what they are. */
+export const checkCallOptions = (owner: string, options: unknown): void =>
+  checkOptions(owner, options, callRules);
+
+/** Refuses defaults that an agent cannot have. */
+export const checkDefaults = (owner: string, options: unknown): void =>
+  checkOptions(owner, options, defaultRules);
+
+/** Lays options over defaults; an option that is `undefined` is as good as absent. */
+export const withDefaults = (defaults: CallDefaults, options: CallOptions): CallOptions => ({
+  ...defaults,
+  ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+});
+
+/** The limits of a call, where it says nothing else. */
+export const limitsOf = ({
+  maxIterations = 10,
+  onLimit = 'answer',
+  timeouts = {},
+  parallel = true,
+  maxObservation = 16_000,
+}: CallOptions): Limits => ({
+  maxIterations,
+  onLimit,
+  timeouts: { toolMs: 60_000, ...timeouts },
+  parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
+  maxObservation,
+});
+
+/** What every request of a call says beside its messages. */
+export const requestOf = (
+  { temperature, maxTokens, toolChoice, stopSequences }: CallOptions,
+  tools: readonly ToolDeclaration[],
+  system: string | undefined,
+): RequestOptions =>
+  Object.fromEntries(
+    Object.entries({
+      system,
+      tools: tools.length > 0 ? tools : undefined,
+      toolChoice,
+      temperature,
+      maxTokens,
+      stopSequences,
+    }).filter(([, value]) => value !== undefined),
+  );

@@ -1,0 +1,116 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import type { CallOptions } from './call-options.js';
+import { type Demand, openDemand } from './demand.js';
+import { misuse } from './errors.js';
+import type { AgentEvent } from './events.js';
+import { createInterruption, type Interruption } from './interruption.js';
+import type { ToolContext } from './tool.js';
+import { createTrampoline, type Trampoline } from './trampoline.js';
+
+/** Takes an event in. */
+export type Listener = (event: AgentEvent) => void;
+
+/** What one call owns, and hands down to the calls that its tools make. */
+export interface CallScope {
+  readonly call: CallInfo;
+  readonly interruption: Interruption;
+  readonly demand: Demand;
+  readonly scheduler: SchedulerLike;
+  /** Those who hear this call, and all calls below it. */
+  readonly listeners: readonly Listener[];
+  /** Delivers the events of a whole family of calls, one after the other. */
+  readonly deliver: Trampoline;
+  /** Numbers the events of a whole family of calls. */
+  readonly nextSeq: () => number;
+  /** The interruption of the call above, where there is one. */
+  readonly above: Interruption | undefined;
+}
+
+/** Opens the scope of a call: at the root, or below the tool that makes it. */
+export const createScope = (
+  agentName: string,
+  { parent, callId, demand, scheduler, metadata }: CallOptions,
+  sessionId: string | undefined,
+  listeners: readonly Listener[],
+): CallScope => {
+  const above = parent === undefined ? undefined : placeOf(parent);
+  const id = callId ?? above?.nextCallId() ?? randomId();
+  const { scope } = above ?? {};
+  const session = sessionId ?? scope?.call.sessionId;
+  return {
+    call: {
+      rootId: scope?.call.rootId ?? id,
+      callId: id,
+      agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
+      metadata: metadata ?? scope?.call.metadata ?? {},
+      ...(scope === undefined ? {} : { parentId: scope.call.callId }),
+      ...(session === undefined ? {} : { sessionId: session }),
+    },
+    interruption: createInterruption(),
+    demand: demand ?? scope?.demand ?? openDemand,
+    scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
+    listeners: [...new Set([...listeners, ...(scope?.listeners ?? [])])],
+    deliver: scope?.deliver ?? createTrampoline(),
+    nextSeq: scope?.nextSeq ?? counter(),
+    above: scope?.interruption,
+  };
+};
+
+/** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
+export const lend = (
+  scope: CallScope,
+  toolUseId: string,
+  iteration: number,
+  signal: AbortSignal,
+): ToolContext => {
+  const { call, demand, scheduler } = scope;
+  const { callId, agent, metadata, sessionId } = call;
+  const context: ToolContext = {
+    callId,
+    toolUseId,
+    agent,
+    metadata,
+    iteration,
+    signal,
+    demand,
+    scheduler,
+    ...(sessionId === undefined ? {} : { sessionId }),
+  };
+  const nth = counter();
+  places.set(context, {
+    scope,
+    nextCallId: () => {
+      const index = nth();
+      return `${callId}/${toolUseId}${index === 1 ? '' : `/${index}`}`;
+    },
+  });
+  return context;
+};
+
+/** Where in a family of calls a tool runs: not for the tool to see. */
+interface Place {
+  readonly scope: CallScope;
+  /** Ids of calls are positions, the same on a resumed run. */
+  readonly nextCallId: () => string;
+}
+
+const places = new WeakMap<ToolContext, Place>();
+
+const placeOf = (context: ToolContext): Place => {
+  const place = places.get(context);
+  if (place !== undefined) return place;
+  throw misuse(
+    "'parent' must be the context that a tool's run got, as it is and not a copy of it.",
+  );
+};
+
+const counter = (): (() => number) => {
+  let last = 0;
+  return () => {
+    last += 1;
+    return last;
+  };
+};
+
+const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

@@ -1,0 +1,85 @@
+import { freeze } from 'immer';
+import {
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  type OperatorFunction,
+} from 'rxjs';
+import { failAs } from './fail-as.js';
+import { freezeMessage } from './freeze-message.js';
+import type { AssistantMessage } from './message.js';
+import type { Context } from './phase.js';
+import type { Reply } from './reply.js';
+import { assertPaired, type EndedRun } from './run.js';
+import { says } from './say.js';
+
+type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler'>;
+
+/**
+ * Completes a call: interceptors have the last word on the reply, then memory gets what it lacks, the
+ * final message included; `beforeLast` runs, and `postCall` is the last event.
+ */
+export const complete = (
+  context: Needs,
+  createdAt: number,
+  beforeLast: () => void,
+): OperatorFunction<EndedRun, Reply> =>
+  concatMap((run) => {
+    const { hooks, scheduler } = context;
+    const reply: Reply = {
+      ...run.answer,
+      reason: run.status,
+      finish: run.finish,
+      iterations: run.iteration,
+      toolUses: run.toolRuns,
+      usage: run.usage,
+      createdAt,
+      elapsedMs: scheduler.now() - createdAt,
+    };
+    return hooks.intercepted$(run.iteration, { type: 'postCall', reply }).pipe(
+      map((event) => sameReply(reply, event.reply)),
+      defaultIfEmpty(stopped(context, reply)),
+      concatMap((final) =>
+        concat(
+          store$(context, run, final),
+          defer(() => {
+            beforeLast();
+            hooks.report(run.iteration, { type: 'postCall', reply: freeze(final, true) });
+            return of(final);
+          }),
+        ),
+      ),
+    );
+  });
+
+/** The reply of a call whose reply an interceptor would not have. */
+const stopped = ({ call }: Needs, reply: Reply): Reply => ({
+  ...reply,
+  ...says(call, 'stopped', 'Stopped.'),
+  reason: 'stopped',
+});
+
+/** An edited reply is still the same message, and asks for no tools. */
+const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
+  ...edited,
+  id,
+  role,
+  content: edited.content.filter(({ type }) => type !== 'tool_use'),
+});
+
+const store$ = (
+  { memory }: Needs,
+  { messages, stored }: EndedRun,
+  { id, role, name, content }: Reply,
+): Observable<never> =>
+  defer(() => {
+    const last: AssistantMessage = { id, role, content, ...(name === undefined ? {} : { name }) };
+    const added = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
+    assertPaired(added);
+    return memory.append$(added.map(freezeMessage));
+  }).pipe(failAs('memory', 'The memory could not be written'), ignoreElements());

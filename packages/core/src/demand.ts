@@ -1,0 +1,43 @@
+import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs';
+
+/** Whether a consumer wants more. Sources that read from outside pause while it is closed. */
+export interface Demand {
+  readonly isOpen: boolean;
+  /** The level: the present one on subscription, then each change. Hot. */
+  readonly open$: Observable<boolean>;
+}
+
+/** The consumer's side of a `Demand`. */
+export interface DemandGate extends Demand {
+  /** Says how many values wait: closes at the high-water mark, opens again at half of it. */
+  backlog(waiting: number): void;
+  /** Opens for good: the consumer has gone. */
+  release(): void;
+}
+
+/** Events that may wait for a consumer before it pauses the source, unless it says otherwise. */
+export const defaultHighWaterMark = 64;
+
+/** Makes the gate of one consumer. It is a level, not a count of credits: a filter on the way takes nothing from it. */
+export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
+  const level$ = new BehaviorSubject(true);
+  let released = false;
+  return {
+    get isOpen() {
+      return level$.value;
+    },
+    open$: level$.pipe(distinctUntilChanged()),
+    backlog: (waiting) => {
+      if (released) return;
+      if (waiting >= highWaterMark) level$.next(false);
+      else if (waiting <= highWaterMark / 2) level$.next(true);
+    },
+    release: () => {
+      released = true;
+      level$.next(true);
+    },
+  };
+};
+
+/** The demand of a consumer that takes whatever comes, as a plain `subscribe` does. */
+export const openDemand: Demand = createDemand();

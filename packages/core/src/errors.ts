@@ -1,0 +1,118 @@
+const retryableCodes: ReadonlySet<string> = new Set([
+  'rateLimited',
+  'timeout',
+  'connection',
+  'server',
+]);
+
+/** What went wrong. Branch on this; messages are for people and change. */
+export type MillraceErrorCode =
+  | 'rateLimited'
+  | 'timeout'
+  | 'contextTooLong'
+  | 'auth'
+  | 'invalidRequest'
+  | 'connection'
+  | 'server'
+  | 'invalidResponse'
+  | 'emptyAnswer'
+  | 'maxIterations'
+  | 'busy'
+  | 'guardRejected'
+  | 'interceptor'
+  | 'tool'
+  | 'budget'
+  | 'aborted'
+  | 'config'
+  | 'conflict'
+  | 'invalidState'
+  | 'invalidResume'
+  | 'store'
+  | 'memory'
+  | 'queueFull'
+  | 'tooLarge'
+  | 'redirect'
+  | 'refused'
+  | 'unknown';
+
+/** What a `MillraceError` may carry beside its code and message. */
+export interface MillraceErrorOptions {
+  /** What was thrown beyond the seam. */
+  readonly cause?: unknown;
+  /** Whether the same request may succeed later. Default: by the code. */
+  readonly retryable?: boolean;
+  /** What an end user may read: no internals and no secrets. Default: a sentence for the code. */
+  readonly userMessage?: string;
+  /** The text that had arrived when a model's answer broke off. */
+  readonly partial?: string;
+}
+
+/** The only error that a call emits. */
+export class MillraceError extends Error {
+  override readonly name = 'MillraceError';
+  readonly code: MillraceErrorCode;
+  readonly retryable: boolean;
+  readonly userMessage: string;
+  readonly partial?: string;
+
+  constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? retryableCodes.has(code);
+    this.userMessage = options.userMessage ?? userMessageFor(code);
+    if (options.partial !== undefined) this.partial = options.partial;
+  }
+}
+
+/** Tells whether a value is a `MillraceError`, also one of another copy of this package. */
+export const isMillraceError = (value: unknown): value is MillraceError =>
+  value instanceof MillraceError ||
+  (value instanceof Error && value.name === 'MillraceError' && 'code' in value);
+
+/** The error for a misuse of the interface: thrown at once, with the fix in its message. */
+export const misuse = (message: string): MillraceError => new MillraceError('config', message);
+
+/** Makes a `MillraceError` of whatever was thrown; one that is it already stays as it is. */
+export const toMillraceError = (
+  cause: unknown,
+  code: MillraceErrorCode = 'unknown',
+  what = 'The call failed',
+): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError(code, `${what}: ${messageOf(cause)}`, { cause });
+
+/** What a thrown value says, whatever it is. */
+export const messageOf = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+  } catch {
+    return 'a value that cannot be shown was thrown';
+  }
+};
+
+const userMessageFor = (code: MillraceErrorCode): string => {
+  switch (code) {
+    case 'rateLimited':
+    case 'busy':
+    case 'queueFull':
+      return 'There is too much going on just now. Please try again in a moment.';
+    case 'timeout':
+    case 'connection':
+    case 'server':
+      return 'The service could not be reached in time. Please try again.';
+    case 'contextTooLong':
+    case 'tooLarge':
+      return 'That is too long to be worked on. Please shorten it.';
+    case 'guardRejected':
+    case 'refused':
+      return 'This request cannot be answered.';
+    case 'aborted':
+      return 'The request was cancelled.';
+    case 'maxIterations':
+    case 'budget':
+      return 'The task took more steps than are allowed.';
+    default:
+      return 'Something went wrong.';
+  }
+};

@@ -1,0 +1,124 @@
+import type { MillraceError } from './errors.js';
+import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock } from './message.js';
+import type { Finish, ModelReport, RequestOptions } from './model.js';
+import type { Reply } from './reply.js';
+import type { Usage } from './usage.js';
+
+/** Where an event comes from. Every event carries it. */
+export interface Envelope {
+  /** The outermost call: the same for a call and all sub-agents below it. */
+  readonly rootId: string;
+  readonly callId: string;
+  /** The call whose tool made this one. */
+  readonly parentId?: string;
+  readonly sessionId?: string;
+  /** The names of the agents, from the outermost to the one that speaks. */
+  readonly agent: readonly string[];
+  /** Which turn of the loop, from 1; 0 before the first. */
+  readonly iteration: number;
+  /** Strictly increasing over a root call, sub-agents included. An interceptor sees 0: it is given on delivery. */
+  readonly seq: number;
+  /** Milliseconds since the epoch, by the call's scheduler. */
+  readonly at: number;
+}
+
+/** What the model is about to be asked. An edit shapes this one request only. */
+interface BeforeModel {
+  readonly messages: readonly Message[];
+  readonly options: RequestOptions;
+}
+
+/** A delta of the message `messageId`, as the model produced it. */
+interface ChunkOf {
+  readonly messageId: string;
+  /** `toolInput` deltas are the text of a tool's arguments; they are whole only in `postReasoning`. */
+  readonly kind: 'text' | 'thinking' | 'toolInput';
+  readonly delta: string;
+  /** The tool use that a `toolInput` delta belongs to. */
+  readonly toolUse?: { readonly index: number; readonly id: string; readonly name: string };
+}
+
+/** What the model answered. An edit reaches execution and memory. */
+interface AfterModel {
+  readonly message: AssistantMessage;
+  readonly finish: Finish;
+  readonly usage: Usage;
+}
+
+/** The events that an interceptor may change, delay or veto. */
+export type ModifiablePayload =
+  | ({ readonly type: 'preReasoning' } & BeforeModel)
+  | ({
+      readonly type: 'postReasoning';
+      /** Set it to end the call here, with reason `stopped`; tools asked for are not run. */
+      readonly stop?: boolean;
+      /** Set it to discard the message and ask again, with this feedback: one more counted iteration. */
+      readonly again?: string;
+    } & AfterModel)
+  | { readonly type: 'preActing'; readonly toolUse: ToolUseBlock }
+  | {
+      readonly type: 'postActing';
+      readonly toolUse: ToolUseBlock;
+      readonly result: ToolResultBlock;
+      /** How long the tool took, in milliseconds. */
+      readonly ms: number;
+      /** The result is the answer: the call ends with it, with reason `toolFinal`. */
+      readonly finalAnswer?: boolean;
+      /** Set it to end the call after this batch of tools, with reason `stopped`. */
+      readonly stop?: boolean;
+    }
+  | ({ readonly type: 'preSummary' } & BeforeModel)
+  | ({ readonly type: 'postSummary' } & AfterModel)
+  | { readonly type: 'postCall'; readonly reply: Reply };
+
+/** The events that only say what happened. */
+export type ReportedPayload =
+  | { readonly type: 'preCall'; readonly input: readonly Message[] }
+  | ({ readonly type: 'reasoningChunk' } & ChunkOf)
+  | ({ readonly type: 'summaryChunk' } & ChunkOf)
+  | {
+      readonly type: 'actingChunk';
+      readonly toolUse: ToolUseBlock;
+      /** What the tool emitted, as it is. */
+      readonly value: unknown;
+    }
+  | { readonly type: 'messageDiscarded'; readonly messageId: string; readonly why: string }
+  | { readonly type: 'vetoed'; readonly of: ModifiableType; readonly name: string }
+  | {
+      readonly type: 'handlerError';
+      /** The handler: the event type of an interceptor, or the name of an option. */
+      readonly of: string;
+      readonly name: string;
+      readonly error: MillraceError;
+    }
+  | { readonly type: 'error'; readonly error: MillraceError }
+  | ModelReport;
+
+/** Everything that can happen during a call. */
+export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
+
+/** An event that an interceptor may change. */
+export type ModifiableEvent = ModifiablePayload & Envelope;
+
+export type EventType = AgentEvent['type'];
+export type ModifiableType = ModifiablePayload['type'];
+
+/** The event of one type, or of several. */
+export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
+
+/** The types that an interceptor may be put on. */
+export const modifiableTypes: readonly ModifiableType[] = [
+  'preReasoning',
+  'postReasoning',
+  'preActing',
+  'postActing',
+  'preSummary',
+  'postSummary',
+  'postCall',
+];
+
+/** Tells whether an event is of one of these types. */
+export const isEvent = <Type extends EventType>(
+  event: AgentEvent,
+  ...types: readonly Type[]
+): event is EventOf<Type> => types.some((type) => type === event.type);

@@ -1,0 +1,75 @@
+export {
+  type Agent,
+  type AgentOptions,
+  type Callable,
+  createAgent,
+  type Flatten,
+  type OperatorOptions,
+  type Session,
+} from './agent.js';
+export type { CallInfo } from './call-info.js';
+export type { CallDefaults, CallOptions } from './call-options.js';
+export { createDemand, type Demand, type DemandGate, openDemand } from './demand.js';
+export {
+  isMillraceError,
+  MillraceError,
+  type MillraceErrorCode,
+  type MillraceErrorOptions,
+} from './errors.js';
+export {
+  type AgentEvent,
+  type Envelope,
+  type EventOf,
+  type EventType,
+  isEvent,
+  type ModifiableEvent,
+  type ModifiableType,
+} from './events.js';
+export { fromPull, type OpenPull } from './from-pull.js';
+export type { Input, InputMessage } from './input.js';
+export { type Interceptor, type InterceptorOptions, on, onCall } from './interceptor.js';
+export { only } from './only.js';
+export { type Journal, noJournal } from './journal.js';
+export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
+export {
+  type AssistantBlock,
+  type AssistantMessage,
+  type AudioBlock,
+  type Block,
+  type ContentBlock,
+  type FileBlock,
+  type ImageBlock,
+  type MediaSource,
+  type Message,
+  textBlock,
+  type TextBlock,
+  textOf,
+  type ThinkingBlock,
+  type ToolMessage,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  toolUsesOf,
+  type UserMessage,
+} from './message.js';
+export type {
+  Finish,
+  Model,
+  ModelChunk,
+  ModelContext,
+  ModelReport,
+  ModelRequest,
+  RequestOptions,
+  ToolChoice,
+  ToolDeclaration,
+} from './model.js';
+export type { OnLimit, Timeouts } from './phase.js';
+export type { EndReason, Reply, ToolRun } from './reply.js';
+export type { InferInput, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
+export { tool, type Tool, type ToolContext, type ToolDefinition } from './tool.js';
+export {
+  type ToolEmission,
+  toolOutput,
+  type ToolOutput,
+  type ToolOutputInit,
+} from './tool-output.js';
+export type { Usage } from './usage.js';

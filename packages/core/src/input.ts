@@ -1,0 +1,92 @@
+import type { CallInfo } from './call-info.js';
+import { messageOf, MillraceError } from './errors.js';
+import { freezeMessage } from './freeze-message.js';
+import { isRecord } from './json.js';
+import {
+  type AssistantMessage,
+  type ContentBlock,
+  type Message,
+  textBlock,
+  type ToolMessage,
+  type UserMessage,
+} from './message.js';
+import { unpaired } from './run.js';
+
+/** A message as a caller may write it: the call gives it its id. */
+export type InputMessage =
+  Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
+
+/**
+ * What an agent can be asked with: a text, content blocks, a message or a list of messages. A message of
+ * another agent's becomes a user message with that agent's name; so does any single one.
+ */
+export type Input = string | readonly ContentBlock[] | InputMessage | readonly InputMessage[];
+
+/** Reads an input as messages of a call, or throws an `invalidRequest` error that says what to pass. */
+export const readInput = (
+  input: unknown,
+  { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
+): readonly Message[] => {
+  const parts = Array.isArray(input) ? input : [input];
+  if (parts.length === 0 || input === '') throw unreadable('it is empty');
+  const areBlocks = parts.every(isContentBlock);
+  const messages = areBlocks ? [{ role: 'user', content: parts }] : parts;
+  const own = Array.isArray(input) ? agent.at(-1) : undefined;
+  const read = messages.map((message, index) => ({
+    ...toMessage(message, own),
+    id: `${callId}/input/${index}`,
+  }));
+  const fault = unpaired(read);
+  if (fault !== undefined) throw unreadable(`it holds ${fault}`);
+  return Object.freeze(read.map(freezeMessage));
+};
+
+const toMessage = (part: unknown, own: string | undefined): Message => {
+  if (typeof part === 'string') return { id: '', role: 'user', content: [textBlock(part)] };
+  if (!isMessage(part)) throw unreadable('it is neither a text, a content block nor a message');
+  const message = copy(part);
+  if (message.role !== 'assistant' || (own !== undefined && (message.name ?? own) === own)) {
+    return message;
+  }
+  const { id, name } = message;
+  const content = message.content.filter(isContentBlock);
+  if (content.length === 0) throw unreadable('the message of another agent has no text or media');
+  return { id, role: 'user', content, ...(name === undefined ? {} : { name }) };
+};
+
+/** A message holds what its role says and no more: a reply, for one, says more. */
+const copy = ({ role, content, ...rest }: Message): Message => {
+  const name = 'name' in rest && typeof rest.name === 'string' ? { name: rest.name } : {};
+  try {
+    // The role and the content of one message belong together, which a spread cannot say.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    return { id: '', role, content: structuredClone(content), ...name } as Message;
+  } catch (cause) {
+    throw unreadable(messageOf(cause));
+  }
+};
+
+const contentTypes = ['text', 'image', 'audio', 'file'];
+
+const isBlock = (value: unknown): value is { readonly type: string } =>
+  isRecord(value) && typeof value['type'] === 'string';
+
+const isContentBlock = (value: unknown): value is ContentBlock =>
+  isBlock(value) &&
+  contentTypes.includes(value.type) &&
+  (value.type === 'text' ? 'text' in value && typeof value.text === 'string' : 'source' in value);
+
+const isMessage = (value: unknown): value is Message =>
+  isRecord(value) &&
+  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
+  Array.isArray(value['content']) &&
+  value['content'].length > 0 &&
+  value['content'].every((block) =>
+    value['role'] === 'user' ? isContentBlock(block) : isBlock(block),
+  );
+
+const unreadable = (why: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `The input cannot be read: ${why}. Pass a text, content blocks such as { type: 'text', text: '…' }, a message such as { role: 'user', content: [blocks] }, or a list of messages.`,
+  );

@@ -1,0 +1,53 @@
+import { BehaviorSubject, filter, type Observable, take } from 'rxjs';
+
+/** A polite stop of one call. */
+export interface Interrupt {
+  /** What the reply says. Default: the partial text, or a short sentence. */
+  readonly message?: string;
+}
+
+/** Whether one call has been interrupted, and what it then cuts. */
+export interface Interruption {
+  /** The interrupt, once there is one. The first one counts. */
+  readonly current: Interrupt | undefined;
+  /** Emits the interrupt once, also when it came before the subscription: cuts what the call waits for. */
+  readonly cut$: Observable<Interrupt>;
+  /** As `cut$`, but a moment earlier: a sub-agent can end politely before its parent stops listening. */
+  readonly descend$: Observable<Interrupt>;
+  /** Interrupts; false when the loop has ended, and nothing is left to interrupt. */
+  trigger(interrupt: Interrupt): boolean;
+  /** Says that the loop has ended. */
+  close(): void;
+}
+
+/** Makes the interruption of one call. */
+export const createInterruption = (): Interruption => {
+  const descend$ = new BehaviorSubject<Interrupt | undefined>(undefined);
+  const cut$ = new BehaviorSubject<Interrupt | undefined>(undefined);
+  let closed = false;
+  return {
+    get current() {
+      return descend$.value;
+    },
+    cut$: cut$.pipe(filter(isThere), take(1)),
+    descend$: descend$.pipe(filter(isThere), take(1)),
+    trigger: (interrupt) => {
+      if (closed) return false;
+      if (descend$.value === undefined) {
+        descend$.next(interrupt);
+        cut$.next(interrupt);
+      }
+      return true;
+    },
+    close: () => {
+      closed = true;
+    },
+  };
+};
+
+/** Reads what an `interruptOn` emitted: a string is the reply's text, anything else only a signal. */
+export const toInterrupt = (signal: unknown): Interrupt =>
+  typeof signal === 'string' ? { message: signal } : {};
+
+const isThere = (interrupt: Interrupt | undefined): interrupt is Interrupt =>
+  interrupt !== undefined;

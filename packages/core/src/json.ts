@@ -1,0 +1,11 @@
+/** A value that JSON can hold. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+/** An object that JSON can hold. */
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** Tells whether a value is an object with keys, and neither an array nor null. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

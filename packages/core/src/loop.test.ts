@@ -1,0 +1,447 @@
+import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom, from, lastValueFrom, map, type Observable, of, timer } from 'rxjs';
+import {
+  createAgent,
+  inProcessMemory,
+  type Model,
+  on,
+  only,
+  textOf,
+  tool,
+  toolOutput,
+  type ToolUseBlock,
+} from './index.js';
+import {
+  finish,
+  marbles,
+  record,
+  scriptedModel,
+  text,
+  thinking,
+  toolUse,
+} from './testing/index.js';
+
+const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
+const unbounded = { maxIterations: 20_000, onLimit: 'partial' } as const;
+
+/** A model that asks for its tool without end, and keeps nothing. */
+const tireless: Model = {
+  name: 'tireless',
+  stream$: () => from([toolUse('clock'), finish()]),
+};
+
+describe('the loop', () => {
+  it('L1: reasons, acts, reasons again and answers', async () => {
+    const model = scriptedModel([toolUse('clock')], [text('It is '), text('noon.')]);
+    const agent = createAgent({ model, tools: [clock] });
+    const events = await record(agent.stream$('What time is it?'));
+    expect(events.map(({ type, iteration }) => `${iteration} ${type}`)).toEqual([
+      '0 preCall',
+      '1 preReasoning',
+      '1 reasoningChunk',
+      '1 postReasoning',
+      '1 preActing',
+      '1 postActing',
+      '2 preReasoning',
+      '2 reasoningChunk',
+      '2 reasoningChunk',
+      '2 postReasoning',
+      '2 postCall',
+    ]);
+    model.verify();
+  });
+
+  it('L1: stores the messages of a turn before the next turn begins', async () => {
+    const memory = inProcessMemory();
+    const stored: number[] = [];
+    const watch = on(
+      'preReasoning',
+      map((event) => {
+        memory('s')
+          .load$()
+          .subscribe((messages) => stored.push(messages.length));
+        return event;
+      }),
+    );
+    const model = scriptedModel([toolUse('clock')], [text('noon')]);
+    const agent = createAgent({ model, tools: [clock], memory, interceptors: [watch] });
+    await agent.session('s').call('?');
+    expect(stored).toEqual([0, 3]);
+    const messages = await lastValueFrom(memory('s').load$());
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
+  });
+
+  it('L4: a reply says how and why the call ended', async () => {
+    const model = scriptedModel(
+      [
+        toolUse('clock', { zone: 'UTC' }),
+        { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } },
+      ],
+      [text('noon'), { type: 'usage', usage: { inputTokens: 5, cacheReadTokens: 2 } }],
+    );
+    const reply = await createAgent({ name: 'c', model, tools: [clock] }).call('?');
+    expect(reply).toMatchObject({
+      role: 'assistant',
+      name: 'c',
+      reason: 'answer',
+      finish: 'stop',
+      iterations: 2,
+      toolUses: [{ name: 'clock', output: 'noon', isError: false }],
+      usage: { inputTokens: 8, outputTokens: 4, cacheReadTokens: 2, cacheWriteTokens: 0 },
+    });
+    expect(textOf(reply)).toBe('noon');
+  });
+
+  it('L4: a length cut is truncated, with its partial text and without its tools', async () => {
+    const model = scriptedModel([text('Half'), toolUse('clock'), finish('length')]);
+    const reply = await createAgent({ model, tools: [clock] }).call('?');
+    expect(reply).toMatchObject({ reason: 'truncated', finish: 'length', toolUses: [] });
+    expect(reply.content).toEqual([{ type: 'text', text: 'Half' }]);
+  });
+
+  it.each(['refusal', 'filtered'] as const)('L4: a %s is refused', async (why) => {
+    const reply = await createAgent({ model: scriptedModel([text('No.'), finish(why)]) }).call('?');
+    expect(reply).toMatchObject({ reason: 'refused', finish: why });
+  });
+
+  it("L4: a provider's pause continues the same message in the same iteration", async () => {
+    const model = scriptedModel(
+      [thinking('hm'), text('One, '), finish('pause')],
+      [text('two.'), finish()],
+    );
+    const events = await record(createAgent({ model }).stream$('Count.'));
+    const replies = events.filter((event) => event.type === 'postCall');
+    expect(replies.map(({ reply }) => [textOf(reply), reply.iterations])).toEqual([
+      ['One, two.', 1],
+    ]);
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+      role: 'assistant',
+      content: [{ type: 'thinking' }, { type: 'text', text: 'One, ' }],
+    });
+  });
+
+  it('L4: a model that pauses without end is an error', async () => {
+    const model: Model = { name: 'p', stream$: () => of(finish('pause')) };
+    await expect(createAgent({ model }).call('?')).rejects.toMatchObject({
+      code: 'invalidResponse',
+    });
+  });
+
+  it('L5: an empty answer gets one reminder, which is not stored', async () => {
+    const model = scriptedModel([text(' ')], [text('Here.')]);
+    const memory = inProcessMemory();
+    const agent = createAgent({ model, memory });
+    const events = await record(agent.session('s').stream$('?'));
+    expect(events.map(({ type }) => type)).toContain('messageDiscarded');
+    expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'user']);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.map((message) => textOf(message))).toEqual(['?', 'Here.']);
+  });
+
+  it('L5: two empty answers in a row are an error', async () => {
+    const model = scriptedModel([], []);
+    await expect(createAgent({ model }).call('?')).rejects.toMatchObject({ code: 'emptyAnswer' });
+    model.verify();
+  });
+
+  it('L7: again from postReasoning takes another counted iteration with ephemeral feedback', async () => {
+    const model = scriptedModel([text('ugh')], [text('Fine.')]);
+    const again = on(
+      'postReasoning',
+      map((event) => (textOf(event.message) === 'ugh' ? { ...event, again: 'Be polite.' } : event)),
+    );
+    const memory = inProcessMemory();
+    const agent = createAgent({ model, memory, interceptors: [again] });
+    const reply = await agent.session('s').call('?');
+    expect(reply).toMatchObject({ iterations: 2, reason: 'answer' });
+    expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
+      '?',
+      'ugh',
+      'Be polite.',
+    ]);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.map((message) => textOf(message))).toEqual(['?', 'Fine.']);
+  });
+
+  it('L7: text that cannot be read is fed back twice in a row, and prose is the answer after that', async () => {
+    const bad = [text('Acton: clock'), { type: 'malformed', feedback: 'Write Action.' }] as const;
+    const model = scriptedModel(bad, bad, bad);
+    const reply = await createAgent({ model }).call('?');
+    expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
+    expect(textOf(reply)).toBe('Acton: clock');
+  });
+
+  it('L7: a correction in the last iteration is followed by the closing call', async () => {
+    const model = scriptedModel([text('x'), { type: 'malformed', feedback: 'no' }], [text('end')]);
+    const reply = await createAgent({ model }).call('?', { maxIterations: 1 });
+    expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 1 });
+  });
+
+  it('L8: 10,000 iterations of a synchronous model do not overflow the stack', async () => {
+    const agent = createAgent({ model: tireless, tools: [clock] });
+    const reply = await agent.call('?', { ...unbounded, maxIterations: 10_000 });
+    expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 10_000 });
+  }, 60_000);
+
+  it('L8: nested and concurrent synchronous calls keep apart', async () => {
+    const nested = tool({
+      name: 'clock',
+      description: 'Asks another agent.',
+      run: () =>
+        createAgent({ model: tireless, tools: [clock] })
+          .call$('?', { ...unbounded, maxIterations: 20 })
+          .pipe(map(textOf)),
+    });
+    const agent = createAgent({ model: tireless, tools: [nested] });
+    const options = { ...unbounded, maxIterations: 20 };
+    const replies = await Promise.all([agent.call('a', options), agent.call('b', options)]);
+    expect(replies.map(({ iterations }) => iterations)).toEqual([20, 20]);
+  });
+
+  it('I18: a back-off of two hours takes no time in virtual time', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const patient = scriptedModel((_request, lent) =>
+        timer(7_200_000, lent.scheduler).pipe(map(() => finish())),
+      );
+      const texts = on(
+        'postReasoning',
+        map((event) => ({
+          ...event,
+          message: { ...event.message, content: [{ type: 'text' as const, text: 'late' }] },
+        })),
+      );
+      const reply$ = createAgent({ model: patient, interceptors: [texts] })
+        .call$('?', { scheduler })
+        .pipe(map(textOf));
+      expectObservable(reply$).toBe('7200s (r|)', { r: 'late' });
+      expect(model('f|').name).toBe('scripted');
+    });
+  });
+});
+
+describe('the limit of iterations', () => {
+  it('L3: the default is ten reasoning calls, then one closing call without tools', async () => {
+    const asks = Array.from({ length: 10 }, () => [toolUse('clock')]);
+    const model = scriptedModel(...asks, [text('In short: noon.')]);
+    const events = await record(createAgent({ model, tools: [clock] }).stream$('?'));
+    expect(events.filter(({ type }) => type === 'preReasoning')).toHaveLength(10);
+    expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(10);
+    expect(events.slice(-4).map(({ type }) => type)).toEqual([
+      'preSummary',
+      'summaryChunk',
+      'postSummary',
+      'postCall',
+    ]);
+    expect(model.requests.at(-1)).toMatchObject({ toolChoice: 'none' });
+    expect(events.at(-1)).toMatchObject({ reply: { reason: 'maxIterations', iterations: 10 } });
+    model.verify();
+  });
+
+  it('L3: a model that cannot be told to use none is not shown the tools', async () => {
+    const model = {
+      ...scriptedModel([toolUse('clock')], [text('noon')]),
+      unsupported: ['toolChoice'] as const,
+    };
+    await createAgent({ model, tools: [clock] }).call('?', { maxIterations: 1 });
+    expect(model.requests.map(({ tools }) => tools?.length)).toEqual([1, undefined]);
+  });
+
+  it('L3: tools that the closing message asks for are answered and not run', async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel([toolUse('clock')], [text('noon'), toolUse('clock')]);
+    const agent = createAgent({ model, tools: [clock], memory });
+    const reply = await agent.session('s').call('?', { maxIterations: 1 });
+    expect(reply.toolUses).toHaveLength(1);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'tool',
+      'assistant',
+    ]);
+    expect(textOf(stored.at(-1) ?? reply)).toBe('noon');
+  });
+
+  it('L3: a closing call without text is an error', async () => {
+    const model = scriptedModel([toolUse('clock')], []);
+    await expect(
+      createAgent({ model, tools: [clock] }).call('?', { maxIterations: 1 }),
+    ).rejects.toMatchObject({ code: 'maxIterations' });
+  });
+
+  it("L3: onLimit 'error' errors, and leaves what has been stored", async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel([toolUse('clock')]);
+    const session = createAgent({ model, tools: [clock], memory }).session('s');
+    const call = session.call('?', { maxIterations: 1, onLimit: 'error' });
+    await expect(call).rejects.toMatchObject({ code: 'maxIterations' });
+    expect(await lastValueFrom(memory('s').load$())).toHaveLength(3);
+  });
+
+  it("L3: onLimit 'partial' replies with what the assistant said last", async () => {
+    const model = scriptedModel([text('Let me see.'), toolUse('clock')]);
+    const reply = await createAgent({ model, tools: [clock] }).call('?', {
+      maxIterations: 1,
+      onLimit: 'partial',
+    });
+    expect([reply.reason, textOf(reply)]).toEqual(['maxIterations', 'Let me see.']);
+  });
+});
+
+describe('assembly of a request', () => {
+  it('R1: instructions are the system prompt; history comes before the input', async () => {
+    const model = scriptedModel([text('one')], [text('two')]);
+    const session = createAgent({
+      model,
+      instructions: ({ agent }) => `You are ${agent.join()}.`,
+      name: 'Ada',
+    }).session('s');
+    await session.call('first');
+    await session.call('second');
+    expect(model.requests[1]?.system).toBe('You are Ada.');
+    expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
+      'first',
+      'one',
+      'second',
+    ]);
+  });
+
+  it('R5: a call overrides its agent, and an agent the defaults', async () => {
+    const other = scriptedModel([text('other')]);
+    const agent = createAgent({
+      model: scriptedModel(),
+      defaults: { temperature: 0.2, maxTokens: 5 },
+    });
+    await agent.call('?', {
+      model: other,
+      temperature: 0.9,
+      tools: [clock],
+      metadata: { user: 'u' },
+    });
+    expect(other.requests[0]).toMatchObject({
+      temperature: 0.9,
+      maxTokens: 5,
+      tools: [{ name: 'clock' }],
+    });
+    expect(other.requests[0]).not.toHaveProperty('metadata');
+  });
+
+  it('R5: a forcing toolChoice covers the first request only', async () => {
+    const model = scriptedModel([toolUse('clock')], [text('noon')]);
+    await createAgent({ model, tools: [clock] }).call('?', { toolChoice: 'required' });
+    expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', undefined]);
+  });
+
+  it('R5: an option that the model cannot take is dropped with a warning', async () => {
+    const model = { ...scriptedModel([text('hi')]), unsupported: ['temperature'] as const };
+    const events = await record(createAgent({ model }).stream$('?', { temperature: 1 }));
+    expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
+    expect(model.requests[0]).not.toHaveProperty('temperature');
+  });
+
+  it('I8: feedback and the closing instruction are never stored', async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel([text('')], [toolUse('clock')], [text('end')]);
+    const session = createAgent({ model, tools: [clock], memory }).session('s');
+    await session.call('?', { maxIterations: 2 });
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.filter(({ role }) => role === 'user')).toHaveLength(1);
+  });
+
+  it('I10: what a model throws is a typed error with its cause', async () => {
+    const cause = new Error('503');
+    const model = scriptedModel(() => {
+      throw cause;
+    });
+    const events$ = createAgent({ model }).stream$('?');
+    await expect(firstValueFrom(events$.pipe(only('postCall')))).rejects.toMatchObject({
+      name: 'MillraceError',
+      code: 'unknown',
+      cause,
+    });
+  });
+
+  it('X1: a stream that ends without a finish is an incomplete answer, its text kept apart', async () => {
+    const model = scriptedModel(of(text('Half an ans')));
+    await expect(createAgent({ model }).call('?')).rejects.toMatchObject({
+      code: 'invalidResponse',
+      partial: 'Half an ans',
+    });
+  });
+});
+
+describe('ends that tools and interceptors make', () => {
+  it('T6: a final answer of a tool ends the loop, its siblings stored', async () => {
+    const memory = inProcessMemory();
+    const final = tool({
+      name: 'final',
+      description: 'Answers.',
+      run: () => toolOutput({ content: 'It is noon.', finalAnswer: true }),
+    });
+    const model = scriptedModel([toolUse('final'), toolUse('clock')]);
+    const session = createAgent({ model, tools: [clock, final], memory }).session('s');
+    const reply = await session.call('?');
+    expect([reply.reason, textOf(reply)]).toEqual(['toolFinal', 'It is noon.']);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.map(({ content }) => content.length)).toEqual([1, 2, 2, 1]);
+  });
+
+  it('I11: one stop at postActing stops the call after the whole batch', async () => {
+    const stop = on(
+      'postActing',
+      map((event) => ({ ...event, stop: event.toolUse.input['stop'] === true })),
+    );
+    const model = scriptedModel([toolUse('clock', { stop: true }), toolUse('clock')]);
+    const agent = createAgent({ model, tools: [clock], interceptors: [stop] });
+    expect(await agent.call('?')).toMatchObject({ reason: 'stopped', toolUses: [{}, {}] });
+  });
+
+  it('I11: a stop at postReasoning answers the tools without running them', async () => {
+    const uses: ToolUseBlock[] = [];
+    const spy = tool({
+      name: 'spy',
+      description: 'Spies.',
+      run: (_input, { toolUseId }) =>
+        uses.push({ type: 'tool_use', id: toolUseId, name: 'spy', input: {} }),
+    });
+    const stop = on(
+      'postReasoning',
+      map((event) => ({ ...event, stop: true })),
+    );
+    const model = scriptedModel([text('I will spy.'), toolUse('spy')]);
+    const agent = createAgent({ model, tools: [spy], interceptors: [stop] });
+    const events = await record(agent.stream$('?'));
+    expect(uses).toEqual([]);
+    expect(events.filter(({ type }) => type.endsWith('Acting'))).toHaveLength(2);
+    expect(events.at(-1)).toMatchObject({ reply: { reason: 'stopped' } });
+  });
+
+  it('S6: every step goes through the journal under its position', async () => {
+    const ids: string[] = [];
+    const journal = {
+      step$: <T>(id: string, work: () => Observable<T>) => {
+        ids.push(id);
+        return work();
+      },
+    };
+    const model = scriptedModel([toolUse('clock'), toolUse('clock')], [text('noon')]);
+    await createAgent({ model, tools: [clock], journal }).call('?', { callId: 'c' });
+    expect(ids).toEqual(['c/open', 'c/1', 'c/1/0', 'c/1/1', 'c/2']);
+  });
+
+  it('I5: unsubscribing between synchronous turns stops them at once', async () => {
+    const requests: number[] = [];
+    const model: Model = {
+      name: 'm',
+      stream$: (request) => {
+        requests.push(request.messages.length);
+        return from([toolUse('clock'), finish()]);
+      },
+    };
+    const agent = createAgent({ model, tools: [clock] });
+    await firstValueFrom(agent.stream$('?', unbounded).pipe(only('postActing')));
+    expect(requests).toEqual([1]);
+  });
+});

@@ -1,0 +1,106 @@
+/** Plain text. */
+export interface TextBlock {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/** What a model thought before it spoke. A vendor that signs its thinking wants the signature back. */
+export interface ThinkingBlock {
+  readonly type: 'thinking';
+  readonly text: string;
+  readonly signature?: string;
+  /** The vendor hid the text; only the signature says what it was. */
+  readonly redacted?: boolean;
+}
+
+/** Where the bytes of an image, a recording or a file are: inline as base64, or at an address. */
+export type MediaSource =
+  | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string };
+
+/** A picture. */
+export interface ImageBlock {
+  readonly type: 'image';
+  readonly source: MediaSource;
+}
+
+/** A recording. */
+export interface AudioBlock {
+  readonly type: 'audio';
+  readonly source: MediaSource;
+}
+
+/** A document. */
+export interface FileBlock {
+  readonly type: 'file';
+  readonly source: MediaSource;
+  readonly name?: string;
+}
+
+/** The model asks for one run of one tool. */
+export interface ToolUseBlock {
+  readonly type: 'tool_use';
+  readonly id: string;
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the model wrote where its arguments were not a JSON object; `input` is then empty. */
+  readonly invalidInput?: string;
+}
+
+/** What one run of a tool gave: the answer to the `tool_use` with the id `toolUseId`. */
+export interface ToolResultBlock {
+  readonly type: 'tool_result';
+  readonly toolUseId: string;
+  readonly content: readonly ContentBlock[];
+  readonly isError: boolean;
+  /** For the user interface only; never sent to a model, and not frozen. */
+  readonly details?: unknown;
+}
+
+/** What people and tools say. */
+export type ContentBlock = TextBlock | ImageBlock | AudioBlock | FileBlock;
+
+/** What a model says. */
+export type AssistantBlock = ContentBlock | ThinkingBlock | ToolUseBlock;
+
+/** Any part of a message. */
+export type Block = AssistantBlock | ToolResultBlock;
+
+/** What a person, or another agent, said. */
+export interface UserMessage {
+  readonly id: string;
+  readonly role: 'user';
+  readonly content: readonly ContentBlock[];
+  /** Who said it, where there is more than one. */
+  readonly name?: string;
+}
+
+/** What the model said. */
+export interface AssistantMessage {
+  readonly id: string;
+  readonly role: 'assistant';
+  readonly content: readonly AssistantBlock[];
+  /** The agent that said it. */
+  readonly name?: string;
+}
+
+/** The results of all tools that the assistant message before it asked for, in the order it asked. */
+export interface ToolMessage {
+  readonly id: string;
+  readonly role: 'tool';
+  readonly content: readonly ToolResultBlock[];
+}
+
+/** One step of a conversation: immutable and frozen. */
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+/** Makes a block of text. */
+export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
+
+/** Joins the text blocks of a message, a reply or a tool result; other blocks have no text. */
+export const textOf = ({ content }: { readonly content: readonly Block[] }): string =>
+  content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+
+/** Lists the tools that a message asks for, in its order. */
+export const toolUsesOf = ({ content }: AssistantMessage): readonly ToolUseBlock[] =>
+  content.filter((block) => block.type === 'tool_use');

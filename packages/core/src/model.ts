@@ -1,0 +1,111 @@
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { Demand } from './demand.js';
+import type { ContentBlock, Message } from './message.js';
+import type { MillraceError } from './errors.js';
+import type { JsonSchema } from './schema.js';
+import type { Usage } from './usage.js';
+
+/** What a model is told of a tool. */
+export interface ToolDeclaration {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+}
+
+/** Which tools the model may or must ask for: any or none, none at all, at least one, or this one. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+/** Everything a request says beside its messages. An absent option is left to the vendor's default. */
+export interface RequestOptions {
+  readonly system?: string;
+  readonly tools?: readonly ToolDeclaration[];
+  readonly toolChoice?: ToolChoice;
+  readonly temperature?: number;
+  /** Tokens that the answer may have. */
+  readonly maxTokens?: number;
+  readonly stopSequences?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** What a model is asked. */
+export interface ModelRequest extends RequestOptions {
+  readonly messages: readonly Message[];
+}
+
+/**
+ * One piece of an answer, in the order that the model produced it.
+ *
+ * - `text` and `thinking` carry deltas; a `signature` closes its thinking block.
+ * - `toolUse` pieces belong together by `index`, else by `id`; without either, a `name` begins the next one.
+ *   `json` is a delta of the arguments' text, `input` the whole arguments.
+ * - `usage` counts this request so far: a later one replaces an earlier one field by field.
+ * - `restart` voids all before it: the request has been sent again.
+ * - `malformed` says that the text could not be read as an action, and what the model should be told.
+ * - `finish` is the last chunk of a whole answer; a stream without one has broken off.
+ */
+export type ModelChunk =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'thinking';
+      readonly text: string;
+      readonly signature?: string;
+      readonly redacted?: boolean;
+    }
+  | {
+      readonly type: 'toolUse';
+      readonly index?: number;
+      readonly id?: string;
+      readonly name?: string;
+      readonly json?: string;
+      readonly input?: unknown;
+    }
+  | { readonly type: 'block'; readonly block: ContentBlock }
+  | { readonly type: 'usage'; readonly usage: Partial<Usage> }
+  | { readonly type: 'restart'; readonly why: string }
+  | { readonly type: 'malformed'; readonly feedback: string }
+  | { readonly type: 'finish'; readonly finish: Finish | 'pause' };
+
+/** Why the provider ended its answer: `stop` also where it asked for tools. */
+export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
+
+/** What a model or a wrapper around it may announce. */
+export type ModelReport =
+  | {
+      readonly type: 'modelRetry';
+      /** The attempt that failed, from 1. */
+      readonly attempt: number;
+      /** Milliseconds until the next one. */
+      readonly waitMs: number;
+      readonly error: MillraceError;
+    }
+  | {
+      readonly type: 'modelFallback';
+      readonly from: string;
+      readonly to: string;
+      readonly error: MillraceError;
+    }
+  | { readonly type: 'warning'; readonly message: string };
+
+/** What a call lends to a model for one request. Wrappers pass it on. */
+export interface ModelContext {
+  /** While it is closed, a model reads nothing more from its socket. */
+  readonly demand: Demand;
+  /** Every wait runs on it. */
+  readonly scheduler: SchedulerLike;
+  /** Announces a retry, a fallback or a warning as an event of the call. */
+  readonly report: (event: ModelReport) => void;
+  /** Where in the run this is: `callId/iteration`. The same on a resumed run. */
+  readonly stepId: string;
+  /** A number in [0, 1), the same sequence for the same step. */
+  readonly random: () => number;
+}
+
+/** A language model, or whatever stands for one. */
+export interface Model {
+  /** What events and errors call it. */
+  readonly name: string;
+  /** Options that it cannot take: each is dropped from a request, with a `warning` event. */
+  readonly unsupported?: readonly (keyof RequestOptions)[];
+  /** Answers a request. Cold: subscribing sends it, unsubscribing aborts it in the same tick. */
+  stream$(request: ModelRequest, context: ModelContext): Observable<ModelChunk>;
+}

@@ -1,0 +1,377 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, delay, filter, lastValueFrom, map, NEVER, of, throwError, timer } from 'rxjs';
+import { z } from 'zod';
+import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
+import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+
+const define = (name: string, run: () => unknown, exclusive = false): Tool =>
+  tool({ name, description: `Does ${name}.`, run, exclusive });
+
+/** What a batch of tools gave, as the reply tells it. */
+const outputs = async (tools: readonly Tool[], ...uses: Parameters<typeof toolUse>[]) => {
+  const model = scriptedModel(
+    uses.map((use) => toolUse(...use)),
+    [text('done')],
+  );
+  const reply = await createAgent({ model, tools }).call('?');
+  return reply.toolUses.map(({ output, isError }) => `${isError ? '! ' : ''}${output}`);
+};
+
+describe('the result of a tool', () => {
+  it.each([
+    ['a text', () => 'text', 'text'],
+    ['a number', () => 5, '5'],
+    ['an object', () => ({ a: [1] }), '{"a":[1]}'],
+    ['nothing', () => undefined, '(no output)'],
+    ['null', () => null, 'null'],
+    ['a big number', () => ({ n: 12n }), '{"n":"12"}'],
+    ['a Promise', () => Promise.resolve('later'), 'later'],
+    ['an Observable of texts', () => of('a', 'b'), 'ab'],
+    ['an Observable of values', () => of({ p: 1 }, { p: 2 }), '{"p":2}'],
+    ['an empty Observable', () => of(), '(no output)'],
+    ['progress and then a text', () => of({ p: 1 }, 'done'), 'done'],
+    ['a Promise of an Observable', () => Promise.resolve(of('x', 'y')), 'xy'],
+    [
+      'what a generator returns',
+      async function* () {
+        yield await Promise.resolve('progress');
+        return 'result';
+      },
+      'result',
+    ],
+    [
+      'the texts of a generator',
+      async function* () {
+        yield await Promise.resolve('a');
+        yield 'b';
+      },
+      'ab',
+    ],
+    ['blocks', () => toolOutput({ content: [{ type: 'text', text: 'block' }] }), 'block'],
+  ])('T1: may be %s', async (_, run, expected) => {
+    expect(await outputs([define('f', run)], ['f'])).toEqual([expected]);
+  });
+
+  it('T1: every emission is an actingChunk at once', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const counting = define('tool', () => concat(of('a'), of('b').pipe(delay(3, scheduler))));
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [counting] });
+      const chunk$ = agent.stream$('?', { scheduler }).pipe(
+        only('actingChunk'),
+        map(({ value }) => value),
+      );
+      expectObservable(chunk$).toBe('a--(b|)');
+    });
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no battery');
+      },
+      '! f failed: no battery',
+    ],
+    ['rejects', () => Promise.reject(new Error('no net')), '! f failed: no net'],
+    ['errors', () => throwError(() => new Error('late')), '! f failed: late'],
+    [
+      'throws a text',
+      () => {
+        throw 'text';
+      },
+      '! f failed: text',
+    ],
+    [
+      'throws nothing',
+      () => {
+        throw undefined;
+      },
+      '! f failed: undefined',
+    ],
+    [
+      'throws what cannot be shown',
+      () => {
+        throw Object.create(null);
+      },
+      '! f failed: a value that cannot be shown was thrown',
+    ],
+  ])('I2: a tool that %s is an observation', async (_, run, expected) => {
+    expect(await outputs([define('f', run), define('g', () => 'ok')], ['f'], ['g'])).toEqual([
+      expected,
+      'ok',
+    ]);
+  });
+
+  it('X12: a cycle is an observation', async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle['self'] = cycle;
+    expect(await outputs([define('f', () => cycle)], ['f'])).toEqual([
+      expect.stringMatching(/^! The tool's output cannot be written as JSON/),
+    ]);
+  });
+
+  it('I3: an unknown tool is an observation that lists the names', async () => {
+    const tools = [define('f', () => 1), define('g', () => 1)];
+    expect(await outputs(tools, ['h'], ['toString'], ['f'])).toEqual([
+      "! No tool is named 'h'. The tools are: f, g.",
+      "! No tool is named 'toString'. The tools are: f, g.",
+      '1',
+    ]);
+  });
+
+  it('X11: arguments that are no JSON object are an observation, and the tool is not run', async () => {
+    const model = scriptedModel([{ type: 'toolUse', name: 'f', json: '{"a":' }], [text('done')]);
+    const reply = await createAgent({ model, tools: [define('f', () => 'ran')] }).call('?');
+    expect(reply.toolUses[0]?.output).toMatch(/not a JSON object: {"a":/);
+  });
+
+  it('T14: a long observation is cut, with a marker that says how much is missing', async () => {
+    const model = scriptedModel([toolUse('f')], [text('done')]);
+    const long = define('f', () => 'x'.repeat(30));
+    const reply = await createAgent({ model, tools: [long] }).call('?', { maxObservation: 10 });
+    expect(reply.toolUses[0]?.output).toBe('xxxxxxxxxx\n[… 20 of 30 characters omitted]');
+  });
+
+  it('T4: one tool message holds all results; details are for the user interface only', async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel([toolUse('f'), toolUse('g')], [text('done')]);
+    const tools = [
+      define('f', () => toolOutput({ content: 'a', details: { chart: [1] } })),
+      define('g', () => toolOutput({ content: 'b', isError: true })),
+    ];
+    const session = createAgent({ model, tools, memory }).session('s');
+    const events = await record(session.stream$('?'));
+    expect(events.find(({ type }) => type === 'postActing')).toMatchObject({
+      result: { details: { chart: [1] } },
+    });
+    expect(model.requests[1]?.messages.at(-1)).toEqual({
+      id: expect.any(String),
+      role: 'tool',
+      content: [
+        {
+          type: 'tool_result',
+          toolUseId: 'call_1_0',
+          content: [{ type: 'text', text: 'a' }],
+          isError: false,
+        },
+        {
+          type: 'tool_result',
+          toolUseId: 'call_1_1',
+          content: [{ type: 'text', text: 'b' }],
+          isError: true,
+        },
+      ],
+    });
+    expect((await lastValueFrom(memory('s').load$()))[2]).toMatchObject({
+      content: [{ details: { chart: [1] } }, {}],
+    });
+  });
+});
+
+describe('the input of a tool', () => {
+  const typed = tool({
+    name: 'typed',
+    description: 'Takes a city and days.',
+    input: {
+      type: 'object',
+      properties: {
+        city: { type: 'string' },
+        days: { type: 'integer', minimum: 1 },
+        unit: { enum: ['C', 'F'] },
+      },
+      required: ['city'],
+    },
+    run: (input) => input,
+  });
+
+  it('T5: unknown keys are pruned', async () => {
+    expect(await outputs([typed], ['typed', { city: 'Oslo', mood: 'good' }])).toEqual([
+      '{"city":"Oslo"}',
+    ]);
+  });
+
+  it('T5: what is wrong is an observation with the parameter, the rule and the value', async () => {
+    const [problems] = await outputs([typed], ['typed', { days: 0.5, unit: 'K' }]);
+    expect(problems?.split('\n')).toEqual([
+      '! The arguments for typed are invalid:',
+      '- city: is required, but missing',
+      '- days: must be integer (received 0.5)',
+      '- days: must be >= 1 (received 0.5)',
+      '- unit: must be equal to one of the allowed values: ["C","F"] (received "K")',
+    ]);
+  });
+
+  it('T5: nothing is coerced', async () => {
+    expect(await outputs([typed], ['typed', { city: 5 }])).toEqual([
+      '! The arguments for typed are invalid:\n- city: must be string (received 5)',
+    ]);
+  });
+
+  it('I13: a Standard Schema validates, and run gets what it makes of the input', async () => {
+    const schema = z.object({
+      at: z.string().transform((day) => day.length),
+      n: z.number().default(2),
+    });
+    const zod = tool({
+      name: 'zod',
+      description: 'Typed by zod.',
+      input: schema,
+      run: (input) => input,
+    });
+    expect(await outputs([zod], ['zod', { at: 'abc', x: 1 }], ['zod', { at: 1 }])).toEqual([
+      '{"at":3,"n":2}',
+      expect.stringMatching(
+        /^! The arguments for zod are invalid:\n- at: .*expected string.*\(received 1\)/,
+      ),
+    ]);
+  });
+
+  it('I13: what an interceptor made of the input is what is validated', async () => {
+    const model = scriptedModel([toolUse('typed', { city: 'Oslo' })], [text('done')]);
+    const spoil = on(
+      'preActing',
+      map((event) => ({ ...event, toolUse: { ...event.toolUse, input: {} } })),
+    );
+    const reply = await createAgent({ model, tools: [typed], interceptors: [spoil] }).call('?');
+    expect(reply.toolUses).toMatchObject([{ isError: true, input: {} }]);
+  });
+
+  it('T17: prototype keys never reach a prototype', async () => {
+    const hostile = JSON.parse(
+      '{"city":"x","__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}',
+    ) as never;
+    const open = tool({
+      name: 'open',
+      description: 'Takes anything.',
+      input: { type: 'object' },
+      run: (input) => Object.keys(input),
+    });
+    await outputs([typed, open], ['typed', hostile], ['open', hostile]);
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+
+  it('gives each run an input of its own, which it may change', async () => {
+    const spoiler = tool({
+      name: 'spoiler',
+      description: 'Changes its input.',
+      input: { type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } },
+      run: ({ list = [] }) => list.push(4),
+    });
+    const model = scriptedModel([toolUse('spoiler', { list: [1, 2, 3] })], [text('done')]);
+    const reply = await createAgent({ model, tools: [spoiler] }).call('?');
+    expect(reply.toolUses).toMatchObject([{ output: '4', input: { list: [1, 2, 3] } }]);
+  });
+});
+
+describe('a batch of tools', () => {
+  const after = (name: string, ms: number, exclusive = false): Tool =>
+    tool({
+      name,
+      description: `Takes ${ms} ms.`,
+      exclusive,
+      run: (_input, { scheduler }) => timer(ms, scheduler).pipe(map(() => name)),
+    });
+
+  /** When each tool begins and ends, as marbles. */
+  const timeline = (tools: readonly Tool[], expected: string, parallel: boolean | number = true) =>
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const uses = tools.map(({ name }) => toolUse(name));
+      const model = scriptedModel(uses, () =>
+        cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
+      );
+      const mark$ = createAgent({ model, tools })
+        .stream$('?', { scheduler, parallel })
+        .pipe(
+          only('preActing', 'postActing'),
+          map(({ type, toolUse: { name } }) => (type === 'preActing' ? name : name.toUpperCase())),
+        );
+      expectObservable(mark$).toBe(expected);
+    });
+
+  it('T3: runs at once, each result an event when it is ready', () => {
+    timeline([after('a', 12), after('b', 6)], '(ab)--B-----(A|)');
+  });
+
+  it('T3: at most five at once', () => {
+    timeline(
+      'abcdef'.split('').map((name) => after(name, 20)),
+      '(abcde) 13ms (AfBCDE) 12ms (F|)',
+    );
+  });
+
+  it('T3: one by one, where parallel is false', () => {
+    timeline([after('a', 9), after('b', 9)], 'a--------(Ab)-----(B|)', false);
+  });
+
+  it('T3: an exclusive tool runs alone', () => {
+    timeline(
+      [after('a', 10), after('b', 10, true), after('c', 10)],
+      'a---------(Ab)------(Bc)------(C|)',
+    );
+  });
+
+  it('T3: results stand in call order, whoever is ready first', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const model = scriptedModel([toolUse('a'), toolUse('b')], () =>
+        cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
+      );
+      const reply$ = createAgent({ model, tools: [after('a', 9), after('b', 3)] }).call$('?', {
+        scheduler,
+      });
+      expectObservable(
+        reply$.pipe(
+          map(({ toolUses }) => toolUses.map(({ output, ms }) => `${output}${ms}`).join()),
+        ),
+      ).toBe('---------(r|)', { r: 'a9,b3' });
+    });
+  });
+
+  it('T8: a tool that takes too long is an observation, its signal aborted', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const aborted: string[] = [];
+      const deaf = tool({
+        name: 'tool',
+        description: 'Never settles.',
+        run: (_input, { signal }) => {
+          signal.addEventListener('abort', () => aborted.push('aborted'));
+          return NEVER;
+        },
+      });
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [deaf] });
+      const output$ = agent
+        .call$('?', { scheduler })
+        .pipe(map(({ toolUses }) => `${toolUses[0]?.output} ${aborted.join()}`));
+      expectObservable(output$).toBe('60s (r|)', {
+        r: "tool failed: The tool 'tool' did not finish within 60000 ms. aborted",
+      });
+    });
+  });
+
+  it('T8: a tool has its own timeout by its name', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const agent = createAgent({
+        model: model(['(cf|)', '(tf|)']),
+        tools: [define('tool', () => NEVER)],
+      });
+      const ms$ = agent
+        .call$('?', { scheduler, timeouts: { tools: { tool: 7 } } })
+        .pipe(map(({ toolUses }) => toolUses[0]?.ms));
+      expectObservable(ms$).toBe('-------(m|)', { m: 7 });
+    });
+  });
+
+  it('T18: every use has one preActing and one postActing, also an unknown or rejected one', async () => {
+    const model = scriptedModel(
+      [toolUse('nope'), toolUse('f'), toolUse('f', { x: 1 })],
+      [text('done')],
+    );
+    const veto = on(
+      'preActing',
+      filter(({ toolUse: { input } }) => !('x' in input)),
+    );
+    const agent = createAgent({ model, tools: [define('f', () => 1)], interceptors: [veto] });
+    const events = await record(agent.stream$('?'));
+    expect(events.filter(({ type }) => type === 'preActing')).toHaveLength(3);
+    expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(3);
+  });
+});

@@ -1,0 +1,112 @@
+import { map, type Observable, of, throwError } from 'rxjs';
+import { ask$, type Asked, type Stage } from '../ask.js';
+import { endInterrupted } from '../end-interrupted.js';
+import { MillraceError } from '../errors.js';
+import {
+  type AssistantMessage,
+  textBlock,
+  textOf,
+  type ToolMessage,
+  toolUsesOf,
+  type UserMessage,
+} from '../message.js';
+import type { RequestOptions } from '../model.js';
+import { type Context, type Phase, phase } from '../phase.js';
+import { append, end, type EndedRun, type OpenRun, type Run, spend } from '../run.js';
+import { says } from '../say.js';
+
+type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'limits'>;
+
+const stage: Stage = { pre: 'preSummary', chunk: 'summaryChunk', post: 'postSummary' };
+
+/** Ends the run when its iterations are used up: with one closing request without tools, an error, or what there is. */
+export const limit = (context: Needs): Phase =>
+  phase((run): Observable<Run> => {
+    const { maxIterations, onLimit } = context.limits;
+    if (run.iteration < maxIterations) return of(run);
+    switch (onLimit) {
+      case 'answer':
+        return close$(run, context);
+      case 'error':
+        return throwError(() => usedUp(context));
+      case 'partial':
+        return of(end(run, 'maxIterations', partialOf(run, context)));
+    }
+  });
+
+const close$ = (run: OpenRun, context: Needs): Observable<Run> => {
+  const instruction: UserMessage = {
+    id: `${context.call.callId}/summary/instruction`,
+    role: 'user',
+    content: [
+      textBlock(
+        'All steps are used up. Answer now, from what you have found so far and without tools; say what is missing.',
+      ),
+    ],
+  };
+  const messages = [...run.messages, ...run.feedback, instruction];
+  return ask$(context, run, stage, 'summary', { ...withoutTools(context), messages }).pipe(
+    map((asked) => closed(spend(run, asked.usage), asked, context)),
+  );
+};
+
+/** Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
+const withoutTools = ({ request, model }: Needs): RequestOptions => {
+  const { tools, toolChoice: _toolChoice, ...rest } = request;
+  return tools === undefined || model.unsupported?.includes('toolChoice') === true
+    ? rest
+    : { ...rest, tools, toolChoice: 'none' };
+};
+
+const closed = (run: OpenRun, asked: Asked, context: Needs): EndedRun => {
+  switch (asked.status) {
+    case 'vetoed':
+      return end(run, 'stopped', says(context.call, 'stopped', 'Stopped.'));
+    case 'interrupted':
+      return endInterrupted(run, context, asked.message);
+    case 'answered':
+      return summed(run, asked, context);
+  }
+};
+
+const summed = (
+  run: OpenRun,
+  { message, finish }: Extract<Asked, { status: 'answered' }>,
+  context: Needs,
+): EndedRun => {
+  if (textOf(message).trim() === '') throw usedUp(context);
+  const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
+  return end(refuseTools(run, message), 'maxIterations', answer, finish);
+};
+
+/** Tools that were asked for all the same are answered, and not run. */
+const refuseTools = (run: OpenRun, message: AssistantMessage): OpenRun => {
+  const toolUses = toolUsesOf(message);
+  if (toolUses.length === 0) return run;
+  const results: ToolMessage = {
+    id: `${message.id}/results`,
+    role: 'tool',
+    content: toolUses.map(({ id }) => ({
+      type: 'tool_result',
+      toolUseId: id,
+      content: [textBlock('Not run: all steps are used up.')],
+      isError: true,
+    })),
+  };
+  return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
+};
+
+/** What the assistant said last in this call, or a word. */
+const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
+  const said = messages.findLast(
+    ({ id, role, content }) =>
+      role === 'assistant' && id.startsWith(`${call.callId}/`) && textOf({ content }).trim() !== '',
+  );
+  return says(call, 'partial', said === undefined ? 'All steps are used up.' : textOf(said));
+};
+
+const usedUp = ({ limits: { maxIterations } }: Needs): MillraceError =>
+  new MillraceError(
+    'maxIterations',
+    `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial' to take what there is.`,
+  );

@@ -1,0 +1,142 @@
+import { map } from 'rxjs';
+import { ask$, type Asked, type Stage } from '../ask.js';
+import { endInterrupted } from '../end-interrupted.js';
+import { MillraceError } from '../errors.js';
+import {
+  type AssistantMessage,
+  textBlock,
+  textOf,
+  toolUsesOf,
+  type UserMessage,
+} from '../message.js';
+import type { RequestOptions } from '../model.js';
+import { type Context, type Phase, phase } from '../phase.js';
+import {
+  append,
+  correct,
+  type Correction,
+  end,
+  nextIteration,
+  type OpenRun,
+  type Run,
+  spend,
+} from '../run.js';
+import { says } from '../say.js';
+
+type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request'>;
+type Answer = Extract<Asked, { status: 'answered' }>;
+
+const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'postReasoning' };
+
+/** Texts in a row that may be unreadable as an action before the call gives up. */
+const maxParseRetries = 2;
+
+/** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
+export const reasoning = (context: Needs): Phase =>
+  phase((before) => {
+    const run = nextIteration(before);
+    const request = { ...optionsOf(run, context.request), messages: messagesOf(run) };
+    return ask$(context, run, stage, String(run.iteration), request).pipe(
+      map((asked) => decide(spend(run, asked.usage), asked, context)),
+    );
+  });
+
+const messagesOf = ({ messages, feedback }: OpenRun): OpenRun['messages'] =>
+  feedback.length === 0 ? messages : [...messages, ...feedback];
+
+/** A choice that forces a tool covers the first request only: the model could never answer otherwise. */
+const optionsOf = ({ iteration }: OpenRun, options: RequestOptions): RequestOptions => {
+  const { toolChoice, ...rest } = options;
+  const forces = toolChoice === 'required' || typeof toolChoice === 'object';
+  return iteration > 1 && forces ? rest : options;
+};
+
+const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
+  switch (asked.status) {
+    case 'vetoed':
+      discard(run, asked.message, 'an interceptor vetoed it', context);
+      return end(run, 'stopped', says(context.call, 'stopped', 'Stopped.'));
+    case 'interrupted': {
+      const ended = endInterrupted(run, context, asked.message);
+      if (ended.answer.id !== asked.message.id) discard(run, asked.message, 'interrupted', context);
+      return ended;
+    }
+    case 'answered':
+      return asked.again === undefined
+        ? accept(run, asked, context)
+        : improve(run, 'again', asked.message, asked.again, context);
+  }
+};
+
+const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
+  const { finish, stop, malformed } = asked;
+  // Tool uses of a message that was cut short may be cut themselves.
+  const message = finish === 'stop' ? asked.message : withoutToolUses(asked.message);
+  const asksForTools = toolUsesOf(message).length > 0;
+  if (asksForTools) return { ...append(run, message), stopping: stop };
+  if (stop) return end(run, 'stopped', message, finish);
+  if (finish === 'length') return end(run, 'truncated', message, finish);
+  if (finish !== 'stop') return end(run, 'refused', message, finish);
+  if (malformed !== undefined) return repair(run, message, malformed, context);
+  if (isEmpty(message)) return remind(run, message, context);
+  return context.interruption.current === undefined
+    ? end(run, 'answer', message, finish)
+    : endInterrupted(run, context, message);
+};
+
+const repair = (run: OpenRun, message: AssistantMessage, feedback: string, context: Needs): Run => {
+  if ((run.corrections.malformed ?? 0) < maxParseRetries) {
+    return improve(run, 'malformed', message, feedback, context);
+  }
+  if (!isEmpty(message)) return end(run, 'answer', message);
+  throw new MillraceError(
+    'invalidResponse',
+    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${feedback}`,
+  );
+};
+
+const remind = (run: OpenRun, message: AssistantMessage, context: Needs): Run => {
+  if (run.corrections.emptyAnswer === undefined) {
+    return improve(run, 'emptyAnswer', message, 'Your answer was empty. Please answer.', context);
+  }
+  throw new MillraceError(
+    'emptyAnswer',
+    `The model '${context.model.name}' answered with nothing, also when it was reminded.`,
+  );
+};
+
+/** Discards a message and asks for a better one: the next request shows both it and what was wrong. */
+const improve = (
+  run: OpenRun,
+  kind: Correction,
+  message: AssistantMessage,
+  why: string,
+  context: Needs,
+): OpenRun => {
+  discard(run, message, why, context);
+  const asked: UserMessage = {
+    id: `${message.id}/${kind}`,
+    role: 'user',
+    content: [textBlock(why)],
+  };
+  const rejected = withoutToolUses(message);
+  return correct(run, kind, ...(isEmpty(rejected) ? [] : [rejected]), asked);
+};
+
+const discard = (
+  run: OpenRun,
+  { id: messageId, content }: AssistantMessage,
+  why: string,
+  { hooks }: Needs,
+) => {
+  if (content.length > 0) hooks.report(run.iteration, { type: 'messageDiscarded', messageId, why });
+};
+
+const withoutToolUses = (message: AssistantMessage): AssistantMessage => ({
+  ...message,
+  content: message.content.filter(({ type }) => type !== 'tool_use'),
+});
+
+const isEmpty = (message: AssistantMessage): boolean =>
+  textOf(message).trim() === '' &&
+  message.content.every(({ type }) => type === 'text' || type === 'thinking');

@@ -1,0 +1,35 @@
+import type { AssistantMessage } from './message.js';
+import type { Finish } from './model.js';
+import type { Usage } from './usage.js';
+
+/** Why a loop ended without an error. */
+export type EndReason =
+  'answer' | 'toolFinal' | 'maxIterations' | 'interrupted' | 'stopped' | 'truncated' | 'refused';
+
+/** One run of a tool, as a reply tells it. */
+export interface ToolRun {
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** The text of its result, as the model saw it. */
+  readonly output: string;
+  readonly isError: boolean;
+  /** How long it took, in milliseconds. */
+  readonly ms: number;
+}
+
+/** How a call ended: the last message of the assistant, and what it took to get there. */
+export interface Reply extends AssistantMessage {
+  /** Why the loop ended. Every end that is not an error is a value here. */
+  readonly reason: EndReason;
+  /** Why the provider ended its last message. */
+  readonly finish: Finish;
+  /** Reasoning calls of the loop, the closing one not counted. */
+  readonly iterations: number;
+  readonly toolUses: readonly ToolRun[];
+  /** Added up over every request of the call. */
+  readonly usage: Usage;
+  /** When the call began, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** From subscription to the end, in milliseconds. */
+  readonly elapsedMs: number;
+}

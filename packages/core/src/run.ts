@@ -1,0 +1,151 @@
+import { MillraceError } from './errors.js';
+import { freezeMessage } from './freeze-message.js';
+import { type AssistantMessage, type Message, type ToolMessage, toolUsesOf } from './message.js';
+import type { Finish } from './model.js';
+import type { EndReason, ToolRun } from './reply.js';
+import { addUsage, noUsage, type Usage } from './usage.js';
+
+/** What the loop asks the model to do better, and how often in a row. */
+export type Correction = 'malformed' | 'emptyAnswer' | 'again';
+
+interface RunState {
+  /** Reasoning calls that have begun. */
+  readonly iteration: number;
+  readonly messages: readonly Message[];
+  /** How many of `messages` are in memory. */
+  readonly stored: number;
+  readonly usage: Usage;
+  readonly toolRuns: readonly ToolRun[];
+  /** Whether results among the messages hold `details`, which a model must not see. */
+  readonly detailed: boolean;
+}
+
+/** A call in progress: it has a next turn. */
+export interface OpenRun extends RunState {
+  readonly status: 'open';
+  /** Shown to the model in the next request only, and never stored. */
+  readonly feedback: readonly Message[];
+  readonly corrections: Readonly<Partial<Record<Correction, number>>>;
+  /** Tools that the last message asks for are answered, but not run: the call is to end. */
+  readonly stopping: boolean;
+}
+
+/** A call that has no next turn. Its last message is stored when the call completes. */
+export interface EndedRun extends RunState {
+  readonly status: EndReason;
+  readonly answer: AssistantMessage;
+  readonly finish: Finish;
+}
+
+/** The value that flows through the loop. */
+export type Run = OpenRun | EndedRun;
+
+/** Begins a run: what memory holds, then what was asked. */
+export const open = (history: readonly Message[], input: readonly Message[]): OpenRun => ({
+  status: 'open',
+  iteration: 0,
+  messages: joined([], [...history, ...input]),
+  stored: history.length,
+  usage: noUsage,
+  toolRuns: [],
+  detailed: [...history, ...input].some(isDetailed),
+  feedback: [],
+  corrections: {},
+  stopping: false,
+});
+
+/** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
+const joined = (
+  before: readonly Message[],
+  added: readonly Message[],
+  replaced = 0,
+): readonly Message[] => {
+  const messages = [...before];
+  messages.splice(before.length - replaced, replaced, ...added.map(freezeMessage));
+  return Object.freeze(messages);
+};
+
+const isDetailed = (message: Message): boolean =>
+  message.role === 'tool' && message.content.some(({ details }) => details !== undefined);
+
+/** Counts one more reasoning call. */
+export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
+
+/** Adds messages, the tool uses among them answered in order; clears what was said for one request only. */
+export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
+  ...run,
+  messages: joined(run.messages, added),
+  feedback: [],
+  corrections: {},
+});
+
+/** Adds the results of the last message's tools, and what interceptors made of its tool uses. */
+export const answerTools = (
+  run: OpenRun,
+  asked: AssistantMessage,
+  results: ToolMessage,
+  toolRuns: readonly ToolRun[],
+): OpenRun => ({
+  ...run,
+  messages: joined(run.messages, [asked, results], 1),
+  toolRuns: [...run.toolRuns, ...toolRuns],
+  detailed: run.detailed || isDetailed(results),
+});
+
+/** Asks again: the next request shows what was wrong, once. */
+export const correct = (
+  run: OpenRun,
+  kind: Correction,
+  ...feedback: readonly Message[]
+): OpenRun => ({
+  ...run,
+  feedback,
+  corrections: { ...run.corrections, [kind]: (run.corrections[kind] ?? 0) + 1 },
+});
+
+/** Adds what a request cost. */
+export const spend = (run: OpenRun, usage: Usage): OpenRun => ({
+  ...run,
+  usage: addUsage(run.usage, usage),
+});
+
+/** Ends the run with its last message. */
+export const end = (
+  { iteration, messages, stored, usage, toolRuns, detailed }: OpenRun,
+  status: EndReason,
+  answer: AssistantMessage,
+  finish: Finish = 'stop',
+): EndedRun => ({ status, iteration, messages, stored, usage, toolRuns, detailed, answer, finish });
+
+/** Tells whether a run has no next turn. */
+export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';
+
+/** The assistant's message at the end of the run whose tools nobody has answered yet. */
+export const unanswered = ({ messages }: Run): AssistantMessage | undefined => {
+  const last = messages.at(-1);
+  return last?.role === 'assistant' && toolUsesOf(last).length > 0 ? last : undefined;
+};
+
+/** Finds a tool use that lacks its one result, right behind it and in order; `undefined` when all is well. */
+export const unpaired = (messages: readonly Message[]): string | undefined => {
+  const fault = messages.find((message, index) => {
+    if (message.role === 'tool') return messages[index - 1]?.role !== 'assistant';
+    const next = messages[index + 1];
+    const asked = message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [];
+    const answered = next?.role === 'tool' ? next.content.map((it) => it.toolUseId) : [];
+    return asked.length !== answered.length || asked.some((id, at) => id !== answered[at]);
+  });
+  return fault === undefined
+    ? undefined
+    : `a tool use without its one result, or a result without its use (at the message '${fault.id}')`;
+};
+
+/** Refuses messages in which a tool use and its result are not together. */
+export const assertPaired = (messages: readonly Message[]): void => {
+  const fault = unpaired(messages);
+  if (fault === undefined) return;
+  throw new MillraceError(
+    'invalidState',
+    `The run holds ${fault}. A phase must add an assistant message and its tool message together.`,
+  );
+};

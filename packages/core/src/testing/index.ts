@@ -1,0 +1,9 @@
+export { finish, text, thinking, toolUse } from './chunks.js';
+export type { Check } from './contract.js';
+export { type MarbleHelpers, type MarbleModel, marbles, type Subscriptions } from './marbles.js';
+export { memoryContract } from './memory-contract.js';
+export { lentContext, modelContract } from './model-contract.js';
+export { record } from './record.js';
+export { type ScriptedAnswer, type ScriptedModel, scriptedModel } from './scripted-model.js';
+export { toolContract, type ToolSamples } from './tool-contract.js';
+export { verifyEvents } from './verify-events.js';

@@ -1,0 +1,65 @@
+import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import { lastValueFrom } from 'rxjs';
+import type { Memory, MemoryFactory } from '../memory.js';
+import { type Message, textBlock } from '../message.js';
+import type { Check } from './contract.js';
+
+const said = (id: string): Message => ({ id, role: 'user', content: [textBlock(`I am ${id}.`)] });
+
+const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memory.load$());
+
+const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
+  lastValueFrom(memory.append$(messages), { defaultValue: undefined });
+
+/** What every memory must do. `create` makes a factory that has not been used. */
+export const memoryContract = (create: () => MemoryFactory): readonly Check[] => [
+  {
+    name: 'begins empty',
+    run: async () => deepStrictEqual(await load(create()('s')), []),
+  },
+  {
+    name: 'gives back what was added, oldest first',
+    run: async () => {
+      const memory = create()('s');
+      await append(memory, said('a'), said('b'));
+      await append(memory, said('c'));
+      deepStrictEqual(await load(memory), [said('a'), said('b'), said('c')]);
+    },
+  },
+  {
+    name: 'adds a message only once, whatever is repeated',
+    run: async () => {
+      const memory = create()('s');
+      await append(memory, said('a'), said('b'), said('a'));
+      await append(memory, said('b'), said('c'));
+      deepStrictEqual(await load(memory), [said('a'), said('b'), said('c')]);
+    },
+  },
+  {
+    name: 'does nothing before it is subscribed to',
+    run: async () => {
+      const memory = create()('s');
+      void memory.append$([said('a')]);
+      deepStrictEqual(await load(memory), []);
+    },
+  },
+  {
+    name: 'leaves a list alone that it has given out',
+    run: async () => {
+      const memory = create()('s');
+      await append(memory, said('a'));
+      const before = await load(memory);
+      await append(memory, said('b'));
+      strictEqual(before.length, 1);
+    },
+  },
+  {
+    name: 'keeps sessions apart, and finds each again, whatever its id',
+    run: async () => {
+      const factory = create();
+      const ids = ['a', 'b', '__proto__', 'constructor', '../../a', 'a\u0000b', 'é'.repeat(2000)];
+      for (const id of ids) await append(factory(id), said(id));
+      for (const id of ids) deepStrictEqual(await load(factory(id)), [said(id)]);
+    },
+  },
+];

@@ -1,0 +1,107 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import { freeze } from 'immer';
+import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
+import { openDemand } from '../demand.js';
+import { textBlock } from '../message.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import { randomOf } from '../random.js';
+import type { Check } from './contract.js';
+
+/** What a call lends to a model, for a test that asks one directly. */
+export const lentContext = (lent: Partial<ModelContext> = {}): ModelContext => ({
+  demand: openDemand,
+  scheduler: asyncScheduler,
+  report: () => undefined,
+  stepId: 'test/1',
+  random: randomOf('test/1'),
+  ...lent,
+});
+
+const question: ModelRequest = {
+  messages: [{ id: 'm1', role: 'user', content: [textBlock('What is 2 + 2?')] }],
+};
+
+const add = {
+  name: 'add',
+  description: 'Adds numbers.',
+  inputSchema: { type: 'object', properties: { sum: { type: 'string', examples: ['1 + 2'] } } },
+};
+
+const afterTools: ModelRequest = {
+  tools: [add],
+  messages: [
+    ...question.messages,
+    {
+      id: 'm2',
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: 't1', name: 'add', input: { sum: '2 + 2' } }],
+    },
+    {
+      id: 'm3',
+      role: 'tool',
+      content: [
+        { type: 'tool_result', toolUseId: 't1', content: [textBlock('4')], isError: false },
+      ],
+    },
+  ],
+};
+
+/** What every model must do. `create` makes one that can be asked any number of times. */
+export const modelContract = (create: () => Model): readonly Check[] => {
+  const answer = (request: ModelRequest): Promise<readonly ModelChunk[]> =>
+    lastValueFrom(create().stream$(freeze(request, true), lentContext()).pipe(toArray()));
+  return [
+    {
+      name: 'has a name',
+      run: () => {
+        ok(create().name.length > 0);
+        return Promise.resolve();
+      },
+    },
+    {
+      name: 'ends every answer with one finish, behind which there is at most usage',
+      run: async () => {
+        for (const request of [question, { ...question, tools: [add] }, afterTools]) {
+          const chunks = await answer(request);
+          const finishes = chunks.filter(({ type }) => type === 'finish');
+          strictEqual(finishes.length, 1);
+          const behind = chunks.slice(chunks.findIndex(({ type }) => type === 'finish') + 1);
+          ok(behind.every(({ type }) => type === 'usage'));
+        }
+      },
+    },
+    {
+      name: 'leaves the request as it is',
+      run: async () => {
+        const before = structuredClone(afterTools);
+        await answer(afterTools);
+        deepStrictEqual(afterTools, before);
+      },
+    },
+    {
+      name: 'is cold: nothing is sent before a subscription, and each one gets a whole answer',
+      run: async () => {
+        const answer$ = create().stream$(question, lentContext()).pipe(toArray());
+        const [first, second] = [await lastValueFrom(answer$), await lastValueFrom(answer$)];
+        ok(first.length > 0);
+        strictEqual(second.at(-1)?.type, first.at(-1)?.type);
+      },
+    },
+    {
+      name: 'can be left after its first chunk, and asked again',
+      run: async () => {
+        const model = create();
+        await lastValueFrom(model.stream$(question, lentContext()).pipe(take(1)));
+        const chunks = await lastValueFrom(model.stream$(question, lentContext()).pipe(toArray()));
+        ok(chunks.some(({ type }) => type === 'finish'));
+      },
+    },
+    {
+      name: 'asks for no tool that it was not given',
+      run: async () => {
+        const chunks = await answer(question);
+        ok(chunks.every(({ type }) => type !== 'toolUse'));
+      },
+    },
+  ];
+};

@@ -1,0 +1,53 @@
+import { concat, defer, from, isObservable, type Observable, of } from 'rxjs';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import { finish } from './chunks.js';
+
+/** One answer of the script: its chunks, a stream of them, or a function of the request that gives either. */
+export type ScriptedAnswer =
+  | readonly ModelChunk[]
+  | Observable<ModelChunk>
+  | ((
+      request: ModelRequest,
+      context: ModelContext,
+    ) => readonly ModelChunk[] | Observable<ModelChunk>);
+
+/** A model that plays a script, and remembers what it was asked. */
+export interface ScriptedModel extends Model {
+  /** The requests it has got, oldest first. */
+  readonly requests: readonly ModelRequest[];
+  /** Throws where answers of the script have not been asked for. */
+  verify(): void;
+}
+
+/**
+ * Makes a model that gives the next answer of the script to each request, and errors on one too many. A
+ * list of chunks that does not end with a `finish` gets one; a stream must bring its own.
+ */
+export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedModel => {
+  const requests: ModelRequest[] = [];
+  return {
+    name: 'scripted',
+    requests,
+    stream$: (request, context) =>
+      defer(() => {
+        const answer = answers[requests.push(request) - 1];
+        if (answer === undefined) {
+          throw new Error(
+            `The script has ${answers.length} answers, and this is request ${requests.length}.`,
+          );
+        }
+        const given = typeof answer === 'function' ? answer(request, context) : answer;
+        return isObservable(given) ? given : finished(given);
+      }),
+    verify: () => {
+      if (requests.length < answers.length) {
+        throw new Error(
+          `The script has ${answers.length} answers, but only ${requests.length} were asked for.`,
+        );
+      }
+    },
+  };
+};
+
+const finished = (chunks: readonly ModelChunk[]): Observable<ModelChunk> =>
+  chunks.at(-1)?.type === 'finish' ? from(chunks) : concat(from(chunks), of(finish()));

@@ -1,0 +1,71 @@
+import { deepStrictEqual, match, ok, strictEqual } from 'node:assert/strict';
+import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
+import { openDemand } from '../demand.js';
+import type { Tool, ToolContext } from '../tool.js';
+import type { Check } from './contract.js';
+
+/** Inputs that a tool must take, and such as it must refuse. */
+export interface ToolSamples {
+  readonly valid: readonly Readonly<Record<string, unknown>>[];
+  readonly invalid: readonly unknown[];
+}
+
+const context = (): ToolContext => ({
+  callId: 'test',
+  toolUseId: 't1',
+  agent: ['test'],
+  iteration: 1,
+  signal: new AbortController().signal,
+  demand: openDemand,
+  scheduler: asyncScheduler,
+  metadata: {},
+});
+
+/** What every tool must do. */
+export const toolContract = (
+  create: () => Tool,
+  { valid, invalid }: ToolSamples,
+): readonly Check[] => [
+  {
+    name: 'has a name that a model can call, a description, and a schema of an object',
+    run: () => {
+      const { name, description, inputSchema } = create();
+      match(name, /^[\w.-]{1,64}$/);
+      ok(description.trim().length > 0);
+      strictEqual(inputSchema['type'], 'object');
+      return Promise.resolve();
+    },
+  },
+  {
+    name: 'takes valid inputs, and leaves them as they are',
+    run: async () => {
+      for (const input of valid) {
+        const before = structuredClone(input);
+        const verdict = await lastValueFrom(create().validation$(input));
+        ok(verdict.valid, `${JSON.stringify(input)} was refused`);
+        deepStrictEqual(input, before);
+      }
+    },
+  },
+  {
+    name: 'refuses invalid inputs, and says what is wrong',
+    run: async () => {
+      for (const input of invalid) {
+        const verdict = await lastValueFrom(create().validation$(input));
+        ok(!verdict.valid, `${JSON.stringify(input)} was taken`);
+        ok(verdict.problems.length > 0);
+      }
+    },
+  },
+  {
+    name: 'emits progress, then one output of content blocks',
+    run: async () => {
+      for (const input of valid) {
+        const emissions = await lastValueFrom(create().run$(input, context()).pipe(toArray()));
+        const last = emissions.at(-1);
+        strictEqual(emissions.filter(({ type }) => type === 'output').length, 1);
+        ok(last?.type === 'output' && last.output.content.length > 0);
+      }
+    },
+  },
+];

@@ -1,0 +1,145 @@
+import { concat, defer, EMPTY, type MonoTypeOperatorFunction, tap } from 'rxjs';
+import type { AgentEvent } from '../events.js';
+import { toolUsesOf } from '../message.js';
+
+/** What has been heard of one call. */
+interface Heard {
+  iteration: number;
+  /** The request that is under way, and the message that grows. */
+  asking: boolean;
+  messageId: string | undefined;
+  readonly voided: Set<string>;
+  /** The tool uses of the last message, and how far each has come. */
+  readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
+  ended: boolean;
+}
+
+/**
+ * Passes the events of a call on, and errors at the first that cannot come where it does: events must be
+ * numbered upwards; a request is opened before its chunks and closed before the next; each tool use that
+ * was asked for begins once and ends once; nothing follows the last event of a call, and each call has one.
+ */
+export const verifyEvents = (): MonoTypeOperatorFunction<AgentEvent> => (event$) =>
+  defer(() => {
+    const calls = new Map<string, Heard>();
+    let seq = 0;
+    const take = (event: AgentEvent): void => {
+      if (event.seq <= seq) fail(event, `seq ${event.seq} follows ${seq}`);
+      seq = event.seq;
+      hear(event, calls);
+    };
+    const allEnded = defer(() => {
+      for (const [id, { ended }] of calls) {
+        if (!ended) throw new Error(`The call '${id}' completed without its last event.`);
+      }
+      if (calls.size === 0) throw new Error('A call completed without any event.');
+      return EMPTY;
+    });
+    return concat(event$.pipe(tap(take)), allEnded);
+  });
+
+const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
+  const heard = calls.get(event.callId) ?? begin(event, calls);
+  if (heard.ended) fail(event, 'its call has ended');
+  if (event.iteration < heard.iteration) fail(event, `its iteration is ${event.iteration}`);
+  heard.iteration = event.iteration;
+  switch (event.type) {
+    case 'preCall':
+      return;
+    case 'preReasoning':
+    case 'preSummary':
+      allDone(event, heard);
+      if (heard.asking) fail(event, 'a request is under way');
+      heard.asking = true;
+      heard.messageId = undefined;
+      return;
+    case 'reasoningChunk':
+    case 'summaryChunk':
+      if (!heard.asking) fail(event, 'no request is under way');
+      if (heard.voided.has(event.messageId)) fail(event, 'its message was discarded');
+      heard.messageId ??= event.messageId;
+      if (heard.messageId !== event.messageId) fail(event, 'another message is growing');
+      return;
+    case 'messageDiscarded':
+      heard.voided.add(event.messageId);
+      heard.messageId = undefined;
+      heard.toolUses.clear();
+      return;
+    case 'postReasoning':
+      if (!heard.asking) fail(event, 'no request is under way');
+      heard.asking = false;
+      heard.toolUses.clear();
+      if (event.finish !== 'stop') return;
+      for (const { id } of toolUsesOf(event.message)) heard.toolUses.set(id, 'asked');
+      return;
+    case 'postSummary':
+      if (!heard.asking) fail(event, 'no request is under way');
+      heard.asking = false;
+      return;
+    case 'preActing':
+      move(event, heard, event.toolUse.id, 'asked', 'acting');
+      return;
+    case 'actingChunk':
+      move(event, heard, event.toolUse.id, 'acting', 'acting');
+      return;
+    case 'postActing':
+      move(event, heard, event.toolUse.id, 'acting', 'done');
+      return;
+    case 'postCall':
+      if (event.reply.reason !== 'stopped') allDone(event, heard);
+      heard.ended = true;
+      return;
+    case 'error':
+      heard.ended = true;
+      return;
+    case 'modelRetry':
+    case 'modelFallback':
+    case 'vetoed':
+    case 'warning':
+    case 'handlerError':
+      return;
+  }
+};
+
+const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
+  const isFirst =
+    event.type === 'preCall' || event.type === 'error' || event.type === 'handlerError';
+  if (!isFirst) fail(event, 'its call has not begun');
+  if (event.parentId !== undefined && calls.get(event.parentId)?.ended !== false) {
+    fail(event, `the call above it, '${event.parentId}', is not running`);
+  }
+  const heard: Heard = {
+    iteration: 0,
+    asking: false,
+    messageId: undefined,
+    voided: new Set(),
+    toolUses: new Map(),
+    ended: false,
+  };
+  calls.set(event.callId, heard);
+  return heard;
+};
+
+const move = (
+  event: AgentEvent,
+  { toolUses }: Heard,
+  id: string,
+  from: 'asked' | 'acting',
+  to: 'acting' | 'done',
+): void => {
+  const stage = toolUses.get(id);
+  if (stage !== from) fail(event, `the tool use '${id}' is ${stage ?? 'not asked for'}`);
+  toolUses.set(id, to);
+};
+
+const allDone = (event: AgentEvent, { toolUses }: Heard): void => {
+  for (const [id, stage] of toolUses) {
+    if (stage !== 'done') fail(event, `the tool use '${id}' is only ${stage}`);
+  }
+};
+
+const fail = (event: AgentEvent, why: string): never => {
+  throw new Error(
+    `The event '${event.type}' (seq ${event.seq}, call '${event.callId}') cannot come here: ${why}.`,
+  );
+};

@@ -1,0 +1,68 @@
+import { type Observable, type Observer, Subscription } from 'rxjs';
+import { createDemand, type Demand } from './demand.js';
+
+/**
+ * Lets a `for await` pull from an Observable. It subscribes at the first `next()`, and again for each
+ * iteration; values that wait for the consumer close the demand; `return()`, as `break` calls it,
+ * unsubscribes at once.
+ */
+export const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({
+  [Symbol.asyncIterator]: () => iterate(open),
+});
+
+interface Taker<T> {
+  readonly resolve: (result: IteratorResult<T, undefined>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const done = { done: true, value: undefined } as const;
+
+const iterate = <T>(open: (demand: Demand) => Observable<T>): AsyncIterator<T, undefined> => {
+  const demand = createDemand();
+  const takers: Taker<T>[] = [];
+  let ready: IteratorYieldResult<T>[] = [];
+  let subscription: Subscription | undefined;
+  let ended = false;
+  let failure: { readonly error: unknown } | undefined;
+
+  const end = (): void => {
+    ended = true;
+    for (const { resolve } of takers.splice(0)) resolve(done);
+  };
+  const observer: Observer<T> = {
+    next: (value) => {
+      const taker = takers.shift();
+      if (taker === undefined) demand.backlog(ready.push({ done: false, value }));
+      else taker.resolve({ done: false, value });
+    },
+    error: (error: unknown) => {
+      const taker = takers.shift();
+      if (taker === undefined) failure = { error };
+      else taker.reject(error);
+      end();
+    },
+    complete: end,
+  };
+  return {
+    next: async () => {
+      subscription ??= open(demand).subscribe(observer);
+      const result = ready.shift();
+      demand.backlog(ready.length);
+      if (result !== undefined) return result;
+      if (!ended) return new Promise((resolve, reject) => takers.push({ resolve, reject }));
+      const thrown = failure;
+      failure = undefined;
+      if (thrown === undefined) return done;
+      throw thrown.error;
+    },
+    return: () => {
+      subscription ??= Subscription.EMPTY;
+      subscription.unsubscribe();
+      demand.release();
+      ready = [];
+      failure = undefined;
+      end();
+      return Promise.resolve(done);
+    },
+  };
+};

@@ -1,0 +1,97 @@
+import { concat, defer, EMPTY, mergeMap, type Observable, of } from 'rxjs';
+import { messageOf } from './errors.js';
+import { isRecord } from './json.js';
+import { type ContentBlock, textBlock } from './message.js';
+
+/** What a tool gave in the end. */
+export interface ToolOutput {
+  readonly content: readonly ContentBlock[];
+  readonly isError: boolean;
+  /** For the user interface only; never sent to a model. */
+  readonly details?: unknown;
+  /** The output is the answer: the call ends with it. */
+  readonly finalAnswer?: boolean;
+}
+
+/** What a run of a tool emits: progress, any number of times, then its one output. */
+export type ToolEmission =
+  | { readonly type: 'progress'; readonly value: unknown }
+  | { readonly type: 'output'; readonly output: ToolOutput };
+
+/** What `toolOutput` is given: the text or blocks for the model, and what else the output says. */
+export type ToolOutputInit = Partial<Omit<ToolOutput, 'content'>> & {
+  readonly content: string | readonly ContentBlock[];
+};
+
+/** Tells an output from an object of the same shape that a tool returned as data. */
+const brand = Symbol.for('millrace.toolOutput');
+
+/** A tool's output that says more than a text: blocks, an error, details for the user interface, the final answer. */
+export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => {
+  const output = {
+    isError: false,
+    ...rest,
+    content: typeof content === 'string' ? [textBlock(content)] : content,
+  };
+  return Object.defineProperty(output, brand, { value: true });
+};
+
+/** The output that tells the model what went wrong. */
+export const failedOutput = (text: string): ToolOutput =>
+  toolOutput({ content: text, isError: true });
+
+/** Makes an output of whatever a tool returned; what JSON cannot hold becomes a failed one. */
+export const toOutput = (returned: unknown): ToolOutput => {
+  if (isOutput(returned)) return returned;
+  if (typeof returned === 'string') return toolOutput({ content: returned });
+  if (returned === undefined) return toolOutput({ content: '(no output)' });
+  try {
+    return toolOutput({ content: asJson(returned) });
+  } catch (cause) {
+    return failedOutput(`The tool's output cannot be written as JSON: ${messageOf(cause)}.`);
+  }
+};
+
+/**
+ * Reads the results of an iterator as emissions: each value is progress; the output is what was returned
+ * in the end, else all strings joined, else the last value.
+ */
+export const readEmissions = (
+  result$: Observable<IteratorResult<unknown, unknown>>,
+): Observable<ToolEmission> =>
+  defer(() => {
+    const texts: string[] = [];
+    let last: unknown;
+    let returned: unknown;
+    return concat(
+      result$.pipe(
+        mergeMap(({ done, value }) => {
+          if (done === true) {
+            returned = value;
+            return EMPTY;
+          }
+          if (typeof value === 'string') texts.push(value);
+          last = value;
+          return of<ToolEmission>({ type: 'progress', value });
+        }),
+      ),
+      defer(() => of<ToolEmission>({ type: 'output', output: outputOf(returned, texts, last) })),
+    );
+  });
+
+const outputOf = (returned: unknown, texts: readonly string[], last: unknown): ToolOutput => {
+  if (returned !== undefined) return toOutput(returned);
+  return texts.length > 0 && !isOutput(last) ? toOutput(texts.join('')) : toOutput(last);
+};
+
+const isOutput = (value: unknown): value is ToolOutput =>
+  isRecord(value) && Object.hasOwn(value, brand);
+
+/** JSON has no word for functions and symbols: there `stringify` gives `undefined`, whatever its type says. */
+const asJson = (value: unknown): string => {
+  const json: unknown = JSON.stringify(value, bigintAsText);
+  return typeof json === 'string' ? json : `(a ${typeof value})`;
+};
+
+const bigintAsText = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? String(value) : value;

@@ -1,0 +1,37 @@
+import { misuse } from './errors.js';
+import { isRecord } from './json.js';
+import type { ToolDeclaration } from './model.js';
+import type { Tool } from './tool.js';
+
+/** The tools of a call, each under a name of its own. */
+export interface Toolkit {
+  readonly names: readonly string[];
+  readonly declarations: readonly ToolDeclaration[];
+  find(name: string): Tool | undefined;
+}
+
+/** Gathers tools; two of one name are an error. */
+export const createToolkit = (tools: readonly Tool[]): Toolkit => {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (!isTool(tool)) {
+      throw misuse(`'tools' takes what tool({ name, description, input, run }) returns.`);
+    }
+    if (byName.has(tool.name)) {
+      throw misuse(`Two tools are named '${tool.name}'. Rename one of them, or drop it.`);
+    }
+    byName.set(tool.name, tool);
+  }
+  return {
+    names: [...byName.keys()],
+    declarations: [...byName.values()].map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema,
+    })),
+    find: (name) => byName.get(name),
+  };
+};
+
+const isTool = (value: unknown): value is Tool =>
+  isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';

@@ -1,0 +1,39 @@
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
+
+/** Runs a task; one that comes while another runs waits for it. */
+export type Trampoline = (task: () => void) => void;
+
+/**
+ * Makes a queue that runs tasks one after the other and never one inside another, so that turns which
+ * are synchronous do not nest, and every subscriber sees one event before any sees the next. RxJS's own
+ * `queueScheduler` is global: there, what throws in one call drops the waiting turns of another.
+ */
+export const createTrampoline = (): Trampoline => {
+  let waiting: (() => void)[] = [];
+  let running = false;
+  return (task) => {
+    waiting.push(task);
+    if (running) return;
+    running = true;
+    try {
+      while (waiting.length > 0) {
+        const batch = waiting;
+        waiting = [];
+        for (const next of batch) next();
+      }
+    } finally {
+      waiting = [];
+      running = false;
+    }
+  };
+};
+
+/** Subscribes to the source when its turn on the trampoline has come. */
+export const subscribeOnTrampoline =
+  <T>(trampoline: Trampoline): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Observable((subscriber) => {
+      trampoline(() => {
+        if (!subscriber.closed) source.subscribe(subscriber);
+      });
+    });

@@ -1,0 +1,3 @@
+import { setUp } from './set-up.mjs';
+
+await setUp();

@@ -1,0 +1,11 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { stamp } from './set-up/compiled.mjs';
+import { root, workspaces } from './workspaces.mjs';
+
+const built = ['dist', 'temp', 'tsconfig.tsbuildinfo'];
+const paths = workspaces(root).flatMap((workspace) =>
+  built.map((name) => join(root, workspace, name)),
+);
+
+for (const path of [...paths, stamp(root)]) rmSync(path, { recursive: true, force: true });

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { node, npm } from './run.mjs';
+import { compiledState, lastCompiled, rememberCompiled } from './set-up/compiled.mjs';
+import { areInstalled } from './set-up/dependencies.mjs';
+import { isAtLeast } from './set-up/node-version.mjs';
+import { oneAtATime } from './set-up/one-at-a-time.mjs';
+import { readJson, root } from './workspaces.mjs';
+
+const lock = '.set-up.lock';
+
+/**
+ * Makes the workspace ready to run: installs the dependencies and compiles the packages, each only
+ * where needed. Says on stderr what takes time, and ends the process with a message if it fails.
+ */
+export async function setUp() {
+  requireNode();
+  if (areInstalled(root) && isCompiled()) return;
+  const code = await oneAtATime(join(root, lock), catchUp, () =>
+    say(`Waiting for another set-up of this folder (${lock} holds its process id) …`),
+  );
+  if (code !== 0) process.exit(code);
+}
+
+function requireNode() {
+  const { node: wanted } = readJson(root, 'package.json').engines;
+  const actual = process.versions.node;
+  if (isAtLeast(actual, wanted)) return;
+  say(`Millrace needs Node ${wanted}, and this is Node ${actual}.`);
+  say('Install a newer one, for instance with `nvm install 22`, and run the command again.');
+  process.exit(1);
+}
+
+const catchUp = async () =>
+  (areInstalled(root) ? 0 : await install()) || (isCompiled() ? 0 : await compile());
+
+const isCompiled = () => isDeepStrictEqual(compiledState(root), lastCompiled(root));
+
+function install() {
+  const why = existsSync(join(root, 'node_modules')) ? 'not up to date' : 'first run';
+  return step({
+    doing: `Installing dependencies (${why}, about 30 s)`,
+    done: 'Installed dependencies',
+    failed:
+      'npm ci failed. Check the network, or the lock file with `npm install`; then try again.',
+    // Flags win over the environment: NODE_ENV=production, or the loglevel of `npm --silent start`.
+    work: () => npm(['ci', '--include=dev', '--loglevel=error', '--no-audit', '--no-fund'], quiet),
+  });
+}
+
+async function compile() {
+  const { sources, output } = compiledState(root);
+  // tsc trusts its .tsbuildinfo, which lies beside dist: it does not see that output was deleted.
+  const force = output === lastCompiled(root).output ? [] : ['--force'];
+  rememberCompiled(root, { output });
+  const code = await step({
+    doing: 'Building',
+    done: 'Built',
+    failed: 'tsc -b failed. Correct what it names; if that is not yours, try `npm run clean`.',
+    work: () => node(['node_modules/typescript/bin/tsc', '-b', ...force], quiet),
+  });
+  const built = code === 0 ? { sources } : {};
+  rememberCompiled(root, { ...built, output: compiledState(root).output });
+  return code;
+}
+
+const quiet = { quiet: true };
+
+async function step({ doing, done, failed, work }) {
+  say(`${doing} …`);
+  const start = performance.now();
+  const { code, output } = await work();
+  if (code === 0) say(`${done} in ${((performance.now() - start) / 1000).toFixed(1)} s.`);
+  else if (code > 128) say('Stopped.');
+  else say(`${output.trimEnd()}\n\n${failed}`);
+  return code;
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`);
+}

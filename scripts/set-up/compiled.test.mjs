@@ -1,0 +1,66 @@
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { compiledState, lastCompiled, rememberCompiled } from './compiled.mjs';
+
+let root;
+const at = (file) => join(root, file);
+function write(file, text) {
+  mkdirSync(dirname(at(file)), { recursive: true });
+  writeFileSync(at(file), text);
+}
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'compiled-'));
+  write('package.json', '{ "workspaces": ["packages/*", "examples"] }');
+  write('tsconfig.json', '{}');
+  write('packages/core/package.json', '{}');
+  write('packages/core/src/loop.ts', 'export const loop = 1;');
+  write('packages/core/dist/loop.js', 'export const loop = 1;');
+  write('examples/package.json', '{}');
+  write('examples/hello.ts', 'export {};');
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+it('remembers the state of the last build', () => {
+  expect(lastCompiled(root)).toEqual({});
+  rememberCompiled(root, compiledState(root));
+  expect(lastCompiled(root)).toEqual(compiledState(root));
+});
+
+describe('the sources', () => {
+  it.each([
+    ['a changed source', () => write('packages/core/src/loop.ts', 'export const loop = 2;')],
+    ['a new source', () => write('packages/core/src/phases/acting.ts', '')],
+    ['a deleted source', () => rmSync(at('packages/core/src/loop.ts'))],
+    ['a changed example', () => write('examples/hello.ts', '')],
+    ['a changed tsconfig', () => write('tsconfig.json', '{ "files": [] }')],
+    ['a new package', () => write('packages/tools/package.json', '{}')],
+  ])('differ after %s', (_, change) => {
+    const { sources, output } = compiledState(root);
+    change();
+    expect(compiledState(root).sources).not.toBe(sources);
+    expect(compiledState(root).output).toBe(output);
+  });
+
+  it.each([
+    ['a touched source', () => utimesSync(at('packages/core/src/loop.ts'), 1, 1)],
+    ['an installed package', () => write('packages/core/node_modules/ajv/package.json', '{}')],
+    ['a changed text', () => write('packages/core/README.md', 'Hello')],
+  ])('are the same after %s', (_, change) => {
+    const before = compiledState(root);
+    change();
+    expect(compiledState(root)).toEqual(before);
+  });
+});
+
+it.each(['packages/core/dist/loop.js', 'packages/core/dist'])(
+  'the output differs once %s is deleted',
+  (path) => {
+    const { sources, output } = compiledState(root);
+    rmSync(at(path), { recursive: true });
+    expect(compiledState(root).output).not.toBe(output);
+    expect(compiledState(root).sources).toBe(sources);
+  },
+);

@@ -1,0 +1,51 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { areInstalled } from './dependencies.mjs';
+
+let root;
+const write = (file, packages) => writeFileSync(join(root, file), JSON.stringify({ packages }));
+const rxjs = (version) => ({ 'node_modules/rxjs': { version, integrity: `sha of ${version}` } });
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'dependencies-'));
+  mkdirSync(join(root, 'node_modules'));
+  write('package-lock.json', { '': {}, ...rxjs('7.8.2') });
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+describe('dependencies are installed', () => {
+  it('when npm recorded what the lock file asks for', () => {
+    write('node_modules/.package-lock.json', rxjs('7.8.2'));
+    expect(areInstalled(root)).toBe(true);
+  });
+
+  it('without the optional packages of other platforms', () => {
+    const binding = { 'node_modules/binding-win32': { version: '1.0.0', optional: true } };
+    write('package-lock.json', { '': {}, ...rxjs('7.8.2'), ...binding });
+    write('node_modules/.package-lock.json', rxjs('7.8.2'));
+    expect(areInstalled(root)).toBe(true);
+  });
+});
+
+describe('dependencies are not installed', () => {
+  it('when npm recorded nothing, as after an interrupted install', () => {
+    expect(areInstalled(root)).toBe(false);
+  });
+
+  it('while the record is being written', () => {
+    writeFileSync(join(root, 'node_modules/.package-lock.json'), '{"packages": {');
+    expect(areInstalled(root)).toBe(false);
+  });
+
+  it('when a version differs', () => {
+    write('node_modules/.package-lock.json', rxjs('7.8.1'));
+    expect(areInstalled(root)).toBe(false);
+  });
+
+  it('when the lock file no longer names a package', () => {
+    write('node_modules/.package-lock.json', { ...rxjs('7.8.2'), 'node_modules/left': {} });
+    expect(areInstalled(root)).toBe(false);
+  });
+});
