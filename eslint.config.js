@@ -67,6 +67,14 @@ export default tseslint.config(
     },
   },
   {
+    // An example shows one thing: an error may end it, and events that it does not need are passed over.
+    files: ['examples/*.ts'],
+    rules: {
+      'rxjs-x/no-ignored-error': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': 'off',
+    },
+  },
+  {
     files: ['scripts/**/*.mjs'],
     languageOptions: {
       globals: {

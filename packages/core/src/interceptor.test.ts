@@ -123,6 +123,21 @@ describe('an interceptor', () => {
     expect(stored.filter((message) => textOf(message) === 'Edited.')).toHaveLength(1);
   });
 
+  it('I1: an edit at postCall cannot ask for tools', async () => {
+    const asks = { type: 'tool_use', id: '1', name: 'echo', input: {} } as const;
+    const { memory, session } = agentWith(
+      on(
+        'postCall',
+        map((event) => ({
+          ...event,
+          reply: { ...event.reply, content: [textBlock('And now?'), asks] },
+        })),
+      ),
+    );
+    expect((await session.call('?')).content).toEqual([textBlock('And now?')]);
+    expect(await lastValueFrom(memory.load$())).toHaveLength(4);
+  });
+
   it('H2: no value at preActing rejects that call alone', async () => {
     const model = scriptedModel(
       [toolUse('echo', { say: 'rm' }), toolUse('echo', { say: 'ls' })],

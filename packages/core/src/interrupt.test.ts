@@ -158,6 +158,20 @@ describe('an interrupt', () => {
     });
   });
 
+  it('S1: while an interceptor decides on a tool, which is then not run', () => {
+    marbles(({ model, cold, expectObservable, scheduler }) => {
+      const agent = createAgent({
+        model: model('(cf|)'),
+        tools: [tool({ name: 'tool', description: 'Runs.', run: () => 'ran' })],
+        interceptors: [on('preActing', () => NEVER)],
+      });
+      const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
+      expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('--(r|)', {
+        r: 'Not run: the call was interrupted.',
+      });
+    });
+  });
+
   it('S1: the session can go on', async () => {
     const model = scriptedModel([text('a'), finish()]);
     const session = createAgent({ model }).session('s');

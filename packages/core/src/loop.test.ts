@@ -171,6 +171,14 @@ describe('the loop', () => {
     expect(textOf(reply)).toBe('Acton: clock');
   });
 
+  it('L7: feedback is shown once, and counts afresh after a message that was accepted', async () => {
+    const bad = [text('?'), { type: 'malformed', feedback: 'Write Action.' }] as const;
+    const model = scriptedModel(bad, bad, [toolUse('clock')], bad, bad, [text('noon')]);
+    const reply = await createAgent({ model, tools: [clock] }).call('?');
+    expect(textOf(reply)).toBe('noon');
+    expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 3, 3, 5, 5]);
+  });
+
   it('L7: a correction in the last iteration is followed by the closing call', async () => {
     const model = scriptedModel([text('x'), { type: 'malformed', feedback: 'no' }], [text('end')]);
     const reply = await createAgent({ model }).call('?', { maxIterations: 1 });

@@ -164,7 +164,7 @@ const stored = (memory: { load$(): Observable<readonly Message[]> }): readonly M
   return messages;
 };
 
-const runs = { numRuns: 400 };
+const runs = { numRuns: 200 };
 
 describe('over random scripts of model, tools, faults and interrupts', () => {
   it('I1: what is stored is paired after any exit, with unique ids, and events keep their grammar', () => {

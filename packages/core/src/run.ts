@@ -55,13 +55,17 @@ export const open = (history: readonly Message[], input: readonly Message[]): Op
 });
 
 /** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
-const joined = (
+const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] =>
+  Object.freeze([...before, ...added.map(freezeMessage)]);
+
+/** As `joined`, with the last message before them in another version. */
+const rejoined = (
   before: readonly Message[],
-  added: readonly Message[],
-  replaced = 0,
+  last: Message,
+  added: Message,
 ): readonly Message[] => {
-  const messages = [...before];
-  messages.splice(before.length - replaced, replaced, ...added.map(freezeMessage));
+  const messages = [...before, freezeMessage(added)];
+  messages[before.length - 1] = freezeMessage(last);
   return Object.freeze(messages);
 };
 
@@ -87,7 +91,7 @@ export const answerTools = (
   toolRuns: readonly ToolRun[],
 ): OpenRun => ({
   ...run,
-  messages: joined(run.messages, [asked, results], 1),
+  messages: rejoined(run.messages, asked, results),
   toolRuns: [...run.toolRuns, ...toolRuns],
   detailed: run.detailed || isDetailed(results),
 });

@@ -54,7 +54,7 @@ export const toOutput = (returned: unknown): ToolOutput => {
 
 /**
  * Reads the results of an iterator as emissions: each value is progress; the output is what was returned
- * in the end, else all strings joined, else the last value.
+ * in the end, else a `ToolOutput` that came last, else all strings joined, else the last value.
  */
 export const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
@@ -70,8 +70,9 @@ export const readEmissions = (
             returned = value;
             return EMPTY;
           }
-          if (typeof value === 'string') texts.push(value);
           last = value;
+          if (isOutput(value)) return EMPTY;
+          if (typeof value === 'string') texts.push(value);
           return of<ToolEmission>({ type: 'progress', value });
         }),
       ),

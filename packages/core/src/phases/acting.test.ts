@@ -47,6 +47,7 @@ describe('the result of a tool', () => {
       },
       'ab',
     ],
+    ['progress and then a tool output', () => of('x', toolOutput({ content: 'out' })), 'out'],
     ['blocks', () => toolOutput({ content: [{ type: 'text', text: 'block' }] }), 'block'],
   ])('T1: may be %s', async (_, run, expected) => {
     expect(await outputs([define('f', run)], ['f'])).toEqual([expected]);
@@ -246,7 +247,8 @@ describe('the input of a tool', () => {
       input: { type: 'object' },
       run: (input) => Object.keys(input),
     });
-    await outputs([typed, open], ['typed', hostile], ['open', hostile]);
+    const given = await outputs([typed, open], ['typed', hostile], ['open', hostile]);
+    expect(given).toEqual(['{"city":"x"}', '["city","constructor"]']);
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
 

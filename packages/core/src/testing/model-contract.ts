@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import { ok, strictEqual } from 'node:assert/strict';
 import { freeze } from 'immer';
 import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
@@ -73,9 +73,9 @@ export const modelContract = (create: () => Model): readonly Check[] => {
     {
       name: 'leaves the request as it is',
       run: async () => {
-        const before = structuredClone(afterTools);
+        const before = JSON.stringify(afterTools);
         await answer(afterTools);
-        deepStrictEqual(afterTools, before);
+        strictEqual(JSON.stringify(afterTools), before);
       },
     },
     {

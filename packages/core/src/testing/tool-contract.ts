@@ -1,4 +1,4 @@
-import { deepStrictEqual, match, ok, strictEqual } from 'node:assert/strict';
+import { match, ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
 import type { Tool, ToolContext } from '../tool.js';
@@ -40,10 +40,10 @@ export const toolContract = (
     name: 'takes valid inputs, and leaves them as they are',
     run: async () => {
       for (const input of valid) {
-        const before = structuredClone(input);
+        const before = JSON.stringify(input);
         const verdict = await lastValueFrom(create().validation$(input));
         ok(verdict.valid, `${JSON.stringify(input)} was refused`);
-        deepStrictEqual(input, before);
+        strictEqual(JSON.stringify(input), before);
       }
     },
   },

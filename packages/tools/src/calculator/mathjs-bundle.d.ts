@@ -1,0 +1,13 @@
+/** mathjs publishes this file without types of its own. */
+declare module 'mathjs/lib/browser/math.js' {
+  import type { ConfigOptions, MathJsInstance } from 'mathjs';
+
+  interface BigNumberClass {
+    set(options: { precision?: number; maxE?: number; minE?: number }): unknown;
+  }
+
+  const bundle: {
+    create(config: ConfigOptions): MathJsInstance & { readonly BigNumber: BigNumberClass };
+  };
+  export = bundle;
+}

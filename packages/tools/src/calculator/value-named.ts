@@ -1,0 +1,55 @@
+import { nearMatches } from '../near-matches.js';
+import type { Engine, Quantity } from './engine.js';
+import { functionNamed, functionNames } from './operations.js';
+
+/** Gives what a name in an expression stands for: a constant, or a unit. Throws a sentence for any other. */
+export const valueNamed = (engine: Engine, name: string): Quantity => {
+  const { math } = engine;
+  if (name === 'percent') return math.bignumber('0.01');
+  const lower = name.toLowerCase();
+  const constant = name.length > 1 ? lower : name;
+  if (constants.has(constant)) return constantNamed(engine, constant);
+  const unit = [unitAliases.get(name), name, name.length > 2 ? lower : undefined].find(
+    (it) => it !== undefined && math.Unit.isValuelessUnit(it),
+  );
+  if (unit !== undefined) return math.unit(unit);
+  throw unknownName(engine, name);
+};
+
+const constants = new Set(['pi', 'e', 'tau', 'phi']);
+
+const constantNamed = ({ math }: Engine, constant: string): Quantity => {
+  const value: unknown = Reflect.get(math, constant);
+  return math.isBigNumber(value) ? value : math.bignumber(NaN);
+};
+
+/** Units as they are commonly written, where mathjs has another spelling, or a function of that name. */
+const unitAliases = new Map([
+  ['min', 'minute'],
+  ['sec', 'second'],
+  ['coulomb', 'C'],
+  ['chain', 'chains'],
+  ['pound', 'lb'],
+  ['pounds', 'lb'],
+  ['kilo', 'kg'],
+  ['kilos', 'kg'],
+  ['KB', 'kB'],
+  ['KM', 'km'],
+  ['Km', 'km'],
+  ['KG', 'kg'],
+  ['Kg', 'kg'],
+]);
+
+const unknownName = ({ unitNames }: Engine, name: string): Error => {
+  if (functionNamed(name) !== undefined) {
+    return new Error(`'${name}' is a function: write its argument in brackets, as in ${name}(2).`);
+  }
+  const near = nearMatches(name, [...unitNames, ...functionNames]);
+  const hint = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
+  const rates = money.some((form) => form.test(name))
+    ? ' Exchange rates of currencies are not available.'
+    : '';
+  return new Error(`'${name}' is no unit, constant or function that is known.${hint}${rates}`);
+};
+
+const money = [/^\p{Sc}|^[A-Z]{3}$/u, /^(?:dollar|euro|yen|yuan|franc|rupee)s?$/iu];

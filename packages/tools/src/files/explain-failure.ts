@@ -1,0 +1,42 @@
+import { posix } from 'node:path';
+import { nearMatches } from '../near-matches.js';
+import { confinePath, type Confinement } from './confined-path.js';
+import { namesIn } from './list-directory.js';
+
+/** Says what a model can do about an error of the file system; any other error says it itself. */
+export const explainFailure = async (
+  error: unknown,
+  path: string,
+  confinement: Confinement,
+): Promise<unknown> => {
+  const code = codeOf(error);
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    const near = await namesNear(path, confinement);
+    return new Error(`There is no '${path}'.${near}`, { cause: error });
+  }
+  return code === undefined ? error : new Error(`'${path}' cannot be read.`, { cause: error });
+};
+
+/** The code of an error of the file system: a text with absolute paths comes with it. */
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'syscall' in error && 'code' in error
+    ? error.code
+    : undefined;
+
+/** What is there instead. A directory outside the root is never looked into. */
+const namesNear = async (path: string, confinement: Confinement): Promise<string> => {
+  try {
+    const place = await confinePath(posix.dirname(path), confinement);
+    const names = await namesIn(place, confinement.isHidden);
+    const near = nearMatches(posix.basename(path), names);
+    const listed = near.length > 0 ? near : names.slice(0, 10);
+    const where = place.shown === '' ? '' : `${place.shown}/`;
+    const shown = listed.map((name) => `'${where}${name}'`).join(', ');
+    if (shown === '') return '';
+    return near.length > 0
+      ? ` Did you mean ${shown}?`
+      : ` That directory has, among others: ${shown}.`;
+  } catch {
+    return '';
+  }
+};

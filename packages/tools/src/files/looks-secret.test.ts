@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { looksSecret } from './looks-secret.js';
+
+describe('looksSecret', () => {
+  it.each([
+    '.env',
+    '.env.production',
+    'config/.ENV',
+    'prod.env',
+    '.git/config',
+    'a/.git/HEAD',
+    '.ssh/known_hosts',
+    '.aws/credentials',
+    'id_rsa',
+    'keys/id_ed25519',
+    'server.pem',
+    'server.key',
+    'store.p12',
+    '.npmrc',
+    'packages/a/.npmrc',
+    '.netrc',
+    'credentials.json',
+    'secrets.yaml',
+    'service-account-prod.json',
+    'terraform.tfstate',
+    '.git',
+  ])('%s does', (path) => {
+    expect(looksSecret(path)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'README.md',
+    'src/index.ts',
+    '.env.example',
+    'id_rsa.pub',
+    '.gitignore',
+    '.github/workflows/ci.yml',
+    'src/secrets.test.ts',
+    'keyboard.ts',
+    'environment.md',
+  ])('%s does not', (path) => {
+    expect(looksSecret(path)).toBe(false);
+  });
+});

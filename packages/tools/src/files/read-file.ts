@@ -1,0 +1,119 @@
+import { realpathSync, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
+import { confinePath, type Confinement } from './confined-path.js';
+import { explainFailure } from './explain-failure.js';
+import { listingOf, namesIn } from './list-directory.js';
+import { looksSecret } from './looks-secret.js';
+import { type Page, pageOf } from './page-of.js';
+import { readText } from './read-text.js';
+
+/** What `readFile` can be told. */
+export interface ReadFileOptions {
+  /** The directory below which files may be read. Default: the working directory when the tool is made. */
+  readonly root?: string;
+  /** Refuses a path, relative to the root and with `/` between its parts. Default: `looksSecret`. */
+  readonly isHidden?: (path: string) => boolean;
+  /** A larger file is refused. Default: 2,000,000. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Makes the tool `read_file`: reads UTF-8 text below a directory, and lists directories.
+ *
+ * Paths that lead out of it are refused, also through symbolic links, and so is whatever looks like a secret.
+ * It gives up to 15,000 characters at once and says how to read on. It guards against what a model asks for,
+ * not against somebody else who changes the directory at the same moment.
+ */
+export const readFile = (options: ReadFileOptions = {}): Tool => {
+  const { isHidden = looksSecret, maxBytes = 2_000_000 } = options;
+  const confinement = { root: realDirectory(options.root ?? process.cwd()), isHidden };
+  return tool({
+    name: 'read_file',
+    description:
+      'Reads a text file of the project, or lists a directory. Use it to see what a file says before you speak ' +
+      'of it. A long file is given in parts.',
+    input: {
+      type: 'object',
+      properties: {
+        path: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 1_024,
+          description:
+            'The path of the file, relative to the root directory; "." lists that directory.',
+          examples: ['README.md', 'package.json', 'src/index.ts'],
+        },
+        fromLine: {
+          type: 'integer',
+          minimum: 1,
+          description: 'The first line to read, counted from 1. Default: 1.',
+        },
+        lines: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 5_000,
+          description: 'How many lines to read. Default: as many as fit.',
+        },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    run: async ({ path, fromLine, lines }, { signal }) => {
+      try {
+        return await read(path, confinement, { fromLine, lines, maxBytes, signal });
+      } catch (error) {
+        throw await explainFailure(error, path, confinement);
+      }
+    },
+  });
+};
+
+const realDirectory = (root: string): string => {
+  try {
+    const real = realpathSync(root);
+    if (statSync(real).isDirectory()) return real;
+  } catch {
+    // A directory that is not there is the same mistake.
+  }
+  throw new MillraceError(
+    'config',
+    `readFile(): there is no directory '${root}'. Set 'root' to one.`,
+  );
+};
+
+interface Wanted {
+  readonly fromLine: number | undefined;
+  readonly lines: number | undefined;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+const read = async (
+  path: string,
+  confinement: Confinement,
+  { fromLine, lines, maxBytes, signal }: Wanted,
+): Promise<ToolOutput> => {
+  const place = await confinePath(path, confinement);
+  signal.throwIfAborted();
+  if ((await stat(place.real)).isDirectory()) {
+    const names = await namesIn(place, confinement.isHidden);
+    return toolOutput({ content: listingOf(place, names), details: { path: place.shown, names } });
+  }
+  const text = await readText(place.real, { name: place.shown, maxBytes, signal });
+  const { text: content, ...about } = pageOf(text, fromLine, lines);
+  if (about.fromLine > about.totalLines) {
+    throw new Error(`'${place.shown}' has only ${about.totalLines} lines.`);
+  }
+  return toolOutput({
+    content: text === '' ? '(The file is empty.)' : content + noteOn(about),
+    details: { path: place.shown, ...about },
+  });
+};
+
+const noteOn = ({ fromLine, toLine, totalLines, isCut }: Omit<Page, 'text'>): string => {
+  const cut = isCut ? ' The line is too long and was cut.' : '';
+  const more = toLine < totalLines ? ` Read on with fromLine: ${toLine + 1}.` : '';
+  if (fromLine === 1 && `${cut}${more}` === '') return '';
+  return `\n\n[Lines ${fromLine} to ${toLine} of ${totalLines}.${cut}${more}]`;
+};

@@ -1,0 +1,50 @@
+import {
+  openDemand,
+  textOf,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  type Validation,
+} from '@millrace/core';
+import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
+
+/** What a call lends to a tool, in a test that runs one directly. */
+export const lentContext = (lent: Partial<ToolContext> = {}): ToolContext => ({
+  callId: 'test',
+  toolUseId: 't1',
+  agent: ['test'],
+  iteration: 1,
+  signal: new AbortController().signal,
+  demand: openDemand,
+  scheduler: asyncScheduler,
+  metadata: {},
+  ...lent,
+});
+
+/** What came of one run. */
+export interface Ran {
+  readonly text: string;
+  readonly output: ToolOutput;
+  readonly progress: readonly unknown[];
+}
+
+/** What a tool says of an input. */
+export const verdictOn = (tool: Tool, input: unknown): Promise<Validation> =>
+  lastValueFrom(tool.validation$(input));
+
+/** Validates an input and runs a tool on it; rejects where either fails. */
+export const runTool = async (
+  tool: Tool,
+  input: unknown,
+  lent: Partial<ToolContext> = {},
+): Promise<Ran> => {
+  const verdict = await verdictOn(tool, input);
+  if (!verdict.valid) throw new Error(verdict.problems.join('\n'));
+  const emissions = await lastValueFrom(
+    tool.run$(verdict.value, lentContext(lent)).pipe(toArray()),
+  );
+  const last = emissions.at(-1);
+  if (last?.type !== 'output') throw new Error('There was no output.');
+  const progress = emissions.flatMap((it) => (it.type === 'progress' ? [it.value] : []));
+  return { text: textOf(last.output), output: last.output, progress };
+};

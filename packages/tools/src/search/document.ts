@@ -1,0 +1,17 @@
+/** A text that can be searched. */
+export interface SearchDocument {
+  /** Where it is from, as it is shown with what is found in it. */
+  readonly path: string;
+  /** Plain text or Markdown. */
+  readonly text: string;
+}
+
+/** A part of a document: what is found, and shown. */
+export interface Section {
+  readonly path: string;
+  /** The headings that it stands under, the outermost first. */
+  readonly headings: readonly string[];
+  readonly text: string;
+  /** The line of the document on which it begins, counted from 1. */
+  readonly line: number;
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { lookUpForm, termsIn } from './words.js';
+
+describe('termsIn', () => {
+  it.each([
+    ['call$ the agent!', ['call', 'the', 'agent']],
+    ['createAgent', ['createAgent', 'create', 'Agent']],
+    ['max_tokens', ['max_tokens', 'max', 'tokens']],
+    ['Größe 42', ['Größe', '42']],
+    ['', []],
+    ['_ __', []],
+  ])('splits %s', (text, terms) => {
+    expect(termsIn(text)).toEqual(terms);
+  });
+});
+
+describe('lookUpForm', () => {
+  it.each([
+    ['Tools', 'tool'],
+    ['policies', 'policy'],
+    ['class', 'class'],
+    ['status', 'status'],
+    ['is', undefined],
+    ['THE', undefined],
+    ['gas', 'gas'],
+  ])('of %s is %s', (term, form) => {
+    expect(lookUpForm(term)).toBe(form);
+  });
+});

@@ -1,0 +1,36 @@
+/** A word of a text, and where it stands. */
+export interface Word {
+  readonly text: string;
+  readonly index: number;
+}
+
+/** Finds the words of a text, in the letters that it has them in. */
+export const wordsIn = (text: string): readonly Word[] =>
+  Array.from(text.matchAll(/[\p{L}\p{N}_]+/gu), ({ 0: word, index }) => ({ text: word, index }));
+
+/** Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. */
+export const termsIn = (text: string): string[] =>
+  wordsIn(text).flatMap(({ text: word }) => {
+    const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})/u).filter((part) => part !== '');
+    return parts.length > 1 ? [word, ...parts] : parts;
+  });
+
+/** The form in which a term is looked up: lower case, singular. Undefined for a word that says nothing. */
+export const lookUpForm = (term: string): string | undefined => {
+  const lower = term.normalize('NFKC').toLowerCase();
+  return stopWords.has(lower) ? undefined : singular(lower);
+};
+
+const singular = (term: string): string => {
+  if (term.length < 4 || /(?:ss|us|is)$/u.test(term)) return term;
+  return term.replace(/ies$/u, 'y').replace(/s$/u, '');
+};
+
+const stopWords: ReadonlySet<string> = new Set(
+  [
+    'a about an and any are as at be been but by can could did do does for from get had has have how i if in',
+    'into is it its me mean my no not of on or our out please say should show so some such tell than that the',
+    'their them then there these they this to us use used using was we were what when where which who why will',
+    'with work would you your',
+  ].flatMap((words) => words.split(' ')),
+);
