@@ -23,13 +23,13 @@ export interface Envelope {
 }
 
 /** What the model is about to be asked. An edit shapes this one request only. */
-interface BeforeModel {
+export interface BeforeModel {
   readonly messages: readonly Message[];
   readonly options: RequestOptions;
 }
 
 /** A delta of the message `messageId`, as the model produced it. */
-interface ChunkOf {
+export interface ChunkOf {
   readonly messageId: string;
   /** `toolInput` deltas are the text of a tool's arguments; they are whole only in `postReasoning`. */
   readonly kind: 'text' | 'thinking' | 'toolInput';
@@ -39,7 +39,7 @@ interface ChunkOf {
 }
 
 /** What the model answered. An edit reaches execution and memory. */
-interface AfterModel {
+export interface AfterModel {
   readonly message: AssistantMessage;
   readonly finish: Finish;
   readonly usage: Usage;

@@ -17,13 +17,18 @@ export {
   type MillraceErrorOptions,
 } from './errors.js';
 export {
+  type AfterModel,
   type AgentEvent,
+  type BeforeModel,
+  type ChunkOf,
   type Envelope,
   type EventOf,
   type EventType,
   isEvent,
   type ModifiableEvent,
+  type ModifiablePayload,
   type ModifiableType,
+  type ReportedPayload,
 } from './events.js';
 export { fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
@@ -65,7 +70,13 @@ export type {
 export type { OnLimit, Timeouts } from './phase.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type { InferInput, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
-export { tool, type Tool, type ToolContext, type ToolDefinition } from './tool.js';
+export {
+  type NoParameters,
+  tool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+} from './tool.js';
 export {
   type ToolEmission,
   toolOutput,

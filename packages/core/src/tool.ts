@@ -52,6 +52,9 @@ export interface Tool {
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
 }
 
+/** The schema of a tool that declares no input. */
+export type NoParameters = Readonly<Record<'type', 'object'>>;
+
 /** What `tool()` makes a tool of. */
 export interface ToolDefinition<Schema> {
   /** What the model calls it: letters, digits, `_`, `-` and `.`, at most 64 of them. */
@@ -71,7 +74,7 @@ export interface ToolDefinition<Schema> {
 }
 
 /** Makes a tool, or throws a `config` error that names the fix where the definition cannot work. */
-export const tool = <const Schema extends InputSchema = typeof noParameters>(
+export const tool = <const Schema extends InputSchema = NoParameters>(
   definition: ToolDefinition<Schema>,
 ): Tool => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
@@ -104,7 +107,7 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   exclusive: isFlag,
 };
 
-const noParameters = { type: 'object', properties: {} } as const;
+const noParameters = { type: 'object', properties: {} };
 
 const emissions = (returned: unknown, demand: Demand): Observable<ToolEmission> => {
   if (isObservableLike(returned)) {
