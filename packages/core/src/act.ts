@@ -1,7 +1,9 @@
+import { freeze } from 'immer';
 import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil, tap } from 'rxjs';
 import { cutObservation } from './cut-observation.js';
+import { freezeResult } from './freeze-message.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
-import type { Context } from './phase.js';
+import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { runTool$ } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
@@ -33,7 +35,7 @@ interface Done {
 }
 
 /**
- * Answers one tool use: interceptors before, look-up, validation, the run itself, interceptors after.
+ * Answers one tool use: interceptors before, look-up, validation, the run itself, interceptors after, the cut.
  * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event.
  */
 export const act$ = (
@@ -63,7 +65,10 @@ const begin$ = (
   };
   return hooks.intercepted$(iteration, { type: 'preActing', toolUse: asked }).pipe(
     takeUntil(interruption.cut$),
-    map(({ toolUse }) => ({ toolUse: { ...toolUse, id: asked.id }, refusal: refusal(false) })),
+    map(({ toolUse }) => ({
+      toolUse: freeze({ ...toolUse, id: asked.id }, true),
+      refusal: refusal(false),
+    })),
     defaultIfEmpty(undefined),
     map((begun) => begun ?? { toolUse: asked, refusal: refusal(true) }),
     tap(({ toolUse }) => hooks.report(iteration, { type: 'preActing', toolUse })),
@@ -87,15 +92,20 @@ const finish$ = (
   const resultOf = ({ content, isError, details }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
     toolUseId: toolUse.id,
-    content: cutObservation(content, limits.maxObservation),
+    content,
     isError,
     ...(details === undefined ? {} : { details }),
   });
+  const cut = (result: ToolResultBlock): ToolResultBlock =>
+    freezeResult({
+      ...result,
+      content: cutObservation(result.content, limits.maxObservation),
+    });
   const after = { type: 'postActing', toolUse, result: resultOf(rest), ms } as const;
   return hooks.emit$(iteration, finalAnswer ? { ...after, finalAnswer } : after).pipe(
     map((event) => ({
       toolUse,
-      result: { ...event.result, toolUseId: toolUse.id },
+      result: cut({ ...event.result, toolUseId: toolUse.id }),
       ms,
       finalAnswer: event.finalAnswer === true && !event.result.isError,
       stop: event.stop === true,
@@ -103,7 +113,7 @@ const finish$ = (
     defaultIfEmpty(undefined),
     map((acted) => {
       if (acted !== undefined) return acted;
-      const result = resultOf(failedOutput('The result of this tool was rejected.'));
+      const result = freezeResult(resultOf(failedOutput('The result of this tool was rejected.')));
       hooks.report(iteration, { ...after, result });
       return { toolUse, result, ms, finalAnswer: false, stop: false };
     }),

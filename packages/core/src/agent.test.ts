@@ -14,12 +14,15 @@ import {
   of,
   switchMap,
   tap,
+  throwError,
   toArray,
 } from 'rxjs';
 import {
   type AgentEvent,
   createAgent,
+  createDemand,
   fromPull,
+  type Interceptor,
   inProcessMemory,
   type Model,
   type ModelChunk,
@@ -95,6 +98,35 @@ describe('an agent', () => {
     expect(aborted).toBe(true);
   });
 
+  it('L2: 100,000 events wait in linear time for whoever pulls', async () => {
+    const chunks = Array.from({ length: 100_000 }, () => text('x'));
+    let seen = 0;
+    for await (const event of createAgent({ model: scriptedModel(chunks) }).stream('?')) {
+      if (event.type === 'reasoningChunk') seen += 1;
+    }
+    expect(seen).toBe(100_000);
+  });
+
+  it('L2: return() ends the call, before, during and after its first event', async () => {
+    let listening = 0;
+    const model: Model = {
+      name: 'm',
+      stream$: () =>
+        new Observable(() => {
+          listening += 1;
+          return () => (listening -= 1);
+        }),
+    };
+    for (const pulls of [0, 1, 2, 3]) {
+      const iterator = createAgent({ model }).stream('?')[Symbol.asyncIterator]();
+      const pending = Array.from({ length: pulls }, () => iterator.next());
+      await iterator.return?.();
+      await Promise.all(pending);
+      expect(await iterator.next()).toEqual({ done: true, value: undefined });
+    }
+    expect(listening).toBe(0);
+  });
+
   it('I16: a plain subscribe leaves demand open', async () => {
     let taken = 0;
     async function* tokens(): AsyncGenerator<ModelChunk> {
@@ -166,6 +198,25 @@ describe('an agent', () => {
         ),
       ),
     ).toBe('three');
+  });
+
+  it('is immutable: what its options hold later changes nothing', async () => {
+    const options = { model: scriptedModel([text('a')]), interceptors: [] as Interceptor[] };
+    const agent = createAgent(options);
+    options.interceptors.push(on('preReasoning', () => NEVER));
+    options.model = scriptedModel();
+    expect(textOf(await agent.call('?'))).toBe('a');
+  });
+
+  it('X19: tools cannot leave anything in the metadata of other calls', async () => {
+    const leaky = tool({
+      name: 'leaky',
+      description: 'Leaks.',
+      run: (_input, { metadata }) => Reflect.set(metadata, 'leak', 'yes'),
+    });
+    const model = scriptedModel([toolUse('leaky')], [text('a')]);
+    const agent = createAgent({ model, tools: [leaky], defaults: { metadata: { user: 'u' } } });
+    expect((await agent.call('?')).toolUses).toMatchObject([{ output: 'false' }]);
   });
 
   it('X19: does not freeze what the caller gave', async () => {
@@ -255,6 +306,20 @@ describe('events', () => {
     expect(ended).toBe(false);
   });
 
+  it('H5: nothing follows the last event, whatever is done within it', async () => {
+    const types: string[] = [];
+    const controller = new AbortController();
+    const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]) });
+    agent.events$.subscribe(({ type }) => types.push(type));
+    await firstValueFrom(agent.stream$('?').pipe(only('postCall')));
+    agent.events$.pipe(only('postCall')).subscribe(() => controller.abort());
+    await agent.call('?', { signal: controller.signal });
+    expect(types.filter((type) => type === 'postCall' || type === 'error')).toEqual([
+      'postCall',
+      'postCall',
+    ]);
+  });
+
   it('H5: a call that is left is an aborted error there', async () => {
     const agent = createAgent({ model: { name: 'm', stream$: () => NEVER } });
     const ends: unknown[] = [];
@@ -333,6 +398,36 @@ describe('a session', () => {
       mergeMap(() => session.call$('4')),
     );
     expect(textOf(await lastValueFrom(withinLast$))).toBe('d');
+  });
+
+  it('S3: is free again after an input that cannot be read, and after a journal that throws', async () => {
+    const session = createAgent({ model: scriptedModel([text('b')]) }).session('s');
+    await expect(session.call('')).rejects.toMatchObject({ code: 'invalidRequest' });
+    expect(textOf(await session.call('2'))).toBe('b');
+    const step$ = () => {
+      throw new Error('no disk');
+    };
+    const broken = createAgent({ model: scriptedModel(), journal: { step$ } }).session('s');
+    await expect(broken.call('1')).rejects.toMatchObject({ code: 'unknown' });
+    await expect(broken.call('2')).rejects.toMatchObject({ code: 'unknown' });
+  });
+
+  it('S3: is free, and all is torn down, when somebody hears of an error', async () => {
+    const model = scriptedModel(() => throwError(() => new Error('503')), [text('b')]);
+    const session = createAgent({ model }).session('s');
+    const retried$ = session.call$('1').pipe(
+      catchError(() => {
+        expect(session.interrupt()).toBe(false);
+        return session.call$('2');
+      }),
+    );
+    expect(textOf(await lastValueFrom(retried$))).toBe('b');
+  });
+
+  it('a callId that the session has had is a conflict', async () => {
+    const session = createAgent({ model: scriptedModel([text('a')]) }).session('s');
+    await session.call('1', { callId: 'c' });
+    await expect(session.call('2', { callId: 'c' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('S3: is free again after an error', async () => {
@@ -416,6 +511,22 @@ describe('a misuse gets an error with the fix', () => {
       /at least 1, not 0/,
     ],
     [
+      'a timeout that no timer can wait for',
+      () => createAgent({ model }).call$('?', { timeouts: { callMs: 2 ** 31 } }),
+      /2,147,483,647/,
+    ],
+    [
+      'a timeout of a tool that is no number',
+      () => createAgent({ model }).call$('?', { timeouts: { tools: { t: '20s' } } as never }),
+      /milliseconds/,
+    ],
+    ['a mark that nothing can reach', () => createDemand(0), /at least 1/],
+    [
+      'an unknown option of stream()',
+      () => createAgent({ model }).stream('?', { temprature: 1 } as never),
+      /'temprature'/,
+    ],
+    [
       'an unknown timeout',
       () => createAgent({ model }).call$('?', { timeouts: { ms: 1 } as never }),
       /'timeouts'.*'ms'.*callMs/s,
@@ -456,6 +567,13 @@ describe('a misuse gets an error with the fix', () => {
   ])('%s', (_, build, message) => {
     expect(build).toThrow(expect.objectContaining({ code: 'config' }));
     expect(build).toThrow(message);
+  });
+
+  it('I14: two tools of one name in one call', () => {
+    const again = tool({ name: 'quick', description: 'Another.', run: () => 'no' });
+    expect(() => createAgent({ model }).call$('?', { tools: [quick, again] })).toThrow(
+      /Two tools are named 'quick'/,
+    );
   });
 
   it('a foreign parent', async () => {

@@ -112,7 +112,8 @@ export interface Session extends Callable {
 export const createAgent = (options: AgentOptions): Agent => {
   checkOptions('createAgent()', options, rules, ['model']);
   checkDefaults("createAgent(), 'defaults'", options.defaults ?? {});
-  const { name = 'agent', defaults = {}, interceptors = [], journal = noJournal } = options;
+  const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
+  const interceptors = [...(options.interceptors ?? [])];
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
@@ -121,11 +122,11 @@ export const createAgent = (options: AgentOptions): Agent => {
 
   const callable = (session?: { readonly seat: Seat; readonly memory: Memory }): Callable =>
     toCallable((input, given) => {
-      const { tools: ownTools, model = options.model, ...rest } = withDefaults(defaults, given);
+      const { tools: _tools, model = ownModel, ...rest } = withDefaults(defaults, given);
       return call$({
         agentName: name,
         model,
-        toolkit: given.tools === undefined ? toolkit : createToolkit(ownTools ?? []),
+        toolkit: given.tools === undefined ? toolkit : createToolkit(given.tools),
         instructions,
         interceptors,
         journal,
@@ -167,7 +168,10 @@ const toCallable = (
     stream$,
     call$: reply$,
     call: (input, options) => firstValueFrom(defer(() => reply$(input, options))),
-    stream: (input, options) => toAsyncIterable((demand) => stream$(input, { ...options, demand })),
+    stream: (input, options) => {
+      checkCallOptions('The call', options ?? {});
+      return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
+    },
     asOperator: ({ flatten = inOrder, ...options } = {}) =>
       flatten((input: Input) => reply$(input, options)),
   };

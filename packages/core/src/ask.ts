@@ -18,7 +18,7 @@ import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import { type AssistantMessage, type Message, textOf, toolUsesOf } from './message.js';
 import type { Finish, ModelChunk, ModelContext, ModelRequest, RequestOptions } from './model.js';
-import type { Context } from './phase.js';
+import type { Context } from './context.js';
 import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
@@ -97,19 +97,19 @@ const request$ = (
     concatMap((event) => receive$(context, run, stage, event, draft)),
     concatMap((finish) => answered$(context, run, stage, finish, draft)),
     defaultIfEmpty(undefined),
-    map((asked) => asked ?? unanswered(context, draft)),
+    map((asked) => asked ?? cutShort(context, draft)),
   );
 };
 
 /** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
 const receive$ = (
-  { call, model, hooks, demand, scheduler, interruption }: Needs,
+  { model, hooks, demand, scheduler, interruption }: Needs,
   { iteration, detailed }: OpenRun,
   { chunk: type }: Stage,
   asked: { readonly messages: readonly Message[]; readonly options: RequestOptions },
   draft: Draft,
 ): Observable<Finish> => {
-  const stepId = `${call.callId}/${iteration}`;
+  const stepId = draft.messageId;
   const { options, dropped } = supportedOptions(model, asked.options);
   const shown = detailed ? asked.messages.map(withoutDetails) : asked.messages;
   const lent: ModelContext = {
@@ -163,7 +163,7 @@ const finishOf = (draft: Draft, model: string, interrupted: boolean): Observable
 };
 
 const answered$ = (
-  { hooks }: Needs,
+  { hooks, toolUseIds }: Needs,
   { iteration }: OpenRun,
   { post }: Stage,
   finish: Finish,
@@ -173,7 +173,7 @@ const answered$ = (
   return hooks.emit$(iteration, { type: post, message, finish, usage: draft.usage }).pipe(
     map((event) => ({
       status: 'answered',
-      message: sameMessage(message, event.message),
+      message: sameMessage(message, event.message, toolUseIds),
       finish: event.finish,
       usage: draft.usage,
       stop: event.type === 'postReasoning' && event.stop === true,
@@ -183,16 +183,20 @@ const answered$ = (
   );
 };
 
-/** An edited message is still the same one; its tool uses must stay told apart. */
+/** An edited message is still the same one; its tool uses must stay told apart, also from those of earlier turns. */
 const sameMessage = (
-  { id, name }: AssistantMessage,
+  message: AssistantMessage,
   edited: AssistantMessage,
+  known: ReadonlySet<string>,
 ): AssistantMessage => {
-  const ids = toolUsesOf(edited).map((toolUse) => toolUse.id);
-  if (new Set(ids).size < ids.length) {
+  const { id, name } = message;
+  const before = idsOf(message);
+  const ids = idsOf(edited);
+  const repeats = ids.some((it) => known.has(it) && !before.includes(it));
+  if (repeats || new Set(ids).size < ids.length) {
     throw new MillraceError(
       'interceptor',
-      `An interceptor made two tool uses of one id in the message '${id}'. Give each an id of its own.`,
+      `An interceptor gave a tool use of the message '${id}' an id that another one has. Give each an id of its own.`,
     );
   }
   return freeze(
@@ -201,7 +205,10 @@ const sameMessage = (
   );
 };
 
-const unanswered = ({ interruption }: Needs, draft: Draft): Asked => ({
+const idsOf = (message: AssistantMessage): readonly string[] =>
+  toolUsesOf(message).map(({ id }) => id);
+
+const cutShort = ({ interruption }: Needs, draft: Draft): Asked => ({
   status: interruption.current !== undefined && !isWhole(draft) ? 'interrupted' : 'vetoed',
   message: draft.message(),
   usage: draft.usage,

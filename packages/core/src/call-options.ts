@@ -13,7 +13,7 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
-import type { Limits, OnLimit, Timeouts } from './phase.js';
+import type { Limits, OnLimit, Timeouts } from './context.js';
 import type { Tool, ToolContext } from './tool.js';
 
 /** What one call may say otherwise than its agent. */
@@ -64,12 +64,21 @@ export type CallDefaults = Omit<
 
 export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
+/** What a timer can wait for: a longer wait than 2^31-1 ms would fire at once. */
+const isDelay: Rule = [
+  (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) < 2 ** 31,
+  'a number of milliseconds from 0 to 2,147,483,647',
+];
+
 const isTimeouts: Rule = [
   (value) => {
     checkOptions("'timeouts'", value, {
-      callMs: numberFrom(0),
-      toolMs: numberFrom(0),
-      tools: isObject,
+      callMs: isDelay,
+      toolMs: isDelay,
+      tools: [
+        (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
+        `an object of tool names, each with ${isDelay[1]}`,
+      ],
     });
     return true;
   },
@@ -121,8 +130,16 @@ export const checkDefaults = (owner: string, options: unknown): void =>
 /** Lays options over defaults; an option that is `undefined` is as good as absent. */
 export const withDefaults = (defaults: CallDefaults, options: CallOptions): CallOptions => ({
   ...defaults,
-  ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+  ...defined(options),
+  timeouts: { ...defined(defaults.timeouts), ...defined(options.timeouts) },
 });
+
+const defined = <T extends object>(given: T | undefined): Partial<T> => {
+  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  // What is left of an object has its types, which its entries have lost.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  return Object.fromEntries(entries) as Partial<T>;
+};
 
 /** The limits of a call, where it says nothing else. */
 export const limitsOf = ({

@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
-import { type Demand, openDemand } from './demand.js';
+import { bothOpen, type Demand } from './demand.js';
 import { misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createInterruption, type Interruption } from './interruption.js';
@@ -21,6 +21,8 @@ export interface CallScope {
   readonly listeners: readonly Listener[];
   /** Delivers the events of a whole family of calls, one after the other. */
   readonly deliver: Trampoline;
+  /** Runs the turns of a whole family of calls, one after the other: nested ones would overflow the stack. */
+  readonly turns: Trampoline;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
   /** The interruption of the call above, where there is one. */
@@ -39,19 +41,20 @@ export const createScope = (
   const { scope } = above ?? {};
   const session = sessionId ?? scope?.call.sessionId;
   return {
-    call: {
+    call: Object.freeze({
       rootId: scope?.call.rootId ?? id,
       callId: id,
       agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
-      metadata: metadata ?? scope?.call.metadata ?? {},
+      metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
       ...(scope === undefined ? {} : { parentId: scope.call.callId }),
       ...(session === undefined ? {} : { sessionId: session }),
-    },
+    }),
     interruption: createInterruption(),
-    demand: demand ?? scope?.demand ?? openDemand,
+    demand: bothOpen(demand, scope?.demand),
     scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
     listeners: [...new Set([...listeners, ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
+    turns: scope?.turns ?? createTrampoline(),
     nextSeq: scope?.nextSeq ?? counter(),
     above: scope?.interruption,
   };

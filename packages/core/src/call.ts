@@ -5,13 +5,11 @@ import {
   defer,
   EMPTY,
   finalize,
-  fromEvent,
   ignoreElements,
   map,
   merge,
   mergeMap,
   type MonoTypeOperatorFunction,
-  NEVER,
   type Observable,
   of,
   Subject,
@@ -21,6 +19,7 @@ import {
   throwError,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
+import { aborts$ } from './aborts.js';
 import { type CallOptions, limitsOf, requestOf } from './call-options.js';
 import { type CallScope, createScope, lend, type Listener } from './call-scope.js';
 import { complete } from './complete.js';
@@ -37,7 +36,7 @@ import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
 import { type Message, toolUsesOf } from './message.js';
 import type { Model } from './model.js';
-import type { Context } from './phase.js';
+import type { Context } from './context.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
 import type { Seat } from './seats.js';
@@ -79,19 +78,13 @@ export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
       interceptors: plan.interceptors,
       deliver: (event) => deliver(() => listeners.forEach((listen) => listen(event))),
     });
-    let settled = false;
-    const settle = (how: () => void): void => {
-      settled = true;
-      deliver(how);
-    };
-    const fail = (cause: unknown): Observable<never> => {
-      const error = toMillraceError(cause);
+    const announce = (error: MillraceError): void =>
       hooks.report(hooks.iteration(), { type: 'error', error });
-      settle(() => own$.error(error));
+    const fail = (cause: unknown): Observable<never> => {
+      const error = hooks.isSettled() ? undefined : toMillraceError(cause);
+      if (error !== undefined) announce(error);
+      deliver(() => (error === undefined ? own$.complete() : own$.error(error)));
       return EMPTY;
-    };
-    const abandoned = (): void => {
-      if (!settled) hooks.report(hooks.iteration(), { type: 'error', error: abortedError(call) });
     };
     return merge(
       own$,
@@ -99,36 +92,48 @@ export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
       merge(interrupts$(plan, scope, hooks), perform$(plan, scope, hooks)).pipe(
         take(1),
         stopBy(options, scope),
-        tap({ complete: () => settle(() => own$.complete()) }),
-        catchError(fail),
+        tap({ complete: () => deliver(() => own$.complete()) }),
+        // Deferred, so that all is torn down before anybody hears of the error.
+        catchError((cause: unknown) => defer(() => fail(cause))),
         ignoreElements(),
       ),
-    ).pipe(finalize(abandoned));
+    ).pipe(finalize(() => announce(abortedError(call))));
   });
 
 const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observable<Reply> =>
   defer(() => {
-    const { input, session, journal } = plan;
     const { call, interruption } = scope;
-    const leave = session?.seat.take(call.callId, interruption) ?? (() => undefined);
-    const messages = readInput(input, call);
-    hooks.report(0, { type: 'preCall', input: messages });
-    const step$: Context['step$'] = (id, work) => journal.step$(`${call.callId}/${id}`, work);
-    const memory = session?.memory ?? noMemory;
-    return step$('open', () => opening$(plan, scope, memory)).pipe(
-      concatMap(({ history, system, createdAt }) => {
-        const context = contextOf(plan, scope, hooks, { memory, system, step$ });
-        const run = open(history, messages);
-        toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
-        return of(run).pipe(
-          loop(context),
-          tap(() => interruption.close()),
-          complete(context, createdAt, leave),
-        );
-      }),
-      finalize(leave),
-    );
+    const input = readInput(plan.input, call);
+    const leave = plan.session?.seat.take(call.callId, interruption) ?? (() => undefined);
+    return defer(() => {
+      hooks.report(0, { type: 'preCall', input });
+      return run$(plan, scope, hooks, input, leave);
+    }).pipe(finalize(leave));
   });
+
+const run$ = (
+  plan: CallPlan,
+  scope: CallScope,
+  hooks: Hooks,
+  input: readonly Message[],
+  leave: () => void,
+): Observable<Reply> => {
+  const memory = plan.session?.memory ?? noMemory;
+  const step$: Context['step$'] = (id, work) =>
+    plan.journal.step$(`${scope.call.callId}/${id}`, work);
+  return step$('open', () => opening$(plan, scope, memory, input)).pipe(
+    concatMap(({ history, system, createdAt }) => {
+      const context = contextOf(plan, scope, hooks, { memory, system, step$ });
+      const run = open(history, input);
+      toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
+      return of(run).pipe(
+        loop(context),
+        tap(() => scope.interruption.close()),
+        complete(context, createdAt, leave),
+      );
+    }),
+  );
+};
 
 /** What a call begins with, and would begin with again if it were resumed. */
 interface Opening {
@@ -141,6 +146,7 @@ const opening$ = (
   { instructions }: CallPlan,
   { call, scheduler }: CallScope,
   memory: Memory,
+  input: readonly Message[],
 ): Observable<Opening> => {
   const createdAt = scheduler.now();
   return defer(() => memory.load$()).pipe(
@@ -148,17 +154,35 @@ const opening$ = (
     take(1),
     defaultIfEmpty([]),
     map((history) => ({
-      history: whole(history),
+      history: usable(history, input, call),
       system: typeof instructions === 'function' ? instructions(call) : instructions,
       createdAt,
     })),
   );
 };
 
-const whole = (history: readonly Message[]): readonly Message[] => {
+/** Checked, because a memory is foreign code. */
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+const usable = (
+  history: readonly Message[],
+  input: readonly Message[],
+  { callId }: CallInfo,
+): readonly Message[] => {
+  if (!isList(history)) {
+    throw new MillraceError('memory', 'The memory gave no list of messages.');
+  }
   const fault = unpaired(history);
-  if (fault === undefined) return history;
-  throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
+  if (fault !== undefined) {
+    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
+  }
+  if (history.some(({ id }) => input.some((message) => message.id === id))) {
+    throw new MillraceError(
+      'conflict',
+      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+    );
+  }
+  return history;
 };
 
 const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
@@ -176,7 +200,7 @@ const contextOf = (
     step$,
   }: Pick<Context, 'memory' | 'step$'> & { readonly system: string | undefined },
 ): Context => {
-  const { call, interruption, demand, scheduler } = scope;
+  const { call, interruption, demand, scheduler, turns } = scope;
   const wanted = requestOf(options, toolkit.declarations, system);
   const { options: request, dropped } = supportedOptions(model, wanted);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
@@ -189,6 +213,7 @@ const contextOf = (
     interruption,
     demand,
     scheduler,
+    turns,
     request,
     limits: limitsOf(options),
     toolUseIds: new Set(),
@@ -202,34 +227,35 @@ const interrupts$ = (
   { options: { interruptOn } }: CallPlan,
   { interruption, above }: CallScope,
   hooks: Hooks,
-): Observable<never> =>
-  merge(above?.descend$ ?? EMPTY, defer(() => interruptOn ?? EMPTY).pipe(map(toInterrupt))).pipe(
+): Observable<never> => {
+  const passOver = (cause: unknown): Observable<never> => {
+    const error = toMillraceError(cause);
+    const handler = { of: 'interruptOn', name: 'interruptOn' };
+    hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
+    return EMPTY;
+  };
+  const asked$ = defer(() => interruptOn ?? EMPTY).pipe(map(toInterrupt), catchError(passOver));
+  return merge(above?.descend$ ?? EMPTY, asked$).pipe(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
-    catchError((cause: unknown) => {
-      const error = toMillraceError(cause);
-      hooks.report(0, { type: 'handlerError', of: 'interruptOn', name: 'interruptOn', error });
-      return EMPTY;
-    }),
   );
+};
 
+/** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
 const stopBy =
   <T>(
-    { signal, timeouts }: CallOptions,
+    { signal, parent, timeouts }: CallOptions,
     { call, scheduler }: CallScope,
   ): MonoTypeOperatorFunction<T> =>
   (source) =>
     source.pipe(
       takeUntil(
-        abort$(signal).pipe(mergeMap(() => throwError(() => abortedError(call, signal?.reason)))),
+        merge(aborts$(signal), aborts$(parent?.signal)).pipe(
+          mergeMap((reason) => throwError(() => abortedError(call, reason))),
+        ),
       ),
       deadline(timeouts?.callMs, scheduler, 'The call'),
     );
-
-const abort$ = (signal: AbortSignal | undefined): Observable<unknown> => {
-  if (signal === undefined) return NEVER;
-  return signal.aborted ? of(true) : fromEvent(signal, 'abort').pipe(take(1));
-};
 
 const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
   new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });

@@ -10,13 +10,14 @@ import {
   of,
   type OperatorFunction,
 } from 'rxjs';
+import { discard } from './discard.js';
+import { stoppedMessage } from './end-stopped.js';
 import { failAs } from './fail-as.js';
 import { freezeMessage } from './freeze-message.js';
 import type { AssistantMessage } from './message.js';
-import type { Context } from './phase.js';
+import type { Context } from './context.js';
 import type { Reply } from './reply.js';
 import { assertPaired, type EndedRun } from './run.js';
-import { says } from './say.js';
 
 type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler'>;
 
@@ -49,6 +50,7 @@ export const complete = (
           store$(context, run, final),
           defer(() => {
             beforeLast();
+            if (final.id !== run.answer.id) discard(context, run.iteration, run.answer, 'stopped');
             hooks.report(run.iteration, { type: 'postCall', reply: freeze(final, true) });
             return of(final);
           }),
@@ -60,7 +62,7 @@ export const complete = (
 /** The reply of a call whose reply an interceptor would not have. */
 const stopped = ({ call }: Needs, reply: Reply): Reply => ({
   ...reply,
-  ...says(call, 'stopped', 'Stopped.'),
+  ...stoppedMessage(call),
   reason: 'stopped',
 });
 

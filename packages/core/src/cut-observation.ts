@@ -1,6 +1,6 @@
 import { type ContentBlock, textBlock } from './message.js';
 
-/** Cuts the text of an observation at so many characters in all, with a marker that names how many are missing. */
+/** Cuts the text of an observation at so many characters, and adds a marker that names how many are missing. */
 export const cutObservation = (
   content: readonly ContentBlock[],
   maxObservation: number,

@@ -1,4 +1,5 @@
-import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs';
+import { BehaviorSubject, combineLatest, distinctUntilChanged, map, type Observable } from 'rxjs';
+import { misuse } from './errors.js';
 
 /** Whether a consumer wants more. Sources that read from outside pause while it is closed. */
 export interface Demand {
@@ -20,13 +21,18 @@ export const defaultHighWaterMark = 64;
 
 /** Makes the gate of one consumer. It is a level, not a count of credits: a filter on the way takes nothing from it. */
 export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
+  if (!(highWaterMark >= 1)) throw misuse(`createDemand() needs a high-water mark of at least 1.`);
   const level$ = new BehaviorSubject(true);
   let released = false;
   return {
     get isOpen() {
       return level$.value;
     },
-    open$: level$.pipe(distinctUntilChanged()),
+    // A level that changed while it was being told is told as it is now.
+    open$: level$.pipe(
+      map(() => level$.value),
+      distinctUntilChanged(),
+    ),
     backlog: (waiting) => {
       if (released) return;
       if (waiting >= highWaterMark) level$.next(false);
@@ -41,3 +47,17 @@ export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate =
 
 /** The demand of a consumer that takes whatever comes, as a plain `subscribe` does. */
 export const openDemand: Demand = createDemand();
+
+/** The demand of two consumers on one way: open while both are. */
+export const bothOpen = (near: Demand | undefined, far: Demand | undefined): Demand => {
+  if (near === undefined || far === undefined) return near ?? far ?? openDemand;
+  return {
+    get isOpen() {
+      return near.isOpen && far.isOpen;
+    },
+    open$: combineLatest([near.open$, far.open$]).pipe(
+      map(([one, other]) => one && other),
+      distinctUntilChanged(),
+    ),
+  };
+};

@@ -88,6 +88,12 @@ describe('a draft', () => {
     expect(toolUsesOf(draft.message()).map(({ id }) => id)).toEqual(['a_2', 'a_3', '__proto__']);
   });
 
+  it('R4: thousands of tool uses of one id stay apart, in little time', () => {
+    const same = Array.from({ length: 4000 }, () => toolUse('f', {}, 'a'));
+    const ids = toolsIn(...same).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(4000);
+  });
+
   it('R4: arguments that are no JSON object are kept aside, and none are an empty object', () => {
     const tools = toolsIn(
       { type: 'toolUse', index: 0, name: 'f', json: '{"x":' },

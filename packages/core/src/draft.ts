@@ -1,11 +1,12 @@
-import { isRecord } from './json.js';
-import {
-  type AssistantBlock,
-  type AssistantMessage,
-  textBlock,
-  type ToolUseBlock,
-} from './message.js';
+import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
 import type { Finish, ModelChunk } from './model.js';
+import {
+  createToolParts,
+  type ToolPart,
+  type ToolParts,
+  toToolUse,
+  type ToolUseChunk,
+} from './tool-parts.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What a chunk adds to the message that subscribers see grow. */
@@ -48,144 +49,120 @@ interface TextPart {
   redacted?: boolean;
 }
 
-interface ToolPart {
-  readonly type: 'tool';
-  readonly id: string;
-  /** Its place among the tool uses of the message. */
-  readonly index: number;
-  /** How the model told it from the others. */
-  readonly key: Pick<ToolUseChunk, 'index' | 'id'> & { readonly response: number };
-  readonly json: string[];
-  name: string;
-  input?: unknown;
-}
-
 interface WholePart {
   readonly type: 'whole';
   readonly block: AssistantBlock;
 }
 
 type Part = TextPart | ToolPart | WholePart;
-type ToolUseChunk = Extract<ModelChunk, { type: 'toolUse' }>;
+
+/** What there is of a message. A restart begins another. */
+interface Attempt {
+  readonly messageId: string;
+  readonly parts: Part[];
+  readonly tools: ToolParts;
+  malformed?: string;
+}
 
 /** Begins a message. */
-export const createDraft = ({ messageId: firstId, name, iteration, isTaken }: DraftInit): Draft => {
-  let messageId = firstId;
-  let attempt = 1;
+export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit): Draft => {
+  const begin = (count: number): Attempt => ({
+    messageId: count === 1 ? messageId : `${messageId}#${count}`,
+    parts: [],
+    tools: createToolParts(iteration, isTaken),
+  });
+  let attempts = 1;
+  let attempt = begin(attempts);
   let response = 1;
-  let parts: Part[] = [];
+  let finish: Finish | 'pause' | undefined;
   let earlier = noUsage;
   let usage = noUsage;
-  let finish: Finish | 'pause' | undefined;
-  let malformed: string | undefined;
 
-  const beginResponse = (): void => {
+  const nextResponse = (): void => {
     response += 1;
     earlier = addUsage(earlier, usage);
     usage = noUsage;
     finish = undefined;
   };
+  const shown = (delta: Omit<DraftDelta, 'messageId'>): DraftDelta => ({
+    messageId: attempt.messageId,
+    ...delta,
+  });
 
-  const addText = (type: TextPart['type'], text: string): DraftDelta | undefined => {
-    const last = parts.at(-1);
-    const open = last?.type === type && last.signature === undefined ? last : undefined;
-    if (open === undefined) parts.push({ type, deltas: [text] });
+  const addText = (kind: TextPart['type'], text: string): DraftDelta | undefined => {
+    const last = attempt.parts.at(-1);
+    const open = last?.type === kind && last.signature === undefined ? last : undefined;
+    if (open === undefined) attempt.parts.push({ type: kind, deltas: [text] });
     else open.deltas.push(text);
-    return text === '' ? undefined : { messageId, kind: type, delta: text };
+    return text === '' ? undefined : shown({ kind, delta: text });
   };
-
-  const tools = (): readonly ToolPart[] => parts.filter((part) => part.type === 'tool');
 
   const addToolUse = (chunk: ToolUseChunk): DraftDelta => {
-    const part = tools().findLast((tool) => belongs(tool, chunk, response)) ?? beginTool(chunk);
-    part.name ||= chunk.name ?? '';
-    if (chunk.json !== undefined) part.json.push(chunk.json);
-    if (chunk.input !== undefined) part.input = chunk.input;
+    const { part, isNew } = attempt.tools.add(chunk, response);
+    if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : JSON.stringify(chunk.input));
-    const { index, id } = part;
-    return {
-      messageId,
-      kind: 'toolInput',
-      delta,
-      toolUse: Object.freeze({ index, id, name: part.name }),
-    };
+    const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
+    return shown({ kind: 'toolInput', delta, toolUse });
   };
 
-  const beginTool = (chunk: ToolUseChunk): ToolPart => {
-    const { index, name = '' } = chunk;
-    const given = idOf(chunk);
-    const others = tools();
-    const taken = (candidate: string) =>
-      isTaken(candidate) || others.some((other) => other.id === candidate);
-    const part: ToolPart = {
-      type: 'tool',
-      id: freeId(given ?? `call_${iteration}_${others.length}`, taken),
-      index: others.length,
-      key: {
-        response,
-        ...(index === undefined ? {} : { index }),
-        ...(given === undefined ? {} : { id: given }),
-      },
-      json: [],
-      name,
-    };
-    parts.push(part);
-    return part;
+  const add = (chunk: ModelChunk): DraftDelta | undefined => {
+    switch (chunk.type) {
+      case 'text':
+        return addText('text', chunk.text);
+      case 'thinking': {
+        const delta = addText('thinking', chunk.text);
+        seal(attempt.parts.at(-1), chunk);
+        return delta;
+      }
+      case 'toolUse':
+        return addToolUse(chunk);
+      case 'block':
+        attempt.parts.push({ type: 'whole', block: chunk.block });
+        return;
+      case 'usage':
+        usage = { ...usage, ...chunk.usage };
+        return;
+      case 'restart':
+        nextResponse();
+        attempts += 1;
+        attempt = begin(attempts);
+        return;
+      case 'malformed':
+        attempt.malformed = chunk.feedback;
+        return;
+      case 'finish':
+        finish = chunk.finish;
+        return;
+    }
   };
 
   return {
     get messageId() {
-      return messageId;
+      return attempt.messageId;
     },
     get finish() {
       return finish;
     },
     get malformed() {
-      return malformed;
+      return attempt.malformed;
     },
     get usage() {
       return addUsage(earlier, usage);
     },
-    resume: beginResponse,
-    message: () => ({ id: messageId, role: 'assistant', name, content: parts.flatMap(toBlock) }),
-    add: (chunk) => {
-      if (finish !== undefined && chunk.type !== 'usage' && chunk.type !== 'restart') return;
-      switch (chunk.type) {
-        case 'text':
-          return addText('text', chunk.text);
-        case 'thinking': {
-          const delta = addText('thinking', chunk.text);
-          seal(parts.at(-1), chunk);
-          return delta;
-        }
-        case 'toolUse':
-          return addToolUse(chunk);
-        case 'block':
-          parts.push({ type: 'whole', block: chunk.block });
-          return;
-        case 'usage':
-          usage = { ...usage, ...chunk.usage };
-          return;
-        case 'restart':
-          beginResponse();
-          attempt += 1;
-          messageId = `${firstId}#${attempt}`;
-          parts = [];
-          malformed = undefined;
-          return;
-        case 'malformed':
-          malformed = chunk.feedback;
-          return;
-        case 'finish':
-          finish = chunk.finish;
-          return;
-      }
-    },
+    resume: nextResponse,
+    message: () => ({
+      id: attempt.messageId,
+      role: 'assistant',
+      name,
+      content: attempt.parts.flatMap(toBlock),
+    }),
+    // Behind the finish there may be usage, or another attempt; all else is ignored.
+    add: (chunk) =>
+      finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
+        ? add(chunk)
+        : undefined,
   };
 };
-
-/** Some vendors send an empty id with every piece but the first. */
-const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
 
 const seal = (
   part: Part | undefined,
@@ -194,26 +171,6 @@ const seal = (
   if (part?.type !== 'thinking') return;
   if (signature !== undefined) part.signature = signature;
   if (redacted !== undefined) part.redacted = redacted;
-};
-
-/** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */
-const belongs = ({ key, name, input, json }: ToolPart, chunk: ToolUseChunk, response: number) => {
-  const id = idOf(chunk);
-  if (key.response !== response) return false;
-  if (id !== undefined && key.id !== undefined && id !== key.id) return false;
-  if (chunk.index !== undefined && key.index !== undefined && chunk.index !== key.index)
-    return false;
-  if (chunk.name !== undefined && (input !== undefined || (name !== chunk.name && name !== ''))) {
-    return false;
-  }
-  const told = (id ?? chunk.index) !== undefined;
-  return told || chunk.name === undefined || (name === '' && json.length === 0);
-};
-
-const freeId = (wanted: string, isTaken: (id: string) => boolean): string => {
-  let id = wanted;
-  for (let copy = 2; isTaken(id); copy += 1) id = `${wanted}_${copy}`;
-  return id;
 };
 
 const toBlock = (part: Part): readonly AssistantBlock[] => {
@@ -239,21 +196,5 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
         },
       ];
     }
-  }
-};
-
-const toToolUse = ({ id, name, input, json }: ToolPart): ToolUseBlock => {
-  const text = json.join('');
-  const value = input ?? (text.trim() === '' ? {} : parsed(text));
-  return isRecord(value)
-    ? { type: 'tool_use', id, name, input: value }
-    : { type: 'tool_use', id, name, input: {}, invalidInput: text || JSON.stringify(value) };
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 };

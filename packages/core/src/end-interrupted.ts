@@ -1,6 +1,6 @@
 import type { AssistantMessage } from './message.js';
 import { textBlock, textOf } from './message.js';
-import type { Context } from './phase.js';
+import type { Context } from './context.js';
 import { end, type EndedRun, type OpenRun } from './run.js';
 import { says } from './say.js';
 

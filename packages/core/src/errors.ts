@@ -43,7 +43,7 @@ export interface MillraceErrorOptions {
   readonly retryable?: boolean;
   /** What an end user may read: no internals and no secrets. Default: a sentence for the code. */
   readonly userMessage?: string;
-  /** The text that had arrived when a model's answer broke off. */
+  /** The text that had arrived when a model's stream ended without a finish. */
   readonly partial?: string;
 }
 

@@ -103,6 +103,20 @@ describe('demand', () => {
     expect(gate.isOpen).toBe(true);
   });
 
+  it('tells a change within a change as it is in the end', () => {
+    const gate = createDemand(8);
+    const levels: boolean[] = [];
+    let first = true;
+    gate.open$.subscribe((open) => {
+      if (open && !first) gate.backlog(8);
+      first = false;
+    });
+    gate.open$.subscribe((open) => levels.push(open));
+    gate.backlog(8);
+    gate.backlog(0);
+    expect(levels.at(-1)).toBe(gate.isOpen);
+  });
+
   it('shows the present level to whoever comes late, also after its consumer has gone', async () => {
     const gate = createDemand(1);
     gate.backlog(1);

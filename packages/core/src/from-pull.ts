@@ -3,7 +3,6 @@ import {
   defer,
   filter,
   finalize,
-  from,
   map,
   type Observable,
   repeat,
@@ -39,7 +38,7 @@ export const pulls = <T, Return>(
     return demand.open$.pipe(
       filter((open) => open),
       take(1),
-      concatMap(() => from(iterator.next())),
+      concatMap(() => Promise.resolve(iterator.next())),
       repeat(),
       takeWhile(({ done }) => {
         exhausted = done === true;

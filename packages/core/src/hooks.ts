@@ -9,6 +9,7 @@ import {
   type Observable,
   of,
   type SchedulerLike,
+  take,
   tap,
   throwError,
   toArray,
@@ -28,6 +29,7 @@ import {
 import { freezeResult } from './freeze-message.js';
 import type { Interceptor } from './interceptor.js';
 import { isRecord } from './json.js';
+import { areBlocks, areContentBlocks } from './message.js';
 
 /** The one way by which a call tells what happens, and lets it be changed. */
 export interface Hooks {
@@ -45,6 +47,8 @@ export interface Hooks {
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
   /** The iteration of the last event. */
   iteration(): number;
+  /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
+  isSettled(): boolean;
 }
 
 /** What the hooks of a call are made of. */
@@ -67,15 +71,19 @@ export const createHooks = ({
 }: HooksInit): Hooks => {
   const origin = originOf(call);
   let latest = 0;
+  let settled = false;
   const report: Hooks['report'] = (iteration, payload) => {
+    if (settled) return;
+    settled = payload.type === 'postCall' || payload.type === 'error';
     latest = iteration;
     deliver(
       Object.freeze({ ...payload, ...origin, iteration, seq: nextSeq(), at: scheduler.now() }),
     );
   };
-  const stages = [...interceptors]
-    .sort((a, b) => a.priority - b.priority)
-    .map((interceptor, index) => toStage(interceptor, index, call, report));
+  const stages = interceptors
+    .map((interceptor, index) => ({ interceptor, index }))
+    .sort((a, b) => a.interceptor.priority - b.interceptor.priority)
+    .map(({ interceptor, index }) => toStage(interceptor, index, call, report));
 
   const through$ = (iteration: number, payload: ModifiablePayload): Observable<ModifiableEvent> => {
     const event = { ...payload, ...origin, iteration, seq: 0, at: scheduler.now() };
@@ -88,6 +96,7 @@ export const createHooks = ({
   };
   const intercepted$ = <Payload extends ModifiablePayload>(iteration: number, payload: Payload) =>
     through$(iteration, payload).pipe(
+      // Every stage has made sure of the type; this tells the compiler.
       filter((out): out is EventOf<Payload['type']> => isEvent(out, payload.type)),
       map(freezeEvent),
     );
@@ -95,6 +104,7 @@ export const createHooks = ({
     report,
     intercepted$,
     iteration: () => latest,
+    isSettled: () => settled,
     emit$: (iteration, payload) =>
       intercepted$(iteration, payload).pipe(tap((event) => report(iteration, event))),
   };
@@ -132,6 +142,7 @@ const toStage = (
     type,
     apply$: (event) =>
       defer(() => (operate ??= interceptor.open(call))(event)).pipe(
+        take(2),
         toArray(),
         concatMap((out) => verdict(event, out)),
         catchError((cause: unknown) => passOver(event, interceptorError(name, cause))),
@@ -141,8 +152,8 @@ const toStage = (
 
 const onlyOne = (type: ModifiableType, name: string, out: readonly unknown[]): ModifiableEvent => {
   const [only] = out;
-  if (out.length > 1) throw interceptorError(name, `it made ${out.length} events of one`);
-  if (!isModifiable(only) || only.type !== type) {
+  if (out.length > 1) throw interceptorError(name, `it made more than one event of one`);
+  if (!isModifiable(only) || only.type !== type || !isUsable(only)) {
     throw interceptorError(name, `it made something else of a '${type}' event`);
   }
   return only;
@@ -150,6 +161,24 @@ const onlyOne = (type: ModifiableType, name: string, out: readonly unknown[]): M
 
 const isModifiable = (value: unknown): value is ModifiableEvent =>
   isRecord(value) && modifiableTypes.some((type) => type === value['type']);
+
+/** Whether an edit has left the event what the loop can go on with. */
+const isUsable = (event: ModifiableEvent): boolean => {
+  switch (event.type) {
+    case 'preReasoning':
+    case 'preSummary':
+      return Array.isArray(event.messages) && isRecord(event.options);
+    case 'postReasoning':
+    case 'postSummary':
+      return areBlocks(event.message.content);
+    case 'preActing':
+      return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
+    case 'postActing':
+      return areContentBlocks(event.result.content);
+    case 'postCall':
+      return areBlocks(event.reply.content);
+  }
+};
 
 const interceptorError = (name: string, cause: unknown): MillraceError =>
   isMillraceError(cause) && cause.code === 'interceptor'
@@ -160,10 +189,13 @@ const interceptorError = (name: string, cause: unknown): MillraceError =>
         { cause },
       );
 
+/** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
-  // A tool's `details` are its own: they stay as they are.
   if (event.type === 'postActing') freezeResult(event.result);
-  return freeze(event, true);
+  Object.values(event).forEach((field: unknown) => {
+    freeze(field, true);
+  });
+  return Object.freeze(event);
 };
 
 const originOf = ({ rootId, callId, parentId, sessionId, agent }: CallInfo) => ({

@@ -67,7 +67,7 @@ export type {
   ToolChoice,
   ToolDeclaration,
 } from './model.js';
-export type { OnLimit, Timeouts } from './phase.js';
+export type { OnLimit, Timeouts } from './context.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type { InferInput, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
 export {

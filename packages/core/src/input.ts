@@ -3,8 +3,11 @@ import { messageOf, MillraceError } from './errors.js';
 import { freezeMessage } from './freeze-message.js';
 import { isRecord } from './json.js';
 import {
+  areBlocks,
+  areContentBlocks,
   type AssistantMessage,
   type ContentBlock,
+  isContentBlock,
   type Message,
   textBlock,
   type ToolMessage,
@@ -66,24 +69,12 @@ const copy = ({ role, content, ...rest }: Message): Message => {
   }
 };
 
-const contentTypes = ['text', 'image', 'audio', 'file'];
-
-const isBlock = (value: unknown): value is { readonly type: string } =>
-  isRecord(value) && typeof value['type'] === 'string';
-
-const isContentBlock = (value: unknown): value is ContentBlock =>
-  isBlock(value) &&
-  contentTypes.includes(value.type) &&
-  (value.type === 'text' ? 'text' in value && typeof value.text === 'string' : 'source' in value);
-
 const isMessage = (value: unknown): value is Message =>
   isRecord(value) &&
   ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
   Array.isArray(value['content']) &&
   value['content'].length > 0 &&
-  value['content'].every((block) =>
-    value['role'] === 'user' ? isContentBlock(block) : isBlock(block),
-  );
+  (value['role'] === 'user' ? areContentBlocks : areBlocks)(value['content']);
 
 const unreadable = (why: string): MillraceError =>
   new MillraceError(

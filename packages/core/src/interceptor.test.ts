@@ -1,14 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  catchError,
   concatMap,
   EMPTY,
   filter,
   identity,
+  interval,
   lastValueFrom,
   map,
   mergeMap,
   of,
   scan,
+  switchMap,
   throwError,
   timer,
 } from 'rxjs';
@@ -180,7 +183,7 @@ describe('an interceptor', () => {
   });
 
   it.each([
-    ['two values', mergeMap((event: unknown) => of(event, event)), /made 2 events of one/],
+    ['two values', mergeMap((event: unknown) => of(event, event)), /made more than one event/],
     ['another type', map((event: object) => ({ ...event, type: 'postCall' })), /something else/],
     ['nothing of the kind', map(() => undefined), /something else/],
     ['a forgotten return', () => undefined, /stream was expected|invalid object/],
@@ -265,6 +268,97 @@ describe('an interceptor', () => {
     const { session } = agentWith(mark('c'), mark('a', 1), mark('d'), mark('b', 99));
     await session.call('?');
     expect(order).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('X19: a subscriber cannot change what is run', async () => {
+    const { session } = agentWith(
+      on(
+        'preActing',
+        map((event) => ({ ...event })),
+      ),
+    );
+    session.events$.subscribe((event) => {
+      if (event.type === 'preActing') Reflect.set(event.toolUse, 'name', 'rm');
+      if (event.type === 'postActing') Reflect.set(event.result, 'isError', true);
+    });
+    expect((await session.call('?')).toolUses).toMatchObject([{ name: 'echo', isError: false }]);
+  });
+
+  it('X19: an edit that is frozen at its surface is frozen through', async () => {
+    const { session } = agentWith(
+      on(
+        'postReasoning',
+        map((event) => Object.freeze({ ...event, message: { ...event.message } })),
+      ),
+    );
+    const events = await record(session.stream$('?'));
+    const messages = events.flatMap((event) =>
+      event.type === 'postReasoning' ? [event.message] : [],
+    );
+    expect(messages.map((message) => Object.isFrozen(message))).toEqual([true, true]);
+  });
+
+  it('T18: sees the whole result of a tool, which is cut behind it', async () => {
+    const lengths: number[] = [];
+    const model = scriptedModel([toolUse('echo', { say: 'x'.repeat(50) })], [text('done')]);
+    const watch = on(
+      'postActing',
+      map((event) => {
+        lengths.push(textOf(event.result).length);
+        return { ...event, result: { ...event.result, content: [textBlock('y'.repeat(40))] } };
+      }),
+    );
+    const agent = createAgent({ model, tools: [echo], interceptors: [watch] });
+    const reply = await agent.call('?', { maxObservation: 10 });
+    expect(lengths).toEqual([50]);
+    expect(reply.toolUses[0]?.output).toMatch(/^y{10}\n\[… 30 of 40/);
+  });
+
+  it.each([
+    ['postReasoning', { message: { content: 'Edited' } }],
+    ['preActing', { toolUse: { name: 5 } }],
+    ['postActing', { result: { content: [{ type: 'text' }] } }],
+    ['postCall', { reply: { content: [null] } }],
+    ['preReasoning', { messages: null }],
+  ] as const)(
+    'H2: an edit at %s that breaks the event is an error that names it',
+    async (type, edit) => {
+      const spoil = map((event: object) => ({ ...event, ...edit }));
+      const { session } = agentWith(on(type, spoil as never, { name: 'spoiler' }));
+      await expect(session.call('?')).rejects.toThrow(/spoiler/);
+    },
+  );
+
+  it('H2: an edit cannot use the id of an earlier tool use again', async () => {
+    const again = on(
+      'postReasoning',
+      map((event) => {
+        if (event.iteration === 1) return event;
+        const asks = { type: 'tool_use', id: 'call_1_0', name: 'echo', input: {} } as const;
+        return { ...event, message: { ...event.message, content: [asks] } };
+      }),
+    );
+    const { session } = agentWith(again);
+    await expect(session.call('?')).rejects.toMatchObject({ code: 'interceptor' });
+  });
+
+  it('H2: two values of an operator that does not end are an error, not a hang', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const ticking = on('preReasoning', (event$) =>
+        event$.pipe(switchMap((event) => interval(1, scheduler).pipe(map(() => event)))),
+      );
+      const agent = createAgent({ model: model('t(f|)'), interceptors: [ticking] });
+      const code$ = agent
+        .call$('?', { scheduler })
+        .pipe(catchError((error: unknown) => of(Reflect.get(Object(error), 'code'))));
+      expectObservable(code$).toBe('--(c|)', { c: 'interceptor' });
+    });
+  });
+
+  it('I4: what was shown and is not kept is discarded', async () => {
+    const { session } = agentWith(on('postCall', () => EMPTY));
+    const events = await record(session.stream$('?'));
+    expect(events.slice(-2).map(({ type }) => type)).toEqual(['messageDiscarded', 'postCall']);
   });
 
   it('X19: what an interceptor gets is frozen, and so is what subscribers get', async () => {

@@ -1,12 +1,13 @@
 import { EMPTY, expand, first, of, type OperatorFunction, pipe } from 'rxjs';
-import type { Context, PhaseFactory } from './phase.js';
+import type { Context } from './context.js';
+import type { PhaseFactory } from './phase.js';
 import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
 import { limit } from './phases/limit.js';
 import { reasoning } from './phases/reasoning.js';
 import { storeMemory } from './phases/store-memory.js';
 import { type EndedRun, hasEnded, type OpenRun, type Run } from './run.js';
-import { createTrampoline, subscribeOnTrampoline } from './trampoline.js';
+import { subscribeOnTrampoline } from './trampoline.js';
 
 /** One turn: what happens, in order. */
 const turn: readonly PhaseFactory[] = [
@@ -22,7 +23,7 @@ const turn: readonly PhaseFactory[] = [
 export const loop = (context: Context): OperatorFunction<OpenRun, EndedRun> => {
   const phases = turn.map((create) => create(context));
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
-  const inTurn = subscribeOnTrampoline<Run>(createTrampoline());
+  const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(
     expand((run: Run) =>
       hasEnded(run)

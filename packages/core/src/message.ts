@@ -1,3 +1,5 @@
+import { isRecord } from './json.js';
+
 /** Plain text. */
 export interface TextBlock {
   readonly type: 'text';
@@ -93,6 +95,30 @@ export interface ToolMessage {
 
 /** One step of a conversation: immutable and frozen. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+const contentTypes: readonly string[] = ['text', 'image', 'audio', 'file'];
+
+const isBlock = (value: unknown): value is { readonly type: string } =>
+  isRecord(value) && typeof value['type'] === 'string';
+
+/** Tells whether a value is a block that people and tools may say. */
+export const isContentBlock = (value: unknown): value is ContentBlock =>
+  isBlock(value) &&
+  contentTypes.includes(value.type) &&
+  (value.type === 'text'
+    ? 'text' in value && typeof value.text === 'string'
+    : 'source' in value && isRecord(value.source));
+
+/** Tells whether a value is a list of such blocks. */
+export const areContentBlocks = (value: unknown): value is readonly ContentBlock[] =>
+  Array.isArray(value) && value.every(isContentBlock);
+
+/** Tells whether a value is a list of blocks of any kind. */
+export const areBlocks = (value: unknown): value is readonly Block[] =>
+  Array.isArray(value) &&
+  value.every(
+    (block) => isContentBlock(block) || (isBlock(block) && !contentTypes.includes(block.type)),
+  );
 
 /** Makes a block of text. */
 export const textBlock = (text: string): TextBlock => ({ type: 'text', text });

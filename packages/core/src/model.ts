@@ -24,7 +24,6 @@ export interface RequestOptions {
   /** Tokens that the answer may have. */
   readonly maxTokens?: number;
   readonly stopSequences?: readonly string[];
-  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** What a model is asked. */
@@ -36,7 +35,8 @@ export interface ModelRequest extends RequestOptions {
  * One piece of an answer, in the order that the model produced it.
  *
  * - `text` and `thinking` carry deltas; a `signature` closes its thinking block.
- * - `toolUse` pieces belong together by `index`, else by `id`; without either, a `name` begins the next one.
+ * - `toolUse` pieces belong together by `index` and `id`, as far as they say them; without either, a `name` begins
+ *   the next one.
  *   `json` is a delta of the arguments' text, `input` the whole arguments.
  * - `usage` counts this request so far: a later one replaces an earlier one field by field.
  * - `restart` voids all before it: the request has been sent again.

@@ -9,6 +9,7 @@ import {
   mergeMap,
   type Observable,
   of,
+  take,
   takeLast,
   takeUntil,
   tap,
@@ -16,7 +17,7 @@ import {
 import { deadline } from './deadline.js';
 import { messageOf } from './errors.js';
 import type { ToolUseBlock } from './message.js';
-import type { Context, Timeouts } from './phase.js';
+import type { Context, Timeouts } from './context.js';
 import type { OpenRun } from './run.js';
 import type { Tool } from './tool.js';
 import { failedOutput, toOutput, type ToolOutput } from './tool-output.js';
@@ -29,26 +30,28 @@ export const runTool$ = (
   run: OpenRun,
   toolUse: ToolUseBlock,
 ): Observable<ToolOutput> => {
-  const { toolkit, interruption } = context;
+  const { toolkit, interruption, scheduler, limits } = context;
   const { name, input, invalidInput } = toolUse;
   const tool = toolkit.find(name);
   if (tool === undefined) return of(failedOutput(unknownTool(name, toolkit.names)));
   if (invalidInput !== undefined) return of(failedOutput(notAnObject(name, invalidInput)));
   return defer(() => tool.validation$(input)).pipe(
+    take(1),
     concatMap((validation) =>
       validation.valid
         ? output$(context, run, tool, toolUse, validation.value)
         : of(failedOutput(invalid(name, validation.problems))),
     ),
+    deadline(timeoutOf(name, limits.timeouts), scheduler, `The tool '${name}'`),
     takeUntil(interruption.cut$),
-    catchError((error: unknown) => of(failedOutput(`${name} failed: ${messageOf(error)}`))),
+    catchError((error: unknown) => of(failedOutput(`Failed: ${messageOf(error)}`))),
     defaultIfEmpty(undefined),
     map((output) => output ?? missing(interruption.current !== undefined)),
   );
 };
 
 const output$ = (
-  { hooks, scheduler, limits, lend }: Needs,
+  { hooks, lend }: Needs,
   { iteration }: OpenRun,
   tool: Tool,
   toolUse: ToolUseBlock,
@@ -73,7 +76,7 @@ const output$ = (
         if (!finished) abort.abort();
       }),
     );
-  }).pipe(deadline(timeoutOf(tool.name, limits.timeouts), scheduler, `The tool '${tool.name}'`));
+  });
 
 const timeoutOf = (name: string, { tools = {}, toolMs }: Timeouts): number | undefined =>
   Object.hasOwn(tools, name) ? tools[name] : toolMs;

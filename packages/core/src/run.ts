@@ -5,7 +5,7 @@ import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
-/** What the loop asks the model to do better, and how often in a row. */
+/** What the loop asks the model to do better. */
 export type Correction = 'malformed' | 'emptyAnswer' | 'again';
 
 interface RunState {

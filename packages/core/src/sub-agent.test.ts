@@ -1,7 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, map, Subject, tap } from 'rxjs';
-import { type Agent, createAgent, inProcessMemory, only, textOf, tool } from './index.js';
-import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { from, lastValueFrom, map, Subject, tap, throwError } from 'rxjs';
+import {
+  type Agent,
+  createAgent,
+  createDemand,
+  fromPull,
+  inProcessMemory,
+  type Model,
+  type ModelChunk,
+  only,
+  textOf,
+  tool,
+} from './index.js';
+import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 
 /** A tool that asks an agent, in the call that uses it. */
 const asking = (agent: Agent) =>
@@ -68,6 +79,88 @@ describe('a sub-agent', () => {
       expectObservable(outer.call$('?', { scheduler }), '^---!').toBe('----');
       for (const log of deepest.subscriptions) expectSubscriptions(log).toBe('^---!');
     });
+  });
+
+  it('I5: leaving the parent ends it also where the tool waits for its promise', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
+      const deepest = model('--t-----');
+      const inner = createAgent({ name: 'inner', model: deepest });
+      const asks = tool({
+        name: 'tool',
+        description: 'Asks, and awaits.',
+        run: async (_input, parent) => textOf(await inner.call('?', { parent })),
+      });
+      const outer = createAgent({ name: 'outer', model: model('(cf|)'), tools: [asks] });
+      expectObservable(outer.call$('?', { scheduler }), '^---!').toBe('----');
+      for (const log of deepest.subscriptions) expectSubscriptions(log).toBe('^---!');
+    });
+  });
+
+  it('L8: agents nest 200 levels deep, synchronously', async () => {
+    let level = 0;
+    const digger: Agent = createAgent({
+      model: {
+        name: 'digger',
+        stream$: ({ messages }) =>
+          from([messages.length > 1 ? text('up') : toolUse('dig'), finish()]),
+      },
+      tools: [
+        tool({
+          name: 'dig',
+          description: 'Digs.',
+          run: (_input, parent) => {
+            level += 1;
+            return level < 200 ? digger.call$('?', { parent }).pipe(map(textOf)) : 'bottom';
+          },
+        }),
+      ],
+    });
+    expect(textOf(await digger.call('?'))).toBe('up');
+    expect(level).toBe(200);
+  });
+
+  it('S1: an interrupt reaches one whose own interruptOn has failed', () => {
+    marbles(({ model, cold, expectObservable, scheduler }) => {
+      const inner = createAgent({ name: 'inner', model: model('-t------') });
+      const asks = tool({
+        name: 'tool',
+        description: 'Asks.',
+        run: (_input, parent) =>
+          inner
+            .call$('?', { parent, interruptOn: throwError(() => new Error('lost')) })
+            .pipe(map(({ reason }) => reason)),
+      });
+      const outer = createAgent({ model: model('(cf|)'), tools: [asks] });
+      const reply$ = outer.call$('?', { interruptOn: cold('---x', { x: 0 }), scheduler });
+      expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('---(r|)', {
+        r: 'interrupted',
+      });
+    });
+  });
+
+  it('I16: is paused by the consumer of its parent, though it has one of its own', async () => {
+    let taken = 0;
+    async function* tokens(): AsyncGenerator<ModelChunk> {
+      for (; taken < 500; taken += 1) yield await Promise.resolve(text('x'));
+      yield finish();
+    }
+    const model: Model = { name: 'm', stream$: (_, { demand }) => fromPull(tokens, demand) };
+    const inner = createAgent({ name: 'inner', model });
+    const asks = tool({
+      name: 'tool',
+      description: 'Pulls.',
+      run: async function* (_input, parent) {
+        for await (const event of inner.stream('?', { parent })) yield event.type;
+      },
+    });
+    const gate = createDemand(8);
+    const outer = createAgent({ model: scriptedModel([toolUse('tool')]), tools: [asks] });
+    const running = outer
+      .stream$('?', { demand: gate })
+      .subscribe(({ seq }) => gate.backlog(seq > 30 ? 8 : 0));
+    await new Promise((resolve) => setImmediate(resolve));
+    running.unsubscribe();
+    expect(taken).toBeLessThan(40);
   });
 
   it('S1: an interrupt descends: it ends politely before its parent leaves it', () => {

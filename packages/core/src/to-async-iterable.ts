@@ -20,7 +20,7 @@ const done = { done: true, value: undefined } as const;
 const iterate = <T>(open: (demand: Demand) => Observable<T>): AsyncIterator<T, undefined> => {
   const demand = createDemand();
   const takers: Taker<T>[] = [];
-  let ready: IteratorYieldResult<T>[] = [];
+  const ready = createQueue<IteratorYieldResult<T>>();
   let subscription: Subscription | undefined;
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
@@ -45,9 +45,12 @@ const iterate = <T>(open: (demand: Demand) => Observable<T>): AsyncIterator<T, u
   };
   return {
     next: async () => {
-      subscription ??= open(demand).subscribe(observer);
+      if (subscription === undefined) {
+        subscription = new Subscription();
+        subscription.add(open(demand).subscribe(observer));
+      }
       const result = ready.shift();
-      demand.backlog(ready.length);
+      demand.backlog(ready.size());
       if (result !== undefined) return result;
       if (!ended) return new Promise((resolve, reject) => takers.push({ resolve, reject }));
       const thrown = failure;
@@ -56,13 +59,44 @@ const iterate = <T>(open: (demand: Demand) => Observable<T>): AsyncIterator<T, u
       throw thrown.error;
     },
     return: () => {
-      subscription ??= Subscription.EMPTY;
+      subscription ??= new Subscription();
       subscription.unsubscribe();
       demand.release();
-      ready = [];
+      ready.clear();
       failure = undefined;
       end();
       return Promise.resolve(done);
+    },
+  };
+};
+
+/** A queue whose `shift` does not move what is behind it. */
+interface Queue<T> {
+  /** Returns how many wait. */
+  push(value: T): number;
+  shift(): T | undefined;
+  size(): number;
+  clear(): void;
+}
+
+const createQueue = <T>(): Queue<T> => {
+  let values: T[] = [];
+  let first = 0;
+  return {
+    push: (value) => values.push(value) - first,
+    size: () => values.length - first,
+    shift: () => {
+      const value = values[first];
+      first += 1;
+      if (first > values.length / 2) {
+        values = values.slice(first);
+        first = 0;
+      }
+      return value;
+    },
+    clear: () => {
+      values = [];
+      first = 0;
     },
   };
 };

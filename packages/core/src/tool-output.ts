@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, mergeMap, type Observable, of } from 'rxjs';
 import { messageOf } from './errors.js';
 import { isRecord } from './json.js';
-import { type ContentBlock, textBlock } from './message.js';
+import { areContentBlocks, type ContentBlock, textBlock } from './message.js';
 
 /** What a tool gave in the end. */
 export interface ToolOutput {
@@ -33,7 +33,8 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
     ...rest,
     content: typeof content === 'string' ? [textBlock(content)] : content,
   };
-  return Object.defineProperty(output, brand, { value: true });
+  // Enumerable, so that a spread of an output is one too; JSON does not show symbols.
+  return Object.defineProperty(output, brand, { value: true, enumerable: true });
 };
 
 /** The output that tells the model what went wrong. */
@@ -42,7 +43,13 @@ export const failedOutput = (text: string): ToolOutput =>
 
 /** Makes an output of whatever a tool returned; what JSON cannot hold becomes a failed one. */
 export const toOutput = (returned: unknown): ToolOutput => {
-  if (isOutput(returned)) return returned;
+  if (isOutput(returned)) {
+    return areContentBlocks(returned.content)
+      ? returned
+      : failedOutput(
+          "The tool's output is broken: its content is neither a text nor content blocks.",
+        );
+  }
   if (typeof returned === 'string') return toolOutput({ content: returned });
   if (returned === undefined) return toolOutput({ content: '(no output)' });
   try {

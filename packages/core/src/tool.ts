@@ -29,7 +29,7 @@ export interface ToolContext {
   /** The names of the agents, from the outermost to the one that uses the tool. */
   readonly agent: readonly string[];
   readonly iteration: number;
-  /** Aborts when the run is cut: unsubscribed, interrupted or timed out. */
+  /** Aborts when the run is cut or fails: nobody waits for it any more. */
   readonly signal: AbortSignal;
   /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */
   readonly demand: Demand;
@@ -64,8 +64,8 @@ export interface ToolDefinition<Schema> {
   /** The parameters. Default: none. */
   readonly input?: Schema;
   /**
-   * Does the work. It may return a value, a Promise, an AsyncIterable or an Observable; what the latter
-   * two emit is progress, shown at once. The output is what a generator returns in the end, else all
+   * Does the work. It may return a value, a Promise, a generator, an AsyncIterable or an Observable;
+   * what the latter three emit is progress, shown at once. The output is what a generator returns in the end, else all
    * strings that were emitted, joined, else the last value. What it throws is told to the model.
    */
   readonly run: (input: InferInput<Schema>, context: ToolContext) => unknown;
@@ -114,6 +114,7 @@ const emissions = (returned: unknown, demand: Demand): Observable<ToolEmission> 
     return readEmissions(from(returned).pipe(map((value) => ({ done: false, value }))));
   }
   if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
+  if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
   if (isPromiseLike(returned)) {
     return from(returned).pipe(concatMap((settled) => emissions(settled, demand)));
   }
@@ -134,5 +135,16 @@ const observableSymbol: PropertyKey =
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
   has(value, Symbol.asyncIterator);
+
+/** A list is a value; a generator is work to be done. */
+const isGenerator = (value: unknown): value is Generator<unknown, unknown> =>
+  has(value, Symbol.iterator) && has(value, 'next');
+
+const asAsync = (generator: Generator<unknown, unknown>): AsyncIterable<unknown, unknown> => ({
+  [Symbol.asyncIterator]: () => ({
+    next: () => Promise.resolve(generator.next()),
+    return: () => Promise.resolve(generator.return(undefined)),
+  }),
+});
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => has(value, 'then');

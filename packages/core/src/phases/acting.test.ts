@@ -48,6 +48,15 @@ describe('the result of a tool', () => {
       'ab',
     ],
     ['progress and then a tool output', () => of('x', toolOutput({ content: 'out' })), 'out'],
+    [
+      'what a generator without promises returns',
+      function* () {
+        yield 'progress';
+        return 'sync';
+      },
+      'sync',
+    ],
+    ['a spread of an output', () => ({ ...toolOutput({ content: 'out' }), details: 1 }), 'out'],
     ['blocks', () => toolOutput({ content: [{ type: 'text', text: 'block' }] }), 'block'],
   ])('T1: may be %s', async (_, run, expected) => {
     expect(await outputs([define('f', run)], ['f'])).toEqual([expected]);
@@ -71,36 +80,51 @@ describe('the result of a tool', () => {
       () => {
         throw new Error('no battery');
       },
-      '! f failed: no battery',
+      '! Failed: no battery',
     ],
-    ['rejects', () => Promise.reject(new Error('no net')), '! f failed: no net'],
-    ['errors', () => throwError(() => new Error('late')), '! f failed: late'],
+    ['rejects', () => Promise.reject(new Error('no net')), '! Failed: no net'],
+    ['errors', () => throwError(() => new Error('late')), '! Failed: late'],
     [
       'throws a text',
       () => {
         throw 'text';
       },
-      '! f failed: text',
+      '! Failed: text',
     ],
     [
       'throws nothing',
       () => {
         throw undefined;
       },
-      '! f failed: undefined',
+      '! Failed: undefined',
     ],
     [
       'throws what cannot be shown',
       () => {
         throw Object.create(null);
       },
-      '! f failed: a value that cannot be shown was thrown',
+      '! Failed: a value that cannot be shown was thrown',
     ],
   ])('I2: a tool that %s is an observation', async (_, run, expected) => {
     expect(await outputs([define('f', run), define('g', () => 'ok')], ['f'], ['g'])).toEqual([
       expected,
       'ok',
     ]);
+  });
+
+  it.each([[undefined], [null], [5], [[{ type: 'text' }]], [[null]]])(
+    'X12: an output with broken content (%j) is an observation',
+    async (content) => {
+      const broken = define('f', () => toolOutput({ content: content as never }));
+      const [output] = await outputs([broken, define('g', () => 'ok')], ['f'], ['g']);
+      expect(output).toMatch(/^! The tool's output is broken/);
+    },
+  );
+
+  it('X12: a tool that validates twice runs once', async () => {
+    const valid = { valid: true as const, value: {} };
+    const twice = { ...define('f', () => 'ran'), validation$: () => of(valid, valid) };
+    expect(await outputs([twice], ['f'])).toEqual(['ran']);
   });
 
   it('X12: a cycle is an observation', async () => {
@@ -344,7 +368,7 @@ describe('a batch of tools', () => {
         .call$('?', { scheduler })
         .pipe(map(({ toolUses }) => `${toolUses[0]?.output} ${aborted.join()}`));
       expectObservable(output$).toBe('60s (r|)', {
-        r: "tool failed: The tool 'tool' did not finish within 60000 ms. aborted",
+        r: "Failed: The tool 'tool' did not finish within 60000 ms. aborted",
       });
     });
   });

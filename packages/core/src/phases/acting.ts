@@ -22,7 +22,7 @@ export const acting = (context: Needs): Phase =>
     if (asked === undefined) return of(run);
     const parallel = context.limits.parallel;
     return concat(
-      ...batches(asked, context.toolkit).map((batch) =>
+      ...batchesOf(asked, context.toolkit).map((batch) =>
         from(batch).pipe(
           mergeMap(([index, toolUse]) => act$(context, run, toolUse, index), parallel),
         ),
@@ -37,18 +37,17 @@ export const acting = (context: Needs): Phase =>
 type Batch = readonly (readonly [index: number, toolUse: ToolUseBlock])[];
 
 /** Neighbours run together, in so far as none of them must run alone. */
-const batches = (asked: AssistantMessage, toolkit: Toolkit): readonly Batch[] =>
-  toolUsesOf(asked)
-    .map((toolUse, index) => [index, toolUse] as const)
-    .reduce<readonly Batch[]>((done, entry) => {
-      const last = done.at(-1);
-      const alone = [entry, ...(last ?? [])].some(
-        ([, { name }]) => toolkit.find(name)?.exclusive === true,
-      );
-      return last === undefined || alone
-        ? [...done, [entry]]
-        : [...done.slice(0, -1), [...last, entry]];
-    }, []);
+const batchesOf = (asked: AssistantMessage, toolkit: Toolkit): readonly Batch[] => {
+  const batches: [index: number, toolUse: ToolUseBlock][][] = [];
+  let together = false;
+  toolUsesOf(asked).forEach((toolUse, index) => {
+    const alone = toolkit.find(toolUse.name)?.exclusive === true;
+    if (together && !alone) batches.at(-1)?.push([index, toolUse]);
+    else batches.push([[index, toolUse]]);
+    together = !alone;
+  });
+  return batches;
+};
 
 const settle = (
   run: OpenRun,

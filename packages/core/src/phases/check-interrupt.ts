@@ -1,6 +1,7 @@
 import { of } from 'rxjs';
 import { endInterrupted } from '../end-interrupted.js';
-import { type Context, type Phase, phase } from '../phase.js';
+import type { Context } from '../context.js';
+import { type Phase, phase } from '../phase.js';
 
 /** Ends the run if it has been interrupted. */
 export const checkInterrupt = (context: Pick<Context, 'call' | 'interruption'>): Phase =>

@@ -1,6 +1,8 @@
 import { map, type Observable, of, throwError } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
+import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
+import { endStopped } from '../end-stopped.js';
 import { MillraceError } from '../errors.js';
 import {
   type AssistantMessage,
@@ -11,7 +13,8 @@ import {
   type UserMessage,
 } from '../message.js';
 import type { RequestOptions } from '../model.js';
-import { type Context, type Phase, phase } from '../phase.js';
+import type { Context } from '../context.js';
+import { type Phase, phase } from '../phase.js';
 import { append, end, type EndedRun, type OpenRun, type Run, spend } from '../run.js';
 import { says } from '../say.js';
 
@@ -46,7 +49,9 @@ const close$ = (run: OpenRun, context: Needs): Observable<Run> => {
   };
   const messages = [...run.messages, ...run.feedback, instruction];
   return ask$(context, run, stage, 'summary', { ...withoutTools(context), messages }).pipe(
-    map((asked) => closed(spend(run, asked.usage), asked, context)),
+    map((asked) =>
+      discardUnlessKept(context, closed(spend(run, asked.usage), asked, context), asked.message),
+    ),
   );
 };
 
@@ -61,7 +66,7 @@ const withoutTools = ({ request, model }: Needs): RequestOptions => {
 const closed = (run: OpenRun, asked: Asked, context: Needs): EndedRun => {
   switch (asked.status) {
     case 'vetoed':
-      return end(run, 'stopped', says(context.call, 'stopped', 'Stopped.'));
+      return endStopped(run, context);
     case 'interrupted':
       return endInterrupted(run, context, asked.message);
     case 'answered':

@@ -1,6 +1,8 @@
 import { map } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
+import { discard, discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
+import { endStopped } from '../end-stopped.js';
 import { MillraceError } from '../errors.js';
 import {
   type AssistantMessage,
@@ -10,7 +12,8 @@ import {
   type UserMessage,
 } from '../message.js';
 import type { RequestOptions } from '../model.js';
-import { type Context, type Phase, phase } from '../phase.js';
+import type { Context } from '../context.js';
+import { type Phase, phase } from '../phase.js';
 import {
   append,
   correct,
@@ -21,7 +24,6 @@ import {
   type Run,
   spend,
 } from '../run.js';
-import { says } from '../say.js';
 
 type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
@@ -37,7 +39,9 @@ export const reasoning = (context: Needs): Phase =>
     const run = nextIteration(before);
     const request = { ...optionsOf(run, context.request), messages: messagesOf(run) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
-      map((asked) => decide(spend(run, asked.usage), asked, context)),
+      map((asked) =>
+        discardUnlessKept(context, decide(spend(run, asked.usage), asked, context), asked.message),
+      ),
     );
   });
 
@@ -54,13 +58,9 @@ const optionsOf = ({ iteration }: OpenRun, options: RequestOptions): RequestOpti
 const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
   switch (asked.status) {
     case 'vetoed':
-      discard(run, asked.message, 'an interceptor vetoed it', context);
-      return end(run, 'stopped', says(context.call, 'stopped', 'Stopped.'));
-    case 'interrupted': {
-      const ended = endInterrupted(run, context, asked.message);
-      if (ended.answer.id !== asked.message.id) discard(run, asked.message, 'interrupted', context);
-      return ended;
-    }
+      return endStopped(run, context);
+    case 'interrupted':
+      return endInterrupted(run, context, asked.message);
     case 'answered':
       return asked.again === undefined
         ? accept(run, asked, context)
@@ -113,7 +113,7 @@ const improve = (
   why: string,
   context: Needs,
 ): OpenRun => {
-  discard(run, message, why, context);
+  discard(context, run.iteration, message, why);
   const asked: UserMessage = {
     id: `${message.id}/${kind}`,
     role: 'user',
@@ -121,15 +121,6 @@ const improve = (
   };
   const rejected = withoutToolUses(message);
   return correct(run, kind, ...(isEmpty(rejected) ? [] : [rejected]), asked);
-};
-
-const discard = (
-  run: OpenRun,
-  { id: messageId, content }: AssistantMessage,
-  why: string,
-  { hooks }: Needs,
-) => {
-  if (content.length > 0) hooks.report(run.iteration, { type: 'messageDiscarded', messageId, why });
 };
 
 const withoutToolUses = (message: AssistantMessage): AssistantMessage => ({

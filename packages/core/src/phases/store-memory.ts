@@ -1,6 +1,7 @@
 import { concat, defer, ignoreElements, of } from 'rxjs';
 import { failAs } from '../fail-as.js';
-import { type Context, type Phase, phase } from '../phase.js';
+import type { Context } from '../context.js';
+import { type Phase, phase } from '../phase.js';
 import { assertPaired } from '../run.js';
 
 /** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */

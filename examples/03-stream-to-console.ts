@@ -1,0 +1,35 @@
+// One stream has everything that happens. A `for await` pulls: while its body is busy, the model waits.
+import { createAgent, tool } from '@millrace/core';
+import { embedded } from '@millrace/embedded';
+import { concatMap, from, of } from 'rxjs';
+
+const upload = tool({
+  name: 'upload',
+  description: 'Uploads a file, such as photo.jpg, to the archive.',
+  input: {
+    type: 'object',
+    properties: {
+      file: { type: 'string', description: 'Name of the file', examples: ['photo.jpg'] },
+    },
+    required: ['file'],
+  },
+  run: () => from([25, 50, 100]).pipe(concatMap((percent) => of({ percent }))),
+});
+
+const agent = createAgent({ name: 'archivist', model: embedded(), tools: [upload] });
+
+for await (const event of agent.stream('Upload cat.jpg to the archive.')) {
+  switch (event.type) {
+    case 'reasoningChunk':
+      if (event.kind === 'text') process.stdout.write(event.delta);
+      break;
+    case 'preActing':
+      console.log(`[${event.toolUse.name}]`, event.toolUse.input);
+      break;
+    case 'actingChunk':
+      console.log(`[${event.toolUse.name}]`, event.value);
+      break;
+    case 'postCall':
+      console.log(`\n[done] ${event.reply.toolUses.length} tool, ${event.seq} events`);
+  }
+}

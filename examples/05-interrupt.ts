@@ -1,0 +1,26 @@
+// An interrupt is polite: the call completes with a reply, and the session can go on. Unsubscribing is not.
+import { createAgent, only, textOf, tool } from '@millrace/core';
+import { embedded } from '@millrace/embedded';
+import { NEVER, take } from 'rxjs';
+
+const slow = tool({
+  name: 'backup',
+  description: 'Makes a backup of the disk.',
+  run: (_input, { signal }) => {
+    signal.addEventListener('abort', () => console.log('backup: aborted'));
+    return NEVER;
+  },
+});
+
+const session = createAgent({ model: embedded(), tools: [slow] }).session('admin');
+
+session.events$.pipe(only('preActing'), take(1)).subscribe(() => {
+  queueMicrotask(() => console.log('interrupted:', session.interrupt('Fine, no backup today.')));
+});
+const reply = await session.call('Make a backup of the disk.');
+console.log(reply.reason, '-', textOf(reply));
+console.log(reply.toolUses.map(({ name, output }) => `${name}: ${output}`));
+
+const running = session.call$('Make a backup of the disk again.').subscribe();
+running.unsubscribe();
+console.log('interrupted:', session.interrupt(), '(nothing runs)');

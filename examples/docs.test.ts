@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+
+const root = join(import.meta.dirname, '..');
+const work = join(import.meta.dirname, 'dist', 'docs');
+
+interface Block {
+  readonly where: string;
+  readonly file: string;
+  readonly code: string;
+}
+
+const pages = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
+].filter((page) => page.endsWith('.md') && existsSync(join(root, page)));
+
+const blocksOf = (page: string): readonly Block[] => {
+  const source = readFileSync(join(root, page), 'utf8');
+  return [...source.matchAll(/^```ts\n(.*?)^```/gms)].map(({ index, 1: code = '' }, nth) => ({
+    where: `${page}:${source.slice(0, index).split('\n').length}`,
+    file: join(work, `${page.replaceAll(/\W/g, '-')}-${nth}.ts`),
+    // Each block is a module of its own, whatever it declares.
+    code: `${code}\nexport {};\n`,
+  }));
+};
+
+const blocks = pages.flatMap(blocksOf);
+
+/** As a reader would compile them: strict, against what the packages publish. */
+const compile = (): readonly string[] => {
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  for (const { file, code } of blocks) writeFileSync(file, code);
+  const program = ts.createProgram(
+    blocks.map(({ file }) => file),
+    {
+      target: ts.ScriptTarget.ES2022,
+      lib: ['lib.es2023.d.ts'],
+      module: ts.ModuleKind.NodeNext,
+      strict: true,
+      skipLibCheck: true,
+      types: ['node'],
+    },
+  );
+  program.emit();
+  return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
+    const block = blocks.find((it) => it.file === file?.fileName);
+    const line = file?.getLineAndCharacterOfPosition(start).line ?? 0;
+    return `${block?.where ?? ''}+${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+  });
+};
+
+describe('every code block of the documentation', () => {
+  it('compiles', () => {
+    expect(blocks.length).toBeGreaterThan(8);
+    expect(compile()).toEqual([]);
+  }, 60_000);
+
+  it.each(blocks)('runs: $where', async ({ file }) => {
+    const { stderr } = await promisify(execFile)(process.execPath, [file.replace(/ts$/, 'js')], {
+      cwd: root,
+      timeout: 20_000,
+    });
+    expect(stderr).toBe('');
+  });
+});
+
+describe('docs/rules.md', () => {
+  it('names the rules that tests prove, and no others', () => {
+    const tests = readdirSync(join(root, 'packages'))
+      .map((name) => join(root, 'packages', name, 'src'))
+      .flatMap((source) =>
+        readdirSync(source, { recursive: true, encoding: 'utf8' })
+          .filter((file) => file.endsWith('.test.ts'))
+          .map((file) => readFileSync(join(source, file), 'utf8')),
+      );
+    const proved = tests.flatMap((source) => [
+      ...source.matchAll(/['"`]((?:[A-Z]\d+(?:, )?)+): /g),
+    ]);
+    const ids = new Set(proved.flatMap(([, names = '']) => names.split(', ')));
+    const rules = readFileSync(join(root, 'docs', 'rules.md'), 'utf8');
+    const listed = [...rules.matchAll(/^\| ([A-Z]\d+)\s*\|/gm)].map(([, id = '']) => id);
+    expect([...ids].sort()).toEqual([...listed].sort());
+  });
+});

@@ -1,0 +1,63 @@
+import type { Writable } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { createAgent } from '@millrace/core';
+import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { concat, finalize, firstValueFrom, NEVER, of, Subject } from 'rxjs';
+import { answerOnly } from './presentation/answer-only.js';
+import { ask$ } from './ask.js';
+import { fakeOutput } from './terminal/fake-terminal.test-support.js';
+import { watchOutput } from './terminal/output.js';
+import { present } from './presentation/present.js';
+
+/** Asks an agent that begins an answer and never ends it. */
+const asked = (stream: Writable) => {
+  const interrupt$ = new Subject<void>();
+  const heard: unknown[] = [];
+  const requests = { left: 0 };
+  const answer$ = concat(of(text('Half an ')), NEVER).pipe(finalize(() => (requests.left += 1)));
+  const agent = createAgent({ model: scriptedModel(answer$) });
+  const options = { agent, output: watchOutput(stream), interrupt$, maxIterations: undefined };
+  ask$('?', present(), options).subscribe({
+    next: (outcome) => heard.push(outcome),
+    error: (error: unknown) => heard.push(error),
+  });
+  return { interrupt$, heard, requests };
+};
+
+describe('ask$', () => {
+  it('keeps the partial answer when it is interrupted once, and lets the signal go', () => {
+    const { stream, text: written } = fakeOutput();
+    const { interrupt$, heard, requests } = asked(stream);
+    expect([interrupt$.observed, written()]).toEqual([true, '\nHalf an ']);
+    interrupt$.next();
+    expect([heard, requests.left, interrupt$.observed]).toEqual([['interrupted'], 1, false]);
+    expect(written()).toMatch(/^\nHalf an \n\ninterrupted after \d+ ms .*\n\nreasoning .*!/);
+  });
+
+  it('stops at once when it is interrupted twice, whatever still waits', () => {
+    const { stream, text: written } = fakeOutput();
+    stream.write = () => false;
+    const { interrupt$, heard, requests } = asked(stream);
+    interrupt$.next();
+    expect([heard, interrupt$.observed]).toEqual([[], true]);
+    interrupt$.next();
+    expect([heard, requests.left, interrupt$.observed]).toEqual([['stopped'], 1, false]);
+    expect([written(), stream.listenerCount('drain')]).toEqual(['', 0]);
+  });
+
+  it('ends the call when the output breaks', () => {
+    const { stream } = fakeOutput();
+    const { interrupt$, heard, requests } = asked(stream);
+    const broken = new Error('write EPIPE');
+    stream.emit('error', broken);
+    expect([heard, requests.left, interrupt$.observed]).toEqual([[broken], 1, false]);
+  });
+
+  it('limits the iterations', async () => {
+    const { stream, text: written } = fakeOutput();
+    const model = scriptedModel([toolUse('none')], [text('So far.')]);
+    const options = { output: watchOutput(stream), interrupt$: NEVER, maxIterations: 1 };
+    const outcome$ = ask$('?', answerOnly, { agent: createAgent({ model }), ...options });
+    expect([await firstValueFrom(outcome$), written()]).toEqual(['answered', 'So far.\n']);
+  });
+});

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+import { config, fromEvent } from 'rxjs';
+import { describeError } from './presentation/describe-error.js';
+import { main } from './main.js';
+import { plainTheme } from './presentation/theme.js';
+
+config.onUnhandledError = (error) => {
+  process.stderr.write(`${describeError(error, plainTheme)}\n`);
+};
+
+const code = await main({
+  argv: process.argv.slice(2),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  platform: process.platform,
+  directory: process.cwd(),
+  interrupt$: fromEvent(process, 'SIGINT'),
+});
+
+// A tool that goes on after it was told to stop must not keep the program.
+process.exit(code);

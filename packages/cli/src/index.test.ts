@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals';
+import { createAgent } from '@millrace/core';
+import { embedded } from '@millrace/embedded';
+import { marblePicture, present } from 'millrace';
+import { firstValueFrom, toArray } from 'rxjs';
+
+describe('the package', () => {
+  it('presents and draws calls, as the README says', async () => {
+    const agent = createAgent({ model: embedded() });
+    const printed: string[] = [];
+    agent
+      .stream$('Hello')
+      .pipe(present())
+      .subscribe((text) => printed.push(text));
+    expect(printed.join('')).toMatch(/\n\nHello\. [^]*\nanswered in .*\n\nreasoning /);
+
+    const events = await firstValueFrom(agent.stream$('Hello').pipe(toArray()));
+    expect(marblePicture(events, { width: 60 })).toMatch(/^reasoning .*t.*\|/);
+  });
+});

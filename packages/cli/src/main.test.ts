@@ -1,0 +1,192 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { type Model, type ModelRequest, MillraceError, textOf } from '@millrace/core';
+import { scriptedModel, text } from '@millrace/core/testing';
+import { concat, NEVER, of, Subject } from 'rxjs';
+import type { ModelChoice } from './choose-model.js';
+import type { Environment } from './environment.js';
+import { fakeEnvironment, fakeInput, fakeOutput } from './terminal/fake-terminal.test-support.js';
+import { main } from './main.js';
+
+const choiceOf = (model: Model): ModelChoice => ({
+  variables: [],
+  package: 'scripted',
+  factory: () => Promise.resolve({ model, about: 'a scripted model', unit: 'tokens' }),
+});
+
+const hello = () => scriptedModel([text('Hello.')]);
+
+/** How many messages there are, and the last of them. */
+const echoed = ({ messages }: ModelRequest) => [
+  text(`${messages.length}: ${messages.slice(-1).map(textOf).join('')}`),
+];
+
+const failing = () => {
+  throw new MillraceError('connection', 'connect ECONNREFUSED');
+};
+
+const ran = async (
+  argv: readonly string[],
+  model: Model = hello(),
+  changes: Partial<Environment> = {},
+) => {
+  const { environment, out, err } = fakeEnvironment(argv, {
+    models: [choiceOf(model)],
+    ...changes,
+  });
+  const code = await main(environment);
+  return { code, out: out.text(), err: err.text() };
+};
+
+const endless = () => scriptedModel(concat(of(text('Half an answer')), NEVER));
+
+describe('millrace', () => {
+  it('answers a question, and says first what the model is', async () => {
+    const { code, out, err } = await ran(['How', 'are you?']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(
+      /^Millrace, with a scripted model\.\n› How are you\?\n\nHello\.\n\nanswered in /,
+    );
+    expect(out).toMatch(/\n\nreasoning {2}.*\n.*\n.*\| end\n$/);
+  });
+
+  it('answers a question without any model but the embedded one', async () => {
+    const { environment, out } = fakeEnvironment(['-q', 'What time is it in Tokyo?']);
+    expect(await main(environment)).toBe(0);
+    expect(out.text()).toMatch(/^It is \d\d:\d\d.* in Tokyo/);
+  });
+
+  it('asks what came through the pipe', async () => {
+    const { out } = await ran(['-q'], scriptedModel(echoed), {
+      stdin: fakeInput('How are you?\n'),
+    });
+    expect(out).toBe('1: How are you?\n');
+  });
+
+  it('asks a question of its own where there is none', async () => {
+    const { code, out } = await ran([]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/\n› What is 17\.5% of 2349, .* how does backpressure work\?\n/);
+  });
+
+  it('prints the answer alone with --quiet', async () => {
+    expect(await ran(['-q', 'Hi'])).toEqual({ code: 0, out: 'Hello.\n', err: '' });
+  });
+
+  it('prints nothing but events with --json', async () => {
+    const { code, out, err } = await ran(['--json', 'Hi']);
+    const types = out.trimEnd().split('\n').map(typeIn);
+    expect([code, err]).toEqual([0, '']);
+    expect(types).toEqual([
+      'preCall',
+      'preReasoning',
+      'reasoningChunk',
+      'postReasoning',
+      'postCall',
+    ]);
+  });
+
+  it('shows an error for people and for those who mend it, without a stack', async () => {
+    const { code, err } = await ran(['Hi'], scriptedModel(failing));
+    expect([code, err]).toEqual([
+      1,
+      '✗ The service could not be reached in time. Please try again.\n  connection: connect ECONNREFUSED\n',
+    ]);
+  });
+
+  it('shows the stack with DEBUG=millrace', async () => {
+    const { err } = await ran(['Hi'], scriptedModel(failing), { env: { DEBUG: 'millrace' } });
+    expect(err).toMatch(/\n {2}MillraceError: connect ECONNREFUSED\n {4}at /);
+  });
+
+  it('refuses options that it does not have', async () => {
+    const { code, out, err } = await ran(['--jsonn']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/Did you mean --json\?/);
+  });
+
+  it('tells of a model that is not there, also where only the answer is printed', async () => {
+    const { environment, out, err } = fakeEnvironment(['-q', '2 hours ago?'], {
+      env: { OPENAI_API_KEY: 'sk-secret' },
+      models: [{ variables: ['OPENAI_API_KEY'], package: 'later' }, choiceOf(hello())],
+    });
+    expect(await main(environment)).toBe(0);
+    expect([out.text(), err.text()]).toEqual([
+      'Hello.\n',
+      'OPENAI_API_KEY is set, but later is not there yet: scripted answers.\n',
+    ]);
+  });
+
+  it('ends quietly when the reader of its output leaves', async () => {
+    const { environment, out, err } = fakeEnvironment(['Hi'], { models: [choiceOf(endless())] });
+    const left = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    out.stream.write = () => {
+      queueMicrotask(() => out.stream.emit('error', left));
+      return true;
+    };
+    expect([await main(environment), err.text()]).toEqual([0, '']);
+  });
+
+  it('keeps the partial answer at the first Ctrl-C', async () => {
+    const interrupt$ = new Subject<void>();
+    const model = scriptedModel(() => {
+      queueMicrotask(() => interrupt$.next());
+      return concat(of(text('Half an answer')), NEVER);
+    });
+    const { code, out } = await ran(['Hi'], model, { interrupt$ });
+    expect([code, interrupt$.observed]).toEqual([130, false]);
+    expect(out).toMatch(/\nHalf an answer\n\ninterrupted after /);
+  });
+});
+
+describe('millrace in a terminal', () => {
+  /** Answers each prompt with the next of these key strokes. */
+  const chatted = async (model: Model, ...typed: readonly string[]) => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const rest = [...typed];
+    const out = fakeOutput((written) => {
+      if (written === '› ') queueMicrotask(() => stdin.write(rest.shift() ?? ''));
+    });
+    const { environment, err } = fakeEnvironment([], {
+      stdin,
+      stdout: Object.assign(out.stream, { isTTY: true }),
+      env: { NO_COLOR: '1' },
+      models: [choiceOf(model)],
+    });
+    const code = await main(environment);
+    return { code, out: out.text(), err: err.text() };
+  };
+
+  it('asks for questions, and remembers', async () => {
+    const { code, out } = await chatted(scriptedModel(echoed, echoed), 'one\r', 'two\r', '\r');
+    expect(code).toBe(0);
+    expect(out).toMatch(/\n1: one\n[^]*\n3: two\n/);
+    expect(out.match(/Millrace, with/g)).toHaveLength(1);
+  });
+
+  it('goes on after an error', async () => {
+    const { code, out, err } = await chatted(
+      scriptedModel(failing, echoed),
+      'a\r',
+      'b\r',
+      'exit\r',
+    );
+    expect([code, err]).toEqual([0, expect.stringMatching(/ECONNREFUSED/)]);
+    expect(out).toMatch(/\n1: b\n/);
+  });
+
+  it.each([
+    ['Ctrl-D', '\u0004', 0],
+    ['Ctrl-C', '\u0003', 130],
+  ])('ends with %s', async (_name, key, code) => {
+    expect(await chatted(hello(), key)).toMatchObject({ code, err: '' });
+  });
+
+  it('does not chat where its output is for a program', async () => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const { code, out } = await ran(['--json'], hello(), { stdin });
+    expect([code, out.split('\n').length]).toEqual([0, 6]);
+  });
+});
+
+const typeIn = (line: string): unknown => Reflect.get(Object(JSON.parse(line)), 'type');

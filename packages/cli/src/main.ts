@@ -1,0 +1,32 @@
+import { describeError } from './presentation/describe-error.js';
+import type { Environment } from './environment.js';
+import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
+import { parseArguments } from './parse-arguments.js';
+import { createTheme } from './presentation/theme.js';
+
+/** Runs the command in an environment, and resolves to its exit code once all has been written. */
+export const main = async (environment: Environment): Promise<number> => {
+  const { argv, env, platform, stdout, stderr } = environment;
+  const output = watchOutput(stdout);
+  watchOutput(stderr);
+  const parsed = parseArguments(argv, {
+    writeOut: (text) => stdout.write(text),
+    writeErr: (text) => stderr.write(text),
+  });
+  if (parsed.status === 'done') return parsed.code;
+  const { given } = parsed;
+  const look = { env, platform, color: given.color };
+  const theme = createTheme({ ...look, output: stdout });
+  const errorTheme = createTheme({ ...look, output: stderr });
+  const debug = (env['DEBUG'] ?? '').split(',').includes('millrace');
+  try {
+    const { run } = await import('./run.js');
+    const code = await run({ given, environment, theme, errorTheme, output, debug });
+    await flush(output);
+    return code;
+  } catch (error) {
+    if (isBrokenPipe(error)) return 0;
+    stderr.write(`${describeError(error, errorTheme, debug)}\n`);
+    return 1;
+  }
+};

@@ -1,0 +1,85 @@
+import { type AgentEvent, textOf, type ToolUseBlock } from '@millrace/core';
+import { milliseconds } from './milliseconds.js';
+import { firstLines, oneLine } from './shorten.js';
+import type { Theme } from './theme.js';
+
+/** Lines of a tool's result that are shown. */
+const resultLines = 3;
+
+/** Says in whole lines, without their indentation, what an event tells; none where it tells nothing to a reader. */
+export const describeEvent = (event: AgentEvent, theme: Theme, room: number): readonly string[] => {
+  const { colors, unicode } = theme;
+  const note = (text: string): readonly string[] => [
+    colors.dim(oneLine(`${unicode ? '•' : '*'} ${text}`, room, theme)),
+  ];
+  switch (event.type) {
+    case 'preActing':
+      return [toolCall(event.toolUse, theme, room)];
+    case 'actingChunk': {
+      const text = `${event.toolUse.name}: ${asText(event.value)}`;
+      return [colors.dim(oneLine(`${unicode ? '…' : '...'} ${text}`, room, theme))];
+    }
+    case 'postActing':
+      return toolResult(event, theme, room);
+    case 'preSummary':
+      return note('The limit is reached: asking for an answer without tools.');
+    case 'messageDiscarded':
+      return note(`The message above is void: ${event.why}`);
+    case 'vetoed':
+      return note(`${event.name} vetoed ${event.of}.`);
+    case 'handlerError':
+      return note(`Passed over at ${event.of}: ${event.error.message}`);
+    case 'modelRetry': {
+      const wait = milliseconds(event.waitMs);
+      return note(`Attempt ${event.attempt} failed, again in ${wait}: ${event.error.message}`);
+    }
+    case 'modelFallback':
+      return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
+    case 'warning':
+      return note(event.message);
+    case 'error':
+      return event.parentId === undefined ? [] : note(`${event.agent.join('/')} failed.`);
+    case 'preCall':
+    case 'preReasoning':
+    case 'reasoningChunk':
+    case 'postReasoning':
+    case 'summaryChunk':
+    case 'postSummary':
+    case 'postCall':
+      return [];
+  }
+};
+
+const toolCall = ({ name, input, invalidInput }: ToolUseBlock, theme: Theme, room: number) => {
+  const { colors, unicode } = theme;
+  const given = Object.entries(input).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const shown = oneLine(invalidInput ?? given.join(', '), room - name.length - 4, theme);
+  return `${colors.cyan(unicode ? '→' : '->')} ${colors.bold(name)} ${shown}`.trimEnd();
+};
+
+const toolResult = (
+  { toolUse: { name }, result, ms }: Extract<AgentEvent, { type: 'postActing' }>,
+  theme: Theme,
+  room: number,
+): readonly string[] => {
+  const { colors, unicode } = theme;
+  const sign = result.isError
+    ? colors.red(unicode ? '✗' : 'x')
+    : colors.green(unicode ? '←' : '<-');
+  const head = `${sign} ${colors.bold(name)}`;
+  const time = colors.dim(`(${milliseconds(ms)})`);
+  const lines = firstLines(textOf(result), room - 2, resultLines, theme);
+  const [only = '(nothing)', ...more] = lines;
+  return more.length === 0 && only.length + name.length + 14 <= room
+    ? [`${head} ${only} ${time}`]
+    : [`${head} ${time}`, ...lines.map((line) => `  ${line}`)];
+};
+
+const asText = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return '(something that cannot be shown)';
+  }
+};

@@ -1,0 +1,36 @@
+import type { EndReason, Reply } from '@millrace/core';
+import { milliseconds } from './milliseconds.js';
+import type { Theme } from './theme.js';
+
+/** What a model counts its usage in. */
+export type UsageUnit = 'tokens' | 'words';
+
+/** Sums a reply up in one line: how it ended, how long it took, and what it cost. */
+export const describeReply = (
+  { reason, elapsedMs, iterations, toolUses, usage }: Reply,
+  unit: UsageUnit,
+  { colors, unicode }: Theme,
+): string => {
+  const cached = usage.cacheReadTokens > 0 ? ` and ${usage.cacheReadTokens} cached` : '';
+  const facts = [
+    count(iterations, 'iteration'),
+    count(toolUses.length, 'tool call'),
+    `${usage.inputTokens}${cached} ${unit} in, ${usage.outputTokens} out`,
+  ];
+  const how = `${endings[reason]} ${milliseconds(elapsedMs)}`;
+  const rest = colors.dim(facts.map((fact) => ` ${unicode ? '·' : '-'} ${fact}`).join(''));
+  return `${reason === 'answer' || reason === 'toolFinal' ? colors.green(how) : colors.yellow(how)}${rest}`;
+};
+
+const endings: Readonly<Record<EndReason, string>> = {
+  answer: 'answered in',
+  toolFinal: 'answered by a tool in',
+  maxIterations: 'ended at the limit of iterations after',
+  interrupted: 'interrupted after',
+  stopped: 'stopped after',
+  truncated: 'cut at the limit of length after',
+  refused: 'refused after',
+};
+
+const count = (number: number, what: string): string =>
+  `${number} ${what}${number === 1 ? '' : 's'}`;

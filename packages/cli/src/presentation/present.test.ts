@@ -1,0 +1,315 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  type AgentEvent,
+  type AgentOptions,
+  type CallOptions,
+  createAgent,
+  MillraceError,
+  on,
+  textOf,
+  tool,
+} from '@millrace/core';
+import {
+  type MarbleHelpers,
+  marbles,
+  scriptedModel,
+  text,
+  thinking,
+  toolUse,
+} from '@millrace/core/testing';
+import { concat, delay, EMPTY, map, mergeMap, type Observable, of, throwError, timer } from 'rxjs';
+import { present, type PresentOptions } from './present.js';
+import { createTheme } from './theme.js';
+
+/** What is printed of a call in virtual time, but for the picture. */
+const printedOf = (
+  call: (helpers: MarbleHelpers) => Observable<AgentEvent>,
+  how?: PresentOptions,
+) => {
+  const texts: string[] = [];
+  marbles((helpers) => {
+    call(helpers)
+      .pipe(present(how))
+      .subscribe({ next: (it) => texts.push(it), error: () => undefined });
+  });
+  const [said = ''] = texts.join('').split('\n\nreasoning ');
+  return `${said}\n`;
+};
+
+const printed = (agent: AgentOptions, options: CallOptions = {}, how?: PresentOptions) =>
+  printedOf(({ scheduler }) => createAgent(agent).stream$('?', { scheduler, ...options }), how);
+
+const clock = tool({
+  name: 'clock',
+  description: 'Tells the time.',
+  input: { type: 'object', properties: { place: { type: 'string' } } },
+  run: (_input, { scheduler }) =>
+    of('noon').pipe(
+      delay(20, scheduler),
+      map((it) => ({ it })),
+    ),
+});
+
+const list = tool({
+  name: 'list',
+  description: 'Lists things.',
+  run: () => ['first', '', 'second', 'x'.repeat(100), 'fourth', 'fifth'].join('\n'),
+});
+
+const broken = tool({
+  name: 'broken',
+  description: 'Fails.',
+  run: () => {
+    throw new Error('The wheel is stuck.');
+  },
+});
+
+describe('present', () => {
+  it('shows thinking, tools, the answer as it streams, and what it took', () => {
+    const model = scriptedModel(
+      [
+        thinking('The time\n'),
+        thinking('is asked.'),
+        toolUse('clock', { place: 'Oslo' }),
+        { type: 'usage', usage: { inputTokens: 20, outputTokens: 5 } },
+      ],
+      [text('It is'), text(' noon.\nOr so.')],
+    );
+    expect(printed({ model, tools: [clock] })).toBe(`  The time
+  is asked.
+  → clock place: "Oslo"
+  … clock: {"it":"noon"}
+  ← clock {"it":"noon"} (20 ms)
+
+It is noon.
+Or so.
+
+answered in 20 ms · 2 iterations · 1 tool call · 20 tokens in, 5 out
+`);
+  });
+
+  it('ends with a picture of the call', () => {
+    const texts: string[] = [];
+    marbles(({ model, scheduler }) => {
+      createAgent({ model: model('--t-(tf)|') })
+        .stream$('?', { scheduler })
+        .pipe(present())
+        .subscribe((it) => texts.push(it));
+    });
+    expect(texts.at(-1)).toBe(`
+
+answered in 8 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
+
+reasoning  ───────────────t──────────────t─────────────────────────────|
+           0                                                        8 ms
+t text  | end
+`);
+  });
+
+  it('shows a text before tools as a paragraph of its own', () => {
+    const model = scriptedModel([text('Let me see.'), toolUse('list')], [text('Done.')]);
+    expect(printed({ model, tools: [list] })).toBe(`
+Let me see.
+  → list
+  ← list (0 ms)
+    first
+    second
+    xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+    … 2 more lines
+
+Done.
+
+answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
+`);
+  });
+
+  it('shows failures of tools, and arguments that are no JSON', () => {
+    const model = scriptedModel(
+      [toolUse('broken'), { type: 'toolUse', name: 'list', json: '{"a":' }],
+      [text('Done.')],
+    );
+    expect(printed({ model, tools: [broken, list] })).toBe(`  → broken
+  ✗ broken broken failed: The wheel is stuck. (0 ms)
+  → list {"a":
+  ✗ list The arguments for list are not a JSON object: {"a": (0 ms)
+
+Done.
+
+answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
+`);
+  });
+
+  it('shows vetoes, failed handlers, retries, fallbacks and warnings, one line each', () => {
+    const error = new MillraceError('rateLimited', 'slow down');
+    const model = scriptedModel(
+      (_request, { report }) => {
+        report({ type: 'modelRetry', attempt: 1, waitMs: 1_000, error });
+        report({ type: 'modelFallback', from: 'big', to: 'small', error });
+        report({ type: 'warning', message: 'top_p is\nnot known' });
+        return [toolUse('list')];
+      },
+      [text('Done.')],
+    );
+    const interceptors = [
+      on(
+        'preActing',
+        mergeMap(() => EMPTY),
+        { name: 'guard' },
+      ),
+      on(
+        'postReasoning',
+        mergeMap(() => throwError(() => new Error('lost'))),
+        {
+          name: 'log',
+          failOpen: true,
+        },
+      ),
+    ];
+    expect(printed({ model, tools: [list], interceptors }))
+      .toBe(`  • Attempt 1 failed, again in 1.0 s: slow down
+  • big failed, small takes over: slow down
+  • top_p is not known
+  • Passed over at postReasoning: The interceptor log failed: lost. It …
+  • guard vetoed preActing.
+  → list
+  ✗ list Not run: this use of the tool was rejected. (0 ms)
+
+Done.
+  • Passed over at postReasoning: The interceptor log failed: lost. It …
+
+answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
+`);
+  });
+
+  it('says that a message was discarded, and shows the next one', () => {
+    const model = scriptedModel([
+      text('Hal'),
+      { type: 'restart', why: 'the connection was lost' },
+      text('Hello.'),
+    ]);
+    expect(printed({ model })).toBe(`
+Hal
+  • The message above is void: the connection was lost
+
+Hello.
+
+answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
+`);
+  });
+
+  it('shows an answer that no one streamed', () => {
+    const model = scriptedModel([text('Hello.')]);
+    const polite = on(
+      'postCall',
+      map((event) => ({
+        ...event,
+        reply: { ...event.reply, content: [{ type: 'text' as const, text: 'Good day.' }] },
+      })),
+    );
+    expect(printed({ model, interceptors: [polite] })).toBe(`
+Hello.
+
+Good day.
+
+answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
+`);
+  });
+
+  it('says that the limit was reached', () => {
+    const model = scriptedModel([toolUse('list')], [text('So far so good.')]);
+    expect(printed({ model, tools: [list] }, { maxIterations: 1 })).toBe(`  → list
+  ← list (0 ms)
+    first
+    second
+    xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+    … 2 more lines
+  • The limit is reached: asking for an answer without tools.
+
+So far so good.
+
+ended at the limit of iterations after 0 ms · 1 iteration · 1 tool call · 0 tokens in, 0 out
+`);
+  });
+
+  it('keeps the partial answer of an interrupted call', () => {
+    const call = ({ model, scheduler }: MarbleHelpers) =>
+      createAgent({ model: model('--t-t-t-t-(tf)|') }).stream$('?', {
+        scheduler,
+        interruptOn: timer(5, scheduler),
+      });
+    expect(printedOf(call)).toBe(`
+tt
+
+interrupted after 5 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
+`);
+  });
+
+  it('leaves the telling of an error to who gets it, and closes the line', () => {
+    const broke$ = concat(
+      of(text('The wh')),
+      throwError(() => new MillraceError('server', 'down')),
+    );
+    expect(printed({ model: scriptedModel(broke$) })).toBe('\nThe wh\n');
+  });
+
+  it('sets sub-agents off, and does not take their answer for that of the call', () => {
+    const helper = createAgent({
+      name: 'helper',
+      model: scriptedModel([thinking('Hm.'), toolUse('list')], [text('It is\nnoon.')]),
+      tools: [list],
+    });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks the helper.',
+      run: (_input, context) => helper.call$('?', { parent: context }).pipe(map(textOf)),
+    });
+    const model = scriptedModel([toolUse('ask')], [text('Noon.')]);
+    expect(printed({ model, tools: [ask] })).toBe(`  → ask
+    Hm.
+    → list
+    ← list (0 ms)
+      first
+      second
+      xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+      … 2 more lines
+    helper: It is
+    noon.
+  … ask: It is noon.
+  ← ask (0 ms)
+    It is
+    noon.
+
+Noon.
+
+answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
+`);
+  });
+
+  it('lets nothing through that steers a terminal', () => {
+    const model = scriptedModel(
+      [toolUse('shout', { '\u001b]0;a': '\u001b[2J' })],
+      [thinking('\u001b[1m'), text('a\u001b[31mb\u0007\r\nc\u202ed')],
+    );
+    const shout = tool({
+      name: 'shout',
+      description: 'Shouts.',
+      input: { type: 'object' },
+      run: () => '\u001b[5mHEY\u009b0m',
+    });
+    const all = printed({ model, tools: [shout] });
+    // eslint-disable-next-line no-control-regex
+    expect(all).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(all).toContain('a[31mb\ncd');
+  });
+
+  it('paints where the theme has colour', () => {
+    const output = { isTTY: true };
+    const theme = createTheme({ env: {}, platform: 'linux', output, color: true });
+    const model = scriptedModel([thinking('Hm.'), toolUse('list')], [text('Done.')]);
+    const all = printed({ model, tools: [list] }, {}, { theme, unit: 'words' });
+    expect(all).toContain('\u001b[2m  Hm.\u001b[22m');
+    expect(all).toContain('\u001b[36m→\u001b[39m \u001b[1mlist\u001b[22m');
+    expect(all).toContain('\nDone.\n');
+    expect(all).toContain('0 words in, 0 out');
+  });
+});

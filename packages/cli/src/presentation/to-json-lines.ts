@@ -1,0 +1,29 @@
+import { type AgentEvent, isMillraceError } from '@millrace/core';
+import { map, type OperatorFunction } from 'rxjs';
+
+/**
+ * Turns each event into one line of JSON. Errors keep what is safe to keep: code, messages and whether a retry
+ * may help, but neither stack nor cause.
+ */
+export const toJsonLines: OperatorFunction<AgentEvent, string> = map(
+  (event) => `${toJson(event)}\n`,
+);
+
+const toJson = (event: AgentEvent): string => {
+  try {
+    return JSON.stringify(event, safely);
+  } catch (cause) {
+    // What a tool emits, or adds for the user interface, may be anything.
+    const { type, rootId, callId, agent, iteration, seq, at } = event;
+    const omitted = cause instanceof Error ? cause.message : 'not JSON';
+    return JSON.stringify({ type, rootId, callId, agent, iteration, seq, at, omitted });
+  }
+};
+
+const safely = (_key: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return String(value);
+  if (!(value instanceof Error)) return value;
+  if (!isMillraceError(value)) return { name: value.name, message: value.message };
+  const { code, message, userMessage, retryable, partial } = value;
+  return { code, message, userMessage, retryable, partial };
+};

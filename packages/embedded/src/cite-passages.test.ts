@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { citePassages } from './cite-passages.js';
+
+const hit = (path: string, text: string): string => `${path}\n${text}`;
+
+describe('citePassages', () => {
+  it('quotes the best statements, plainly', () => {
+    const text = `- Something else. ${'Filler is long. '.repeat(30)}\n- **Demand** is a level gate.`;
+    expect(citePassages('what is a gate?', hit('a.md', text))).toBe(
+      '“… Demand is a level gate.” (a.md)',
+    );
+  });
+
+  it('quotes two at most, prose before code', () => {
+    const code = hit('code.md', 'const gate = () => ({ gate: {} });');
+    const prose = hit('prose.md', 'A gate opens.');
+    const more = hit('more.md', 'A gate closes.');
+    const answer = citePassages('the gate', [code, prose, more].join('\n\n'));
+    expect(answer).toBe('“A gate opens.” (prose.md)\n\n“A gate closes.” (more.md)');
+  });
+
+  it('cuts long quotes', () => {
+    const answer = citePassages('gate', hit('a.md', `A gate ${'is very long '.repeat(100)}`));
+    expect(answer.length).toBeLessThan(450);
+    expect(answer).toContain(' …”');
+  });
+
+  it('is honest where too little fits, or the search says so', () => {
+    expect(citePassages('who won the cup', hit('a.md', 'The cup is red.'))).toBe(
+      'The documents do not seem to answer “who won the cup”. The nearest passage is in a.md.',
+    );
+    expect(citePassages('the gate', `No good match.\n\n${hit('a.md', 'A gate.')}`)).toContain(
+      'do not seem',
+    );
+    expect(citePassages('the gate', '')).toBe('The documents do not seem to answer “the gate”.');
+  });
+});

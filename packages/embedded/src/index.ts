@@ -1,0 +1,2 @@
+export { embedded, type EmbeddedOptions } from './embedded.js';
+export { embeddedDescription } from './introduce.js';

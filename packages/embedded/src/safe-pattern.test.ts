@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { compilePattern, longestForPattern } from './safe-pattern.js';
+
+describe('compilePattern', () => {
+  it.each(['^ORD-\\d+$', '^[A-Z]{2,4}-\\d+$', '^(?:a|b)?c$', '^[^@]+@[^@]+\\.\\w+$'])(
+    'takes %s',
+    (pattern) => {
+      expect(compilePattern(pattern)).toBeInstanceOf(RegExp);
+    },
+  );
+
+  it.each([
+    '^(a+)+$',
+    '(a|aa)*b',
+    '(a){2,}',
+    '(?=a)b',
+    '(?<!a)b',
+    '(a)\\1',
+    'a*b*c*d*e',
+    '[',
+    'a'.repeat(300),
+    undefined,
+    7,
+  ])('passes over %p', (pattern) => {
+    expect(compilePattern(pattern)).toBeUndefined();
+  });
+
+  it('is quick with the worst that it takes', () => {
+    const pattern = compilePattern('^a*a*a*$');
+    const start = performance.now();
+    for (let count = 0; count < 100; count += 1) pattern?.test(`${'a'.repeat(longestForPattern)}!`);
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+});
