@@ -13,6 +13,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { contained } from './contained.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
@@ -131,7 +132,7 @@ const receive$ = (
     const begun = draft.message();
     const messages = begun.content.length > 0 ? [...shown, begun] : shown;
     return model.stream$({ ...options, messages }, lent);
-  }).pipe(failAs('unknown', `The model '${model.name}' failed`), tap(take));
+  }).pipe(contained(), failAs('unknown', `The model '${model.name}' failed`), tap(take));
   const another$ = defer(() => {
     draft.resume();
     return of(true);

@@ -14,6 +14,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { contained } from './contained.js';
 import { deadline } from './deadline.js';
 import { messageOf } from './errors.js';
 import type { ToolUseBlock } from './message.js';
@@ -61,6 +62,7 @@ const output$ = (
     const abort = new AbortController();
     let finished = false;
     return tool.run$(input, lend(toolUse.id, iteration, abort.signal)).pipe(
+      contained(),
       mergeMap((emission) => {
         if (emission.type === 'output') return of(emission.output);
         hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });

@@ -9,6 +9,7 @@ import {
   of,
   type SchedulerLike,
 } from 'rxjs';
+import { contained } from './contained.js';
 import type { Demand } from './demand.js';
 import { pulls } from './from-pull.js';
 import { checkOptions, isFlag, isFunction, type Rule } from './options.js';
@@ -111,7 +112,8 @@ const noParameters = { type: 'object', properties: {} };
 
 const emissions = (returned: unknown, demand: Demand): Observable<ToolEmission> => {
   if (isObservableLike(returned)) {
-    return readEmissions(from(returned).pipe(map((value) => ({ done: false, value }))));
+    const value$ = from(returned).pipe(contained());
+    return readEmissions(value$.pipe(map((value) => ({ done: false, value }))));
   }
   if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
   if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));

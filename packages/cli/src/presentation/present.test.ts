@@ -129,7 +129,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
       [text('Done.')],
     );
     expect(printed({ model, tools: [broken, list] })).toBe(`  → broken
-  ✗ broken broken failed: The wheel is stuck. (0 ms)
+  ✗ broken Failed: The wheel is stuck. (0 ms)
   → list {"a":
   ✗ list The arguments for list are not a JSON object: {"a": (0 ms)
 

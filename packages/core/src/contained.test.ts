@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, lastValueFrom, map, Observable, of, take, tap, toArray } from 'rxjs';
+import { contained } from './contained.js';
+import { createAgent, type ModelChunk, textOf, tool } from './index.js';
+import { finish, marbles, scriptedModel, text, toolUse } from './testing/index.js';
+
+const clumsy = <T>(...values: readonly T[]): Observable<T> =>
+  new Observable((subscriber) => {
+    values.forEach((value) => subscriber.next(value));
+    return () => {
+      throw new Error('teardown');
+    };
+  });
+
+describe('contained', () => {
+  it('passes all on', async () => {
+    expect(await lastValueFrom(of(1, 2).pipe(contained(), toArray()))).toEqual([1, 2]);
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-a-#');
+      expectObservable(source$.pipe(contained())).toBe('-a-#');
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+    });
+  });
+
+  it('I5: leaves a synchronous source from within it', () => {
+    const made: number[] = [];
+    of(1, 2, 3)
+      .pipe(
+        tap((value) => made.push(value)),
+        contained(),
+        take(1),
+      )
+      .subscribe();
+    expect(made).toEqual([1]);
+  });
+
+  it('X12: a tool whose teardown throws does not hold the call up when it takes too long', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy('a') })];
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools });
+      const reply$ = agent.call$('?', { scheduler, timeouts: { toolMs: 5 } });
+      expectObservable(reply$.pipe(map(textOf))).toBe('-----(r|)', { r: 't' });
+    });
+  });
+
+  it('S1: a model whose teardown throws can be interrupted', async () => {
+    const model = scriptedModel(clumsy<ModelChunk>(text('Half')));
+    const session = createAgent({ model }).session('s');
+    const reply = session.call('?');
+    expect(session.interrupt()).toBe(true);
+    expect(textOf(await reply)).toBe('Half');
+  });
+
+  it('S2: a model and a tool whose teardown throws can be left', () => {
+    const model = scriptedModel(concat(of(toolUse('tool'), finish()), clumsy<ModelChunk>()));
+    const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy() })];
+    const running = createAgent({ model, tools }).call$('?').subscribe();
+    expect(() => running.unsubscribe()).not.toThrow();
+  });
+});
