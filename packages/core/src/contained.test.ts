@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, lastValueFrom, map, Observable, of, take, tap, toArray } from 'rxjs';
 import { contained } from './contained.js';
-import { createAgent, type ModelChunk, textOf, tool } from './index.js';
+import { createAgent, type ModelChunk, textOf, tool, type ToolEmission } from './index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from './testing/index.js';
 
 const clumsy = <T>(...values: readonly T[]): Observable<T> =>
@@ -37,6 +37,40 @@ describe('contained', () => {
   it('X12: a tool whose teardown throws does not hold the call up when it takes too long', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy('a') })];
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools });
+      const reply$ = agent.call$('?', { scheduler, timeouts: { toolMs: 5 } });
+      expectObservable(reply$.pipe(map(textOf))).toBe('-----(r|)', { r: 't' });
+    });
+  });
+
+  it('X12: a tool whose teardown throws when it completes has its output', async () => {
+    let complete: () => unknown = () => undefined;
+    const tools = [
+      tool({
+        name: 'tool',
+        description: 'Clumsy, and late.',
+        run: () =>
+          new Observable((subscriber) => {
+            complete = () => {
+              subscriber.next('late');
+              subscriber.complete();
+            };
+            return () => {
+              throw new Error('teardown');
+            };
+          }),
+      }),
+    ];
+    const model = scriptedModel([toolUse('tool')], [text('done')]);
+    const reply = createAgent({ model, tools }).call('?');
+    expect(complete).toThrow('teardown');
+    expect((await reply).toolUses).toMatchObject([{ output: 'late' }]);
+  });
+
+  it('X12: nor does a tool of another make', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const other = tool({ name: 'tool', description: 'Clumsy.', run: () => 'a' });
+      const tools = [{ ...other, run$: () => clumsy<ToolEmission>() }];
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools });
       const reply$ = agent.call$('?', { scheduler, timeouts: { toolMs: 5 } });
       expectObservable(reply$.pipe(map(textOf))).toBe('-----(r|)', { r: 't' });

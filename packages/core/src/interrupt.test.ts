@@ -278,6 +278,18 @@ describe('a hard stop', () => {
     });
   });
 
+  it('C5: the timeouts of a call are laid over those of its agent, one by one', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const agent = createAgent({
+        model: model(['(cf|)', '(tf|)']),
+        tools: [tool({ name: 'tool', description: 'Never settles.', run: () => NEVER })],
+        defaults: { timeouts: { toolMs: 5 } },
+      });
+      const reply$ = agent.call$('?', { timeouts: { callMs: 50 }, scheduler });
+      expectObservable(reply$.pipe(codes)).toBe('-----(r|)', { r: 'answer: t' });
+    });
+  });
+
   it('C5: callMs ends a call that takes too long, whatever it does', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model('-') });
