@@ -1,0 +1,26 @@
+import type { CallInfo } from './call-info.js';
+import type { CallOptions } from './call-options.js';
+import type { Listener } from './call-scope.js';
+import type { Input } from './input.js';
+import type { Interceptor } from './interceptor.js';
+import type { Journal } from './journal.js';
+import type { Memory } from './memory.js';
+import type { Model } from './model.js';
+import type { Seat } from './seats.js';
+import type { Toolkit } from './toolkit.js';
+
+/** Everything that is settled before a call begins. */
+export interface CallPlan {
+  readonly agentName: string;
+  readonly model: Model;
+  readonly toolkit: Toolkit;
+  readonly instructions: string | ((call: CallInfo) => string) | undefined;
+  readonly interceptors: readonly Interceptor[];
+  readonly journal: Journal;
+  readonly options: CallOptions;
+  /** Those who hear every call of the agent. */
+  readonly listener: Listener;
+  readonly input: Input;
+  /** Where the call sits in its session; a call without a session remembers nothing. */
+  readonly session: { readonly seat: Seat; readonly memory: Memory } | undefined;
+}

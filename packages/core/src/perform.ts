@@ -1,0 +1,150 @@
+import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  finalize,
+  map,
+  type Observable,
+  of,
+  take,
+  tap,
+} from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import { limitsOf, requestOf } from './call-options.js';
+import type { CallPlan } from './call-plan.js';
+import { type CallScope, lend } from './call-scope.js';
+import { complete } from './complete.js';
+import type { Context } from './context.js';
+import { MillraceError } from './errors.js';
+import { failAs } from './fail-as.js';
+import type { Hooks } from './hooks.js';
+import { readInput } from './input.js';
+import { loop } from './loop.js';
+import { type Memory, noMemory } from './memory.js';
+import { type Message, toolUsesOf } from './message.js';
+import type { Reply } from './reply.js';
+import { open, unpaired } from './run.js';
+import { dropWarning, supportedOptions } from './supported-options.js';
+
+/** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
+export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observable<Reply> =>
+  defer(() => {
+    const { call, interruption } = scope;
+    const input = readInput(plan.input, call);
+    const leave = plan.session?.seat.take(call.callId, interruption) ?? (() => undefined);
+    return defer(() => {
+      hooks.report(0, { type: 'preCall', input });
+      return run$(plan, scope, hooks, input, leave);
+    }).pipe(finalize(leave));
+  });
+
+const run$ = (
+  plan: CallPlan,
+  scope: CallScope,
+  hooks: Hooks,
+  input: readonly Message[],
+  leave: () => void,
+): Observable<Reply> => {
+  const memory = plan.session?.memory ?? noMemory;
+  const step$: Context['step$'] = (id, work) =>
+    plan.journal.step$(`${scope.call.callId}/${id}`, work);
+  return step$('open', () => opening$(plan, scope, memory, input)).pipe(
+    concatMap(({ history, system, createdAt }) => {
+      const context = contextOf(plan, scope, hooks, { memory, system, step$ });
+      const run = open(history, input);
+      toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
+      return of(run).pipe(
+        loop(context),
+        tap(() => scope.interruption.close()),
+        complete(context, createdAt, leave),
+      );
+    }),
+  );
+};
+
+/** What a call begins with, and would begin with again if it were resumed. */
+interface Opening {
+  readonly history: readonly Message[];
+  readonly system: string | undefined;
+  readonly createdAt: number;
+}
+
+const opening$ = (
+  { instructions }: CallPlan,
+  { call, scheduler }: CallScope,
+  memory: Memory,
+  input: readonly Message[],
+): Observable<Opening> => {
+  const createdAt = scheduler.now();
+  return defer(() => memory.load$()).pipe(
+    failAs('memory', 'The memory could not be read'),
+    take(1),
+    defaultIfEmpty([]),
+    map((history) => ({
+      history: usable(history, input, call),
+      system: typeof instructions === 'function' ? instructions(call) : instructions,
+      createdAt,
+    })),
+  );
+};
+
+/** Checked, because a memory is foreign code. */
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+const usable = (
+  history: readonly Message[],
+  input: readonly Message[],
+  { callId }: CallInfo,
+): readonly Message[] => {
+  if (!isList(history)) {
+    throw new MillraceError('memory', 'The memory gave no list of messages.');
+  }
+  const fault = unpaired(history);
+  if (fault !== undefined) {
+    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
+  }
+  if (history.some(({ id }) => input.some((message) => message.id === id))) {
+    throw new MillraceError(
+      'conflict',
+      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+    );
+  }
+  return history;
+};
+
+const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+  );
+
+const contextOf = (
+  { model, toolkit, options }: CallPlan,
+  scope: CallScope,
+  hooks: Hooks,
+  {
+    memory,
+    system,
+    step$,
+  }: Pick<Context, 'memory' | 'step$'> & { readonly system: string | undefined },
+): Context => {
+  const { call, interruption, demand, scheduler, turns } = scope;
+  const wanted = requestOf(options, toolkit.declarations, system);
+  const { options: request, dropped } = supportedOptions(model, wanted);
+  dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
+  return {
+    call,
+    model,
+    toolkit,
+    memory,
+    hooks,
+    interruption,
+    demand,
+    scheduler,
+    turns,
+    request,
+    limits: limitsOf(options),
+    toolUseIds: new Set(),
+    step$,
+    lend: (toolUseId, iteration, signal) => lend(scope, toolUseId, iteration, signal),
+  };
+};
