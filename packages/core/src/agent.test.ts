@@ -23,6 +23,7 @@ import {
   createDemand,
   fromPull,
   type Interceptor,
+  type Memory,
   inProcessMemory,
   type Model,
   type ModelChunk,
@@ -329,18 +330,18 @@ describe('events', () => {
   });
 
   it('I17: a subscriber that throws disturbs neither the call nor other subscribers', async () => {
-    const unhandled: unknown[] = [];
-    config.onUnhandledError = (error) => unhandled.push(error);
+    const unhandled = new Promise((resolve) => {
+      config.onUnhandledError = resolve;
+    });
     const agent = createAgent({ model: scriptedModel([text('a')]) });
     const seen: string[] = [];
-    agent.events$.subscribe(() => {
-      throw new Error('bad handler');
+    agent.events$.subscribe(({ type }) => {
+      if (type === 'preCall') throw new Error('bad handler');
     });
     agent.events$.subscribe(({ type }) => seen.push(type));
     expect(textOf(await agent.call('?'))).toBe('a');
-    await new Promise((resolve) => setTimeout(resolve, 0));
     expect(seen).toContain('postCall');
-    expect(unhandled).not.toHaveLength(0);
+    expect(await unhandled).toMatchObject({ message: 'bad handler' });
   });
 
   it('X19: events are frozen through and through', async () => {
@@ -455,6 +456,12 @@ describe('a session', () => {
     });
     const agent = createAgent({ model: scriptedModel(), memory: broken });
     await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'memory' });
+  });
+
+  it('a memory that gives no list is a typed error', async () => {
+    const odd = (): Memory => ({ load$: () => of(null) as never, append$: () => of(0) });
+    const session = createAgent({ model: scriptedModel(), memory: odd }).session('s');
+    await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
   });
 
   it('I1: a memory that holds a broken pair is a typed error before anything is sent', async () => {

@@ -5,5 +5,5 @@ export { memoryContract } from './memory-contract.js';
 export { lentContext, modelContract } from './model-contract.js';
 export { record } from './record.js';
 export { type ScriptedAnswer, type ScriptedModel, scriptedModel } from './scripted-model.js';
-export { toolContract, type ToolSamples } from './tool-contract.js';
+export { lentToolContext, toolContract, type ToolSamples } from './tool-contract.js';
 export { verifyEvents } from './verify-events.js';

@@ -10,7 +10,8 @@ export interface ToolSamples {
   readonly invalid: readonly unknown[];
 }
 
-const context = (): ToolContext => ({
+/** What a call lends to a tool, for a test that runs one directly. */
+export const lentToolContext = (lent: Partial<ToolContext> = {}): ToolContext => ({
   callId: 'test',
   toolUseId: 't1',
   agent: ['test'],
@@ -19,6 +20,7 @@ const context = (): ToolContext => ({
   demand: openDemand,
   scheduler: asyncScheduler,
   metadata: {},
+  ...lent,
 });
 
 /** What every tool must do. */
@@ -61,7 +63,9 @@ export const toolContract = (
     name: 'emits progress, then one output of content blocks',
     run: async () => {
       for (const input of valid) {
-        const emissions = await lastValueFrom(create().run$(input, context()).pipe(toArray()));
+        const emissions = await lastValueFrom(
+          create().run$(input, lentToolContext()).pipe(toArray()),
+        );
         const last = emissions.at(-1);
         strictEqual(emissions.filter(({ type }) => type === 'output').length, 1);
         ok(last?.type === 'output' && last.output.content.length > 0);
