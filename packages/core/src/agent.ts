@@ -37,6 +37,7 @@ import {
   listOf,
   type Rule,
 } from './options.js';
+import { ofSession } from './of-session.js';
 import type { Reply } from './reply.js';
 import { createSeats, type Seat } from './seats.js';
 import { toAsyncIterable } from './to-async-iterable.js';
@@ -99,7 +100,7 @@ export interface Agent extends Callable {
 export interface Session extends Callable {
   readonly id: string;
   readonly memory: Memory;
-  /** The events of its calls. Hot; never errors, never completes. */
+  /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
   /**
    * Ends the running call politely, with reason `interrupted`: with this message as the reply, else with
@@ -149,7 +150,7 @@ export const createAgent = (options: AgentOptions): Agent => {
         ...callable({ seat, memory }),
         id,
         memory,
-        events$: hot.events$.pipe(filter(({ sessionId }) => sessionId === id)),
+        events$: hot.events$.pipe(ofSession(id)),
         interrupt: (message, callId) => seats.interrupt(id, message, callId),
       };
     },

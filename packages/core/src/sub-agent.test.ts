@@ -44,6 +44,25 @@ describe('a sub-agent', () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
   });
 
+  it('H5: is heard by the session of its parent, also in a session of its own', async () => {
+    const inner = createAgent({ name: 'inner', model: scriptedModel([text('a')], [text('b')]) });
+    const asks = tool({
+      name: 'tool',
+      description: 'Asks in a session.',
+      run: (_input, parent) => inner.session('i').call$('?', { parent }).pipe(map(textOf)),
+    });
+    const model = scriptedModel([toolUse('tool')], [text('done')], [text('other')]);
+    const outer = createAgent({ name: 'outer', model, tools: [asks] });
+    const heard: string[] = [];
+    outer
+      .session('s')
+      .events$.subscribe(({ agent, type }) => heard.push(`${agent.at(-1)} ${type}`));
+    const all = await record(outer.session('s').stream$('?'));
+    await outer.session('t').call('?');
+    expect(heard).toEqual(all.map(({ agent, type }) => `${agent.at(-1)} ${type}`));
+    expect(heard).toContain('inner postCall');
+  });
+
   it('H1: interceptors do not descend', async () => {
     const inner = createAgent({ model: scriptedModel([text('secret')]) });
     const model = scriptedModel([toolUse('tool')], [text('done')]);
