@@ -1,5 +1,8 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { createAssistant } from './create-assistant.js';
 
 const directory = process.cwd();
@@ -18,6 +21,29 @@ describe('createAssistant', () => {
       warnings: [],
       sample: expect.stringMatching(/backpressure work\?$/),
     });
+  });
+
+  it('searches prose, and no reports, fixtures or installed files', async () => {
+    const docs = await mkdtemp(join(tmpdir(), 'docs-'));
+    const left = [
+      'core.api.md',
+      ...['temp', 'expected', 'dist', 'node_modules'].map((it) => `p/${it}/a.md`),
+    ];
+    for (const path of ['CHANGELOG.md', 'p/README.md', ...left]) {
+      await mkdir(dirname(join(docs, path)), { recursive: true });
+      await writeFile(join(docs, path), 'The wheel turns.');
+    }
+    const model = scriptedModel(
+      [toolUse('search_docs', { query: 'wheel', limit: 10 })],
+      [text('Done.')],
+    );
+    const findDocs = () => Promise.resolve(docs);
+    const { agent } = await createAssistant({ model, directory, findDocs });
+    await agent.call('?');
+    await rm(docs, { recursive: true });
+    const found = JSON.stringify(model.requests[1]?.messages);
+    expect(found).toContain('Found in the 2 files searched');
+    expect(found).toMatch(/CHANGELOG\.md:1.*p\/README\.md:1/);
   });
 
   it('leaves the search out where there are no docs, and says so', async () => {

@@ -35,12 +35,18 @@ export const createAssistant = async ({
     const warning = 'The docs of Millrace are not here, so the agent cannot search them.';
     return { agent: agentWith(), warnings: [warning], sample: `${sample}?` };
   }
-  const search = searchDocuments({ load: markdownFiles(docs), description: aboutDocs });
+  const search = searchDocuments({
+    load: markdownFiles(docs, { exclude: isNoProse }),
+    description: aboutDocs,
+  });
   return { agent: agentWith(search), warnings: [], sample: `${sample}, ${sampleSearch}?` };
 };
 
 const sample = 'What is 17.5% of 2349, what time is it in Tokyo';
 const sampleSearch = 'and how does backpressure work';
+
+/** Reports that were generated, and what tests write or expect. */
+const isNoProse = (path: string): boolean => /\.api\.md$|(?:^|\/)(?:temp|expected)$/.test(path);
 
 const aboutDocs =
   'Searches the documentation of Millrace (its README, architecture and guides: agents, streams, events, tools, ' +

@@ -24,6 +24,6 @@ export interface Environment {
   readonly interrupt$: Observable<unknown>;
   /** The models to choose from. Default: `modelChoices`. */
   readonly models?: readonly ModelChoice[];
-  /** Runs the wait for a question from a pipe. Default: RxJS's `asyncScheduler`. */
+  /** Times the wait for a question from a pipe. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }

@@ -1,18 +1,43 @@
-import { type Observable, of } from 'rxjs';
+import { map, type Observable, of } from 'rxjs';
 import type { Environment } from './environment.js';
 import type { Arguments } from './parse-arguments.js';
-import { type PipedQuestion, readQuestion$ } from './terminal/read-question.js';
+import { readQuestion$ } from './terminal/read-question.js';
 
-/** Milliseconds that a pipe has to begin a question, where it was not asked for one. */
-const patience = 500;
+/** Where a question came from, if there is one. */
+export type GivenQuestion =
+  | { readonly type: 'question'; readonly text: string }
+  /** Nobody was asked for one, or had one. */
+  | { readonly type: 'none' }
+  /** There should have been one; `why` says to a person what to do. */
+  | { readonly type: 'missing'; readonly why: string };
 
-/** Emits the question of the arguments, or else that of the input; an empty one where there is neither. */
+/** Emits the question of the arguments, or else that of the input. A pipe is waited for until it ends. */
 export const givenQuestion$ = (
-  { question }: Pick<Arguments, 'question'>,
-  { stdin, scheduler }: Pick<Environment, 'stdin' | 'scheduler'>,
-): Observable<PipedQuestion> => {
-  const timing = scheduler === undefined ? {} : { scheduler };
-  if (question === '-') return readQuestion$(stdin, timing);
-  if (question !== '' || stdin.isTTY === true) return of({ text: question, silent: false });
-  return readQuestion$(stdin, { patience, ...timing });
+  { question, json }: Pick<Arguments, 'question' | 'json'>,
+  { stdin, stderr, scheduler }: Pick<Environment, 'stdin' | 'stderr' | 'scheduler'>,
+): Observable<GivenQuestion> => {
+  if (question !== '' && question !== '-') return of({ type: 'question', text: question });
+  if (question === '' && stdin.isTTY === true) return of(json ? missing(noQuestion) : none);
+  const onSilence = (): void => {
+    if (stdin.isTTY !== true) stderr.write('Waiting for a question on standard input.\n');
+  };
+  return readQuestion$(stdin, {
+    onSilence,
+    ...(scheduler === undefined ? {} : { scheduler }),
+  }).pipe(
+    map((text): GivenQuestion => {
+      if (text !== '') return { type: 'question', text };
+      return question === '-' ? missing(emptyInput) : none;
+    }),
+  );
 };
+
+const none: GivenQuestion = { type: 'none' };
+
+const missing = (why: string): GivenQuestion => ({ type: 'missing', why });
+
+const noQuestion =
+  '--json does not chat: give it a question, as in millrace --json "2 + 2", or one on standard input.';
+
+const emptyInput =
+  'standard input was empty: pipe a question into it, as in echo "2 + 2" | millrace -';

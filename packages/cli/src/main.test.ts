@@ -69,6 +69,35 @@ describe('millrace', () => {
     expect(out).toMatch(/\n› What is 17\.5% of 2349, .* how does backpressure work\?\n/);
   });
 
+  it('waits for a question that comes late', async () => {
+    const stdin = new PassThrough();
+    const answered = ran(['-q'], scriptedModel(echoed), { stdin });
+    await new Promise(setImmediate);
+    stdin.end('How are you?\n');
+    expect(await answered).toEqual({ code: 0, out: '1: How are you?\n', err: '' });
+  });
+
+  it('shows the question of its own on stderr where stdout is for the answer', async () => {
+    const { code, out, err } = await ran(['-q']);
+    expect([code, out, err]).toEqual([0, 'Hello.\n', expect.stringMatching(/^› What is 17.*\n$/)]);
+  });
+
+  it.each([
+    [[''], /^error: the question is empty: write one, as in millrace "2 \+ 2"/],
+    [['-'], /^error: standard input was empty: pipe a question into it/],
+  ])('refuses %j, with what to do', async (argv, why) => {
+    const { code, out, err } = await ran(argv);
+    expect([code, out, err]).toEqual([2, '', expect.stringMatching(why)]);
+    expect(err).toMatch(/\n\(millrace --help tells more\)\n$/);
+  });
+
+  it('shows a long question on one line', async () => {
+    const { out } = await ran([`Is it\ntrue ${'and so on '.repeat(500)}?`]);
+    const [, echo = ''] = out.split('\n');
+    expect(echo).toMatch(/^› Is it true and so on .*…$/);
+    expect(echo.length).toBeLessThanOrEqual(72);
+  });
+
   it('prints the answer alone with --quiet', async () => {
     expect(await ran(['-q', 'Hi'])).toEqual({ code: 0, out: 'Hello.\n', err: '' });
   });
@@ -184,8 +213,8 @@ describe('millrace in a terminal', () => {
 
   it('does not chat where its output is for a program', async () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
-    const { code, out } = await ran(['--json'], hello(), { stdin });
-    expect([code, out.split('\n').length]).toEqual([0, 6]);
+    const { code, out, err } = await ran(['--json'], hello(), { stdin });
+    expect([code, out, err]).toEqual([2, '', expect.stringMatching(/give it a question/)]);
   });
 });
 

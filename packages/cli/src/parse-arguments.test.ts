@@ -28,11 +28,20 @@ describe('parseArguments', () => {
   it.each([
     ['--help', 'Usage: millrace'],
     ['-V', '0.1.0'],
+    ['-v', '0.1.0'],
+    ['--version', '0.1.0'],
   ])('answers %s by itself', (option, begin) => {
     const { out, err, result } = parsed(option);
     expect(result).toEqual({ status: 'done', code: 0 });
     expect(out.startsWith(begin)).toBe(true);
     expect(err).toBe('');
+  });
+
+  it('says in its help when it chats, what an answer is, and how it exits', () => {
+    const { out } = parsed('--help');
+    expect(out).toMatch(/chats in a terminal, but not with --json/);
+    expect(out).toMatch(/0 answered \(an "I cannot" is an answer too\)/);
+    expect(out).not.toMatch(/-v\b/);
   });
 
   it.each([
@@ -41,6 +50,9 @@ describe('parseArguments', () => {
     [['--max-iterations', '1e3'], 'It must be a whole number of at least 1.'],
     [['--max-iterations'], 'argument missing'],
     [['--json', '--quiet'], 'cannot be used with'],
+    [[''], 'the question is empty: write one'],
+    [['-q', '  ', ''], 'the question is empty: write one'],
+    [['--', ' '], 'the question is empty: write one'],
   ])('refuses %j and says why', (argv, why) => {
     const { out, err, result } = parsed(...argv);
     expect(result).toEqual({ status: 'done', code: 2 });

@@ -27,11 +27,21 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
   const command = describeCommand().exitOverride().configureOutput(output);
   try {
     command.parse(argv, { from: 'user' });
+    if (isBlank(command.args)) {
+      command.error(
+        'error: the question is empty: write one, as in millrace "2 + 2", or leave it out',
+        { exitCode: 2 },
+      );
+    }
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     return { status: 'done', code: error.exitCode === 0 ? 0 : 2 };
   }
-  const { color, json, quiet, maxIterations } = command.opts<Options>();
+  const { color, json, quiet, maxIterations, v } = command.opts<Options>();
+  if (v === true) {
+    output.writeOut(`${version()}\n`);
+    return { status: 'done', code: 0 };
+  }
   const question = command.args.join(' ').trim();
   return {
     status: 'run',
@@ -39,12 +49,19 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
   };
 };
 
+const isBlank = (args: readonly string[]): boolean =>
+  args.length > 0 && args.join('').trim() === '';
+
 interface Options {
   readonly color: boolean;
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly maxIterations?: number;
+  readonly v?: boolean;
 }
+
+/** What a complaint ends with. */
+export const helpHint = '(millrace --help tells more)';
 
 const describeCommand = (): Command =>
   new Command('millrace')
@@ -55,15 +72,18 @@ const describeCommand = (): Command =>
     .option('--max-iterations <number>', 'let the agent reason this often at most', toWholeNumber)
     .option('--no-color', 'print without colour')
     .version(version(), '-V, --version', 'print the version')
+    // So many commands have it that it is meant, too.
+    .addOption(new Option('-v').hideHelp())
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', afterHelp)
-    .showHelpAfterError('(millrace --help tells more)');
+    .showHelpAfterError(helpHint);
 
 const afterHelp = `
-Without a question it chats in a terminal; in a pipe it reads the question from stdin, or
-else asks one of its own. Ctrl-C ends the answer politely, a second one at once.
+Without a question it chats in a terminal, but not with --json, which needs one; in a pipe it
+waits for the question on stdin, and where that is empty asks one of its own. Ctrl-C ends the
+answer politely, a second one at once.
 
-Exit codes: 0 answered, 1 failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage, 130 interrupted.
 
   $ millrace "What is 17.5% of 2349, and what time is it in Tokyo?"
   $ echo "How do interrupts work?" | millrace --quiet

@@ -11,10 +11,10 @@ import type { Environment } from './environment.js';
 import { givenQuestion$ } from './given-question.js';
 import { introduction, promptSign } from './presentation/introduction.js';
 import { isBrokenPipe, type Output } from './terminal/output.js';
-import type { Arguments } from './parse-arguments.js';
+import { type Arguments, helpHint } from './parse-arguments.js';
 import { present } from './presentation/present.js';
 import { createPrompt } from './terminal/prompt.js';
-import { printable } from './presentation/printable.js';
+import { oneLine } from './presentation/shorten.js';
 import type { Theme } from './presentation/theme.js';
 import { toJsonLines } from './presentation/to-json-lines.js';
 
@@ -51,18 +51,24 @@ const runChat = async (setting: Setting): Promise<number> => {
 };
 
 const runQuestion = async (setting: Setting): Promise<number> => {
-  const { given, environment, output, theme } = setting;
-  const [{ text, silent }, { ask, sample }] = await Promise.all([
-    firstValueFrom(givenQuestion$(given, environment)),
-    prepare(setting),
-  ]);
-  const question = text === '' ? sample : text;
-  if (isTalk(given)) {
-    const note = silent ? ` ${theme.colors.dim('(nothing came on stdin; "-" waits for it)')}` : '';
-    output.stream.write(`${promptSign(theme)}${printable(question)}${note}\n`);
+  const { given, environment, output, theme, errorTheme } = setting;
+  const asked = await firstValueFrom(givenQuestion$(given, environment));
+  if (asked.type === 'missing') {
+    environment.stderr.write(`error: ${asked.why}\n${helpHint}\n`);
+    return wrongUsage;
   }
-  return exitCodes[await ask(question)];
+  const { ask, sample } = await prepare(setting);
+  const isOwn = asked.type === 'none';
+  if (isTalk(given)) {
+    const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
+    output.stream.write(`${promptSign(theme)}${shown}\n`);
+  } else if (isOwn) {
+    environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
+  }
+  return exitCodes[await ask(isOwn ? sample : asked.text)];
 };
+
+const wrongUsage = 2;
 
 const exitCodes: Readonly<Record<Outcome | 'failed', number>> = {
   answered: 0,

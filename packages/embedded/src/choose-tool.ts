@@ -1,4 +1,5 @@
 import { type Filling, type FillingContext, fillArguments } from './fill-arguments.js';
+import { asksForNow, isClock } from './present-time.js';
 import type { Toolbox, ToolReading } from './read-tools.js';
 import { withoutPoliteness } from './without-politeness.js';
 import { contentTokens, overlaps, senseOf, stemOf, type Token } from './words.js';
@@ -25,7 +26,10 @@ export const chooseTool = (
   const explains = asksToExplain(text) && toolbox.tools.some(({ isRetrieval }) => isRetrieval);
   const [best] = shortlist(words, toolbox)
     .map((tool) => judge(tool, text, toolbox, context))
-    .filter((judged) => isFit(judged, explains) && !leavesNumbers(judged, text))
+    .filter(
+      (judged) =>
+        isFit(judged, explains) && !leavesNumbers(judged, text) && !mistakesTime(judged, text),
+    )
     .toSorted((a, b) => b.score - a.score);
   return best;
 };
@@ -95,6 +99,10 @@ const leavesNumbers = ({ tool, filling }: Judged, text: string): boolean =>
   contentTokens(text).some(
     (word) => /^\d/u.test(word.text) && !filling.spans.some((span) => overlaps(span, word)),
   );
+
+/** A place by itself does not ask for its time: `how many days until Christmas`. */
+const mistakesTime = ({ tool, leads }: Judged, text: string): boolean =>
+  isClock(tool) && !leads && !asksForNow(text);
 
 /** How much of a text, from 0 to 1, a tool's words and the arguments it found explain. */
 export const shareOf = (

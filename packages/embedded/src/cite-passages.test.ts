@@ -25,12 +25,34 @@ describe('citePassages', () => {
     expect(answer).toContain(' …”');
   });
 
+  it('counts the heading, and trusts what the search says of relevance', () => {
+    const stopping = hit('guide.md › Guide › Stopping (relevance 88 %)', 'Politely, or at once.');
+    expect(citePassages('How do I stop an agent while it is running?', stopping)).toBe(
+      '“Politely, or at once.” (guide.md › Guide › Stopping)',
+    );
+    const scored = JSON.stringify([{ path: 'a.md', score: 0.9, text: 'Politely, or at once.' }]);
+    expect(citePassages('how do I halt it?', scored)).toBe('“Politely, or at once.” (a.md)');
+  });
+
+  it('prefers the passage whose heading names what is to be defined', () => {
+    const found = [hit('a.md › Gates', 'It opens.'), hit('b.md › Other', 'A gate, a gate.')];
+    for (const list of [found, found.toReversed()])
+      expect(citePassages('what is a gate?', list.join('\n\n'))).toMatch(/^“It opens\.”/u);
+  });
+
+  it('quotes a doubtful passage as such', () => {
+    const found = hit('a.md', 'With Node 20.19 or newer.');
+    expect(citePassages('which node version do i need', `Nothing fits well.\n\n${found}`)).toBe(
+      'The nearest passage, which may not answer it: “With Node 20.19 or newer.” (a.md)',
+    );
+  });
+
   it('is honest where too little fits, or the search says so', () => {
     expect(citePassages('who won the cup', hit('a.md', 'The cup is red.'))).toBe(
       'The documents do not seem to answer “who won the cup”. The nearest passage is in a.md.',
     );
-    expect(citePassages('the gate', `No good match.\n\n${hit('a.md', 'A gate.')}`)).toContain(
-      'do not seem',
+    expect(citePassages('the gate', `No good match.\n\n${hit('a.md', 'A gate.')}`)).toBe(
+      'The nearest passage, which may not answer it: “A gate.” (a.md)',
     );
     expect(citePassages('the gate', '')).toBe('The documents do not seem to answer “the gate”.');
   });

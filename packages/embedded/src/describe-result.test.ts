@@ -40,6 +40,18 @@ describe('describeResult', () => {
     expect(write('show me a.md')).toBe('a.md:\n# A\n\nversion: 3');
   });
 
+  it('says what it cannot take from a long result', () => {
+    const file = '# A\n\nversion: 3\n';
+    const write = (part: string) =>
+      describeResult(reading, { path: 'a.md' }, seen('read_file', file), part).split('\n')[0];
+    expect(write('how many lines does a.md have')).toBe(
+      'This is a.md. I cannot count or measure in it:',
+    );
+    expect(write('is there a file called a.md?')).toBe('Yes, a.md:');
+    expect(write('does a.md exist')).toBe('Yes, a.md:');
+    expect(write('who wrote a.md?')).toContain('I find no words of “who wrote a.md” in it');
+  });
+
   it('tells errors, of unknown tools too', () => {
     expect(describeResult(undefined, {}, seen('some_tool', 'It broke', true), 'do it')).toBe(
       'The tool some_tool could not answer “do it”: It broke.',
@@ -51,6 +63,9 @@ it('focusOnResult says so where the result says nothing', () => {
   expect(focusOnResult('its title', seen('x', 'title: A\nelse'))).toBe('On “its title”:\ntitle: A');
   expect(focusOnResult('its size', seen('x', 'title: A'))).toBe(
     'The result does not seem to say “its size”.',
+  );
+  expect(focusOnResult('tell me the size', seen('x', 'title: A'))).toBe(
+    'The result does not seem to say “the size”.',
   );
   expect(focusOnResult('it', seen('x', 'title: A'))).toBe('I have no tool for “it”.');
 });

@@ -22,7 +22,7 @@ const linesInFocus = (lines: readonly string[], focus: ReadonlySet<string>): str
   const best = Math.max(...scored.map(({ score }) => score));
   if (best === 0) return undefined;
   return scored
-    .filter(({ score }) => score === best)
+    .filter(({ score }) => score >= best / 2)
     .slice(0, mostLines / 2)
     .map(({ line }) => cut(line.trim()))
     .join('\n');

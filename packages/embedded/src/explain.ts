@@ -4,7 +4,11 @@ import type { Step } from './step.js';
 
 /** Says in a sentence which tools are used for which part of a question. */
 export const explainCalls = (steps: readonly Step[], calls: readonly Call[]): string => {
-  const goals = new Map(steps.map((step) => [shorten(step.text), goalOf(step)]));
+  const goals = new Map(
+    steps
+      .filter(({ status }) => status !== 'remark')
+      .map((step) => [shorten(step.text), goalOf(step)]),
+  );
   const parts = [...goals].map(([text, goal]) => `“${text}” → ${goal}`).join('; ');
   const uses = calls.map(({ name, input }) => `${name}(${argumentsIn(input)})`).join(', ');
   return `${counted(goals.size, 'part')}: ${parts}. Using ${uses}. `;
@@ -21,8 +25,10 @@ const goalOf = (step: Step): string => (step.status === 'call' ? step.tool.name 
 const argumentsIn = (input: Call['input']): string =>
   Object.values(input)
     .map((value) => JSON.stringify(value))
-    .join(', ')
-    .slice(0, 200);
+    .map((it) => (it.length > longest ? `${it.slice(0, longest)}…` : it))
+    .join(', ');
+
+const longest = 80;
 
 const counted = (count: number, what: string): string =>
   count === 1 ? `One ${what}` : `${count} ${what}s`;

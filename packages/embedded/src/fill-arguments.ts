@@ -1,4 +1,5 @@
 import { findValues, isAllowed } from './find-values.js';
+import { withRange } from './line-range.js';
 import type { Source } from './free-text.js';
 import type { Slot } from './read-slots.js';
 import type { SlotKind } from './slot-kind.js';
@@ -40,6 +41,7 @@ export const fillArguments = (
     const source = { text, reference, ownStems, wholeText, taken };
     filled = [...filled, { slot, values: valuesFor(slot, slots, source) }];
   }
+  filled = withRange(filled, text);
   const values = filled.flatMap((it) => it.values);
   return {
     calls: callsOf(slots.flatMap((slot) => filled.find((it) => it.slot === slot) ?? [])),

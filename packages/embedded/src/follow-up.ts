@@ -1,6 +1,7 @@
 import { shareOf } from './choose-tool.js';
 import { type Filling, fillArguments, type Input } from './fill-arguments.js';
 import type { PlanContext } from './plan-context.js';
+import { asksForSpan, isClock } from './present-time.js';
 import type { ToolReading } from './read-tools.js';
 import { choiceSteps, type Step } from './step.js';
 import { contentTokens } from './words.js';
@@ -17,6 +18,7 @@ export const followUp = (
   const words = contentTokens(text);
   if (words.length === 0 || words.length > shortFollowUp) return undefined;
   for (const tool of tools) {
+    if (isClock(tool) && asksForSpan(text)) continue;
     const filling = fillArguments(tool.slots, text, { ownStems: tool.ownStems });
     const isFilled = filling.missing.length === 0 && filling.spans.length > 0 && !filling.waits;
     if (isFilled && shareOf(tool, filling, words, toolbox) > 0.5)

@@ -19,6 +19,20 @@ describe('introduce', () => {
   });
 });
 
+it('decline names the tools on one line', () => {
+  const tools = readTools([declare('a_tool', 'Does a.', {}), declare('b', 'Does b.', {})]);
+  expect(decline('this', tools)).toMatch(/none of my tools fits\. My tools: a_tool, b\.$/u);
+});
+
+it('introduce cuts no sentence', () => {
+  const long = `Reads ${'a file, e.g. a text '.repeat(10)}of the project\nor lists it. Then more.`;
+  expect(introduce(readTools([declare('read', long, {})]))).toMatch(
+    /of the project or lists it\./u,
+  );
+  const endless = introduce(readTools([declare('read', `Reads ${'this, that '.repeat(60)}`, {})]));
+  expect(endless).toMatch(/(?:this|that) …/u);
+});
+
 it('decline names what it cannot answer', () => {
   expect(decline('this', readTools([]))).toMatch(
     /^I cannot answer “this”: I am rules and retrieval/u,

@@ -21,7 +21,14 @@ export const decline = (question: string, toolbox: Toolbox): string => {
   const self = `I cannot answer ${quoted}: I am ${embeddedDescription}`;
   return toolbox.tools.length === 0
     ? `${self}, and I have no tools here.`
-    : `${self}, and none of my tools fits. My tools:\n${toolList(toolbox)}`;
+    : `${self}, and none of my tools fits. My tools: ${namesOf(toolbox)}.`;
+};
+
+/** The names of the tools, on one short line. */
+const namesOf = ({ tools }: Toolbox): string => {
+  const names = tools.slice(0, longestList).map(({ name }) => name);
+  const more = tools.length - names.length;
+  return [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 };
 
 const longestList = 8;
@@ -36,9 +43,20 @@ const toolList = (toolbox: Toolbox): string => {
 };
 
 const firstSentence = (text: string): string => {
-  const [first = ''] = text.trim().split(/(?<=[.!?])\s|\n/u, 1);
-  const short = first.length > 160 ? `${first.slice(0, 160)}…` : first;
-  return /[.!?…]$/u.test(short) ? short : `${short}.`;
+  const [paragraph = ''] = text.trim().split(/\n\s*\n/u, 1);
+  const [first = ''] = paragraph
+    .replace(/\s+/gu, ' ')
+    .split(/(?<=[.!?])(?<!\b(?:e\.g|i\.e|etc|vs)\.)\s(?=[^\p{Ll}])/u, 1);
+  const whole = first.length > longestSentence ? clauseOf(first) : first;
+  return /[.!?…]$/u.test(whole) ? whole : `${whole}.`;
+};
+
+const longestSentence = 300;
+
+/** As many clauses as fit, for a sentence that nobody would read to its end. */
+const clauseOf = (sentence: string): string => {
+  const head = sentence.slice(0, longestSentence);
+  return `${/^.{20,}(?=[,;:(])/u.exec(head)?.[0].trim() ?? head.replace(/\s\S*$/u, '')} …`;
 };
 
 /** Makes a question from a declaration's examples that really leads to the tool, or none. */

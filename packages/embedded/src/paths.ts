@@ -46,7 +46,8 @@ const wellKnown = ({ text, start, end }: Token, tokens: readonly Token[]): reado
   const [value, ...others] = wellKnownNames.get(text.toLowerCase()) ?? [];
   if (value === undefined) return [];
   const file = tokens.find((token) => token.start === end + 1 && /^file$/iu.test(token.text));
-  const telling = value !== 'LICENSE';
+  const isName = text === text.toUpperCase() || file !== undefined;
+  const telling = value !== 'LICENSE' || isName;
   return [{ value, others, start, end: file?.end ?? end, telling }];
 };
 

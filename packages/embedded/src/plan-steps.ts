@@ -1,6 +1,7 @@
 import { chooseTool, type Choice } from './choose-tool.js';
 import { fillArguments } from './fill-arguments.js';
 import { answerToAsked, followUp } from './follow-up.js';
+import { objectionTo, remarkOn } from './objection.js';
 import type { Part } from './outline-parts.js';
 import type { PlanContext } from './plan-context.js';
 import { type Reference, referenceFor, refersBack } from './reference.js';
@@ -27,6 +28,10 @@ interface PartContext extends PlanContext {
 
 const stepsOf = (part: Part, context: PartContext): readonly Step[] => {
   const { text, condition, choice } = part;
+  const before = context.before.at(-1);
+  const given = before?.status === 'condition' ? before.text : '';
+  const objection = condition ? undefined : objectionTo({ text, given, choice }, context.toolbox);
+  if (objection !== undefined) return [{ status: 'refused', text, reason: objection }];
   if (condition) return [{ status: 'condition', text }];
   const value = context.before.length === 0 ? givenValue(text) : undefined;
   if (value !== undefined) return [{ status: 'given', text, value }];
@@ -36,7 +41,12 @@ const stepsOf = (part: Part, context: PartContext): readonly Step[] => {
   const settled = settle(part, reference, context) ?? choice;
   return settled === undefined || settled.filling.waits
     ? stepsWithoutChoice(text, context)
-    : choiceSteps(text, settled);
+    : withRemark(choiceSteps(text, settled), text, settled);
+};
+
+const withRemark = (steps: readonly Step[], text: string, choice: Choice): readonly Step[] => {
+  const reason = remarkOn(text, choice);
+  return reason === undefined ? steps : [...steps, { status: 'remark', text, reason }];
 };
 
 /** `start with 100`, `take 10` */

@@ -78,6 +78,18 @@ const four: readonly (readonly [string, ...string[]])[] = [
   ['- time in Oslo\n- 3*3', 'clock: Europe/Oslo', 'calculator: 3 * 3'],
   ['Explain interrupts; then 2^10', 'search_docs: interrupts', 'calculator: 2^10'],
   ['What changed in the loop in 2020-2021?', 'search_docs: changed loop 2020-2021'],
+  ['How many days until Christmas?', 'search_docs: days until Christmas'],
+  ['what time does the train to Berlin leave', 'search_docs: time train Berlin leave'],
+  ['time on Christmas Island', 'clock: Indian/Christmas'],
+  [
+    'what time is it in Rome and how many days until Easter?',
+    'clock: Europe/Rome',
+    'search_docs: days until Easter',
+  ],
+  ['how many days are in february', 'search_docs: days february'],
+  ['who holds the copyright in LICENSE?', 'read_file: LICENSE'],
+  ['how many lines does CONTRIBUTING.md have', 'read_file: CONTRIBUTING.md'],
+  ['is there a file called tsconfig.json', 'read_file: tsconfig.json'],
   ['constructor'],
   ['__proto__ + toString'],
   ['add 3'],
@@ -108,6 +120,8 @@ const other: readonly (readonly [string, ...string[]])[] = [
   ['show me package.json', 'cat: package.json'],
   ['How does backpressure work here?', 'lookup: backpressure'],
   ['compute (1 + 2) / 3 and print notes.txt', 'evaluate: (1 + 2) / 3', 'cat: notes.txt'],
+  ['How many days until Christmas?', 'lookup: days until Christmas'],
+  ['is there a file called tsconfig.json', 'cat: tsconfig.json'],
   ['write a poem about the sea'],
 ];
 

@@ -2,6 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { foundNothing, passagesOf, plainText, valueOf } from './read-result.js';
 
 describe('valueOf', () => {
+  it('keeps every digit of a number', () => {
+    expect(valueOf('18446744073709551616')).toBe('18446744073709551616');
+  });
+
   it.each([
     ['42', '42'],
     ['2 + 2 = 4', '4'],
@@ -35,7 +39,7 @@ describe('passagesOf', () => {
     const text =
       'Found 2:\n\n1. a.md:3 › A (relevance 9 %)\nOne.\n\nMore.\n\nhttps://b.example\nTwo.';
     expect(passagesOf(text)).toEqual([
-      { text: 'One.\n\nMore.', source: 'a.md:3 › A' },
+      { text: 'One.\n\nMore.', source: 'a.md:3 › A', relevance: 0.09 },
       { text: 'Two.', source: 'https://b.example' },
     ]);
   });

@@ -5,11 +5,15 @@ const longestResult = 100_000;
 export interface Passage {
   readonly text: string;
   readonly source?: string;
+  /** How well the tool says that it fits, from 0 to 1. */
+  readonly relevance?: number;
 }
 
 /** The one short value that a result gives, if it gives one: a calculator's number, a clock's time. */
 export const valueOf = (result: string): string | undefined => {
   const parsed = parse(result);
+  // As it was written: a number of JavaScript's would round a long one.
+  if (typeof parsed === 'number') return result.trim();
   const value = scalarText(parsed) ?? (isRecord(parsed) ? valueOfRecord(parsed) : undefined);
   if (value !== undefined) return value;
   if (parsed !== undefined) return undefined;
@@ -83,8 +87,23 @@ const passageOf = (item: unknown): readonly Passage[] => {
     .map((name) => own(item, name))
     .filter((it) => it !== undefined && it !== text);
   const [source] = sources;
-  return [{ text, ...(source === undefined ? {} : { source }) }];
+  const relevance = [item['relevance'], item['score']].find((it) => typeof it === 'number');
+  return [withoutGaps({ text, source, relevance: isShare(relevance) ? relevance : undefined })];
 };
+
+const isShare = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1;
+
+const withoutGaps = ({ text, source, relevance }: Found): Passage => ({
+  text,
+  ...(source === undefined ? {} : { source }),
+  ...(relevance === undefined ? {} : { relevance }),
+});
+
+interface Found {
+  readonly text: string;
+  readonly source: string | undefined;
+  readonly relevance: number | undefined;
+}
 
 const own = (record: Fields, name: string): string | undefined => {
   const value = Object.hasOwn(record, name) ? record[name] : undefined;
@@ -101,6 +120,17 @@ const sourceIn = (line: string): string | undefined =>
     ?.groups?.['source']?.replace(/\s*\((?:relevance|score)[^)]*\)\s*$/iu, '')
     .replace(/[:\s]+$/u, '');
 
+/** `(relevance 88 %)`, `(score: 0.4)` */
+const relevanceIn = (line: string): number | undefined => {
+  const { value, percent } =
+    /\((?:relevance|score)[ :=]*(?<value>\d{1,3}(?:\.\d{1,9})?)(?<percent> ?%)?\)\s*$/iu.exec(
+      line.slice(0, 300),
+    )?.groups ?? {};
+  if (value === undefined) return undefined;
+  const share = percent === undefined ? Number(value) : Number(value) / 100;
+  return isShare(share) ? share : undefined;
+};
+
 /** Takes text apart where a line names a source; without any, at blank lines. */
 const blocksOf = (text: string): readonly Passage[] => {
   const found: Passage[] = [];
@@ -108,7 +138,8 @@ const blocksOf = (text: string): readonly Passage[] => {
     const [first = '', ...rest] = block.trim().split('\n');
     const source = sourceIn(first);
     const last = found.at(-1);
-    if (source !== undefined) found.push({ text: rest.join('\n'), source });
+    if (source !== undefined)
+      found.push(withoutGaps({ text: rest.join('\n'), source, relevance: relevanceIn(first) }));
     else if (last?.source === undefined) found.push({ text: block.trim() });
     else found.splice(-1, 1, { ...last, text: `${last.text}\n\n${block.trim()}`.trim() });
   }

@@ -19,7 +19,9 @@ export const referenceFor = (
   before: readonly Step[],
   { answers, earlierValue }: Pick<PlanContext, 'answers' | 'earlierValue'>,
 ): Reference => {
-  const last = before.findLast(({ status }) => status !== 'condition' && status !== 'unfit');
+  const last = before.findLast(
+    ({ status }) => !['condition', 'unfit', 'refused', 'remark'].includes(status),
+  );
   switch (last?.status) {
     case undefined:
       return known(earlierValue, 'none');

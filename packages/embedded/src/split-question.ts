@@ -64,7 +64,7 @@ const questionWordAfterComma = /^(?:what|what's|how|why)\b/iu;
 const inversion =
   /^(?:is|are|does|do|did|can|could|will|would|should|was|were|has|have) (?:the|an?|it|there|this|that|you|i|we|they|my|your|[\d(])/iu;
 const imperative =
-  /^(?:add|calculate|compute|compare|convert|count|define|describe|display|divide|double|evaluate|explain|fetch|find|give|halve|list|look|multiply|open|print|read|search|show|solve|square|subtract|summari[sz]e|take|tell|translate|work out)\b/iu;
+  /^(?:add|append|delete|edit|erase|move|overwrite|remove|rename|replace|update|write|calculate|compute|compare|convert|count|define|describe|display|divide|double|evaluate|explain|fetch|find|give|halve|list|look|multiply|open|print|read|search|show|solve|square|subtract|summari[sz]e|take|tell|translate|work out)\b/iu;
 
 const opensAfterAnd = (left: string, right: string, comma: boolean): boolean => {
   const clause = withoutPoliteness(right);

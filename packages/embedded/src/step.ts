@@ -27,6 +27,8 @@ export type Step =
   | { readonly status: 'aside'; readonly text: string }
   /** It gives a value to go on from: `start with 100`. */
   | { readonly status: 'given'; readonly text: string; readonly value: string }
+  /** It is left, or answered only in part, for a reason that the answer gives. */
+  | { readonly status: 'refused' | 'remark'; readonly text: string; readonly reason: string }
   | { readonly status: 'condition' | 'unfit'; readonly text: string };
 
 /** A step that uses a tool. */

@@ -69,6 +69,8 @@ const aliases: readonly (readonly [string, string])[] = [
   ['Europe/Zurich', 'switzerland|zürich|geneva|bern|basel'],
   ['Pacific/Auckland', 'new zealand|wellington'],
   ['Pacific/Honolulu', 'hawaii'],
+  ['Indian/Christmas', 'christmas island'],
+  ['Pacific/Easter', 'easter island'],
 ];
 
 const regions = new Set(

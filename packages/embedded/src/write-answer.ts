@@ -41,6 +41,9 @@ const describeStep = (step: Step, before: readonly Step[], context: AnswerContex
       return describeAside(step.text, before, context.answers);
     case 'given':
       return '';
+    case 'refused':
+    case 'remark':
+      return step.reason;
     case 'waiting':
       return `I did not get to “${shorten(step.text)}”.`;
     case 'blocked':

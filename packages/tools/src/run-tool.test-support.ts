@@ -1,25 +1,12 @@
 import {
-  openDemand,
   textOf,
   type Tool,
   type ToolContext,
   type ToolOutput,
   type Validation,
 } from '@millrace/core';
-import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
-
-/** What a call lends to a tool, in a test that runs one directly. */
-export const lentContext = (lent: Partial<ToolContext> = {}): ToolContext => ({
-  callId: 'test',
-  toolUseId: 't1',
-  agent: ['test'],
-  iteration: 1,
-  signal: new AbortController().signal,
-  demand: openDemand,
-  scheduler: asyncScheduler,
-  metadata: {},
-  ...lent,
-});
+import { lentToolContext } from '@millrace/core/testing';
+import { lastValueFrom, toArray } from 'rxjs';
 
 /** What came of one run. */
 export interface Ran {
@@ -41,7 +28,7 @@ export const runTool = async (
   const verdict = await verdictOn(tool, input);
   if (!verdict.valid) throw new Error(verdict.problems.join('\n'));
   const emissions = await lastValueFrom(
-    tool.run$(verdict.value, lentContext(lent)).pipe(toArray()),
+    tool.run$(verdict.value, lentToolContext(lent)).pipe(toArray()),
   );
   const last = emissions.at(-1);
   if (last?.type !== 'output') throw new Error('There was no output.');

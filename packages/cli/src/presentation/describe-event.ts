@@ -24,7 +24,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'preSummary':
       return note('The limit is reached: asking for an answer without tools.');
     case 'messageDiscarded':
-      return note(`The message above is void: ${event.why}`);
+      // Who interrupts knows why it ends, and the reply says it too.
+      return event.why === 'interrupted' ? [] : note(`The message above is void: ${event.why}`);
     case 'vetoed':
       return note(`${event.name} vetoed ${event.of}.`);
     case 'handlerError':

@@ -17,7 +17,19 @@ import {
   thinking,
   toolUse,
 } from '@millrace/core/testing';
-import { concat, delay, EMPTY, map, mergeMap, type Observable, of, throwError, timer } from 'rxjs';
+import {
+  concat,
+  delay,
+  EMPTY,
+  map,
+  mergeMap,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  throwError,
+  timer,
+} from 'rxjs';
 import { present, type PresentOptions } from './present.js';
 import { createTheme } from './theme.js';
 
@@ -195,6 +207,18 @@ Hello.
 
 answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
 `);
+  });
+
+  it('does not call void what an interrupt cut', () => {
+    const interrupt$ = new Subject<void>();
+    const model = scriptedModel(concat(of(thinking('Hm')), NEVER));
+    const texts: string[] = [];
+    createAgent({ model })
+      .stream$('?', { interruptOn: interrupt$ })
+      .pipe(present())
+      .subscribe((text) => texts.push(text));
+    interrupt$.next();
+    expect(texts.join('')).toMatch(/^ {2}Hm\n\nInterrupted\.\n\ninterrupted after /);
   });
 
   it('shows an answer that no one streamed', () => {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, VirtualTimeScheduler } from 'rxjs';
 import { fakeInput } from './fake-terminal.test-support.js';
-import { type PipedQuestion, readQuestion$ } from './read-question.js';
+import { readQuestion$ } from './read-question.js';
 
 describe('readQuestion$', () => {
   it('reads until the input ends', async () => {
@@ -10,35 +10,46 @@ describe('readQuestion$', () => {
     const question = firstValueFrom(readQuestion$(input));
     input.write('  What is\n');
     input.end(Buffer.from('2 + 2 in €?\n'));
-    expect(await question).toEqual({ text: 'What is\n2 + 2 in €?', silent: false });
+    expect(await question).toBe('What is\n2 + 2 in €?');
   });
 
   it('finds nothing in an empty input', async () => {
     const scheduler = new VirtualTimeScheduler();
-    const question$ = readQuestion$(fakeInput(), { patience: 500, scheduler });
-    expect(await firstValueFrom(question$)).toEqual({ text: '', silent: false });
+    expect(await firstValueFrom(readQuestion$(fakeInput(), { scheduler }))).toBe('');
   });
 
-  it('does not wait for ever at a pipe that nobody writes to', () => {
+  it('waits for a pipe that delivers late, and says so once, after a second', async () => {
     const input = new PassThrough();
     const scheduler = new VirtualTimeScheduler();
-    const questions: (PipedQuestion & { at: number })[] = [];
-    readQuestion$(input, { patience: 500, scheduler }).subscribe((question) =>
-      questions.push({ ...question, at: scheduler.now() }),
-    );
+    const silences: number[] = [];
+    const onSilence = (): number => silences.push(scheduler.now());
+    const question = firstValueFrom(readQuestion$(input, { onSilence, scheduler }));
     scheduler.flush();
-    expect(questions).toEqual([{ text: '', silent: true, at: 500 }]);
-    expect(['data', 'end', 'error'].map((name) => input.listenerCount(name))).toEqual([0, 0, 0]);
+    input.end('What is it?');
+    expect([await question, silences]).toEqual(['What is it?', [1_000]]);
   });
 
-  it('waits for all of a question that has begun', async () => {
+  it('says nothing where a question has begun, and waits for all of it', async () => {
     const input = new PassThrough();
     const scheduler = new VirtualTimeScheduler();
-    const question = firstValueFrom(readQuestion$(input, { patience: 500, scheduler }));
+    const silences: number[] = [];
+    const onSilence = (): number => silences.push(scheduler.now());
+    const question = firstValueFrom(readQuestion$(input, { onSilence, scheduler }));
     input.emit('data', 'What');
     scheduler.flush();
     input.end(' is it?');
-    expect(await question).toEqual({ text: 'What is it?', silent: false });
+    expect([await question, silences]).toEqual(['What is it?', []]);
+  });
+
+  it('lets the input and the clock go when it is left', () => {
+    const input = new PassThrough();
+    const scheduler = new VirtualTimeScheduler();
+    const silences: number[] = [];
+    const onSilence = (): number => silences.push(scheduler.now());
+    readQuestion$(input, { onSilence, scheduler }).subscribe().unsubscribe();
+    scheduler.flush();
+    expect(['data', 'end', 'error'].map((name) => input.listenerCount(name))).toEqual([0, 0, 0]);
+    expect(silences).toEqual([]);
   });
 
   it('refuses a question without measure', async () => {

@@ -5,45 +5,42 @@ import {
   defer,
   finalize,
   fromEvent,
+  ignoreElements,
   map,
   merge,
   mergeMap,
-  NEVER,
   type Observable,
   reduce,
   type SchedulerLike,
   take,
   takeUntil,
+  tap,
   throwError,
   timer,
 } from 'rxjs';
 
-/** A question that came through a pipe. */
-export interface PipedQuestion {
-  /** Empty where there was none. */
-  readonly text: string;
-  /** Whether nobody wrote, though the pipe is open. */
-  readonly silent: boolean;
-}
-
-/** How long to wait for a question. */
+/** What a reader does while nothing comes. */
 export interface ReadQuestionOptions {
-  /** Milliseconds until the first of it must be there. Default: no limit. */
-  readonly patience?: number;
+  /** Called once, when nothing has come for a second. Default: nothing. */
+  readonly onSilence?: () => void;
+  /** Runs that second. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
+
+/** Milliseconds without a word until somebody should know what is waited for. */
+const longSilence = 1_000;
 
 /** Characters that a question may have. */
 const longest = 100_000;
 
 /**
- * Reads a question until the input ends, and emits it. `patience` is for a pipe that nobody writes to, and that
- * yet stays open: such as a program has that was started by another one.
+ * Reads a question until the input ends, however late it comes, and emits it; an empty one where the input held
+ * none.
  */
 export const readQuestion$ = (
   input: Readable,
-  { patience, scheduler = asyncScheduler }: ReadQuestionOptions = {},
-): Observable<PipedQuestion> =>
+  { onSilence = () => undefined, scheduler = asyncScheduler }: ReadQuestionOptions = {},
+): Observable<string> =>
   defer(() => {
     input.setEncoding('utf8');
     const data$ = fromEvent(input, 'data');
@@ -51,18 +48,17 @@ export const readQuestion$ = (
       mergeMap((error) => throwError(() => toError(error))),
     );
     const end$ = merge(fromEvent(input, 'end'), fromEvent(input, 'close'), failure$);
-    const silence$ = patience === undefined ? NEVER : timer(patience, scheduler);
-    return merge(
-      data$.pipe(
-        takeUntil(end$),
-        reduce((text, data) => limited(text + String(data)), ''),
-        map((text) => ({ text: text.trim(), silent: false })),
-      ),
-      silence$.pipe(
-        takeUntil(data$),
-        map(() => ({ text: '', silent: true })),
-      ),
-    ).pipe(
+    const silence$ = timer(longSilence, scheduler).pipe(
+      takeUntil(data$),
+      tap(onSilence),
+      ignoreElements(),
+    );
+    const text$ = data$.pipe(
+      takeUntil(end$),
+      reduce((text, data) => limited(text + String(data)), ''),
+      map((text) => text.trim()),
+    );
+    return merge(text$, silence$).pipe(
       take(1),
       finalize(() => input.pause()),
     );

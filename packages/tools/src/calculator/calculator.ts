@@ -11,9 +11,10 @@ const longestExpression = 500;
 /**
  * Makes the tool `calculator`: arithmetic with percentages, functions, units and their conversion.
  *
- * Numbers are decimal, so 0.1 + 0.2 is 0.3, and integers of up to 40 digits are exact. An expression is
- * only ever arithmetic: it has at most 500 characters, calls nothing but a fixed list of functions, and cannot
- * assign, loop or allocate. mathjs is loaded on first use.
+ * Numbers are decimal, so 0.1 + 0.2 is 0.3, and integers of up to 40 digits are exact; other results are
+ * rounded, to 14 significant digits or, with a unit, to 8. An expression is only ever arithmetic: it has at most
+ * 500 characters, calls nothing but a fixed list of functions, and cannot assign, loop or allocate. mathjs is
+ * loaded on first use.
  */
 export const calculator = (): Tool => {
   let engine: Promise<Engine> | undefined;

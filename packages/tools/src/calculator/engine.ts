@@ -10,6 +10,8 @@ export interface Engine {
   readonly unitNames: readonly string[];
   /** To be called before each calculation: an error within the decimal library leaves its precision changed. */
   reset(): void;
+  /** Until the next reset, operations keep all digits that a number may have: for cheap ones only. */
+  keepAllDigits(): void;
 }
 
 /**
@@ -18,17 +20,27 @@ export interface Engine {
  */
 export const loadEngine = async (): Promise<Engine> => {
   const { default: mathjs } = await import('mathjs/lib/browser/math.js');
-  const math = mathjs.create({ number: 'BigNumber', precision, predictable: true });
+  const math = mathjs.create({
+    number: 'BigNumber',
+    precision,
+    predictable: true,
+    relTol: tolerance,
+    absTol: tolerance,
+  });
   addUnits(math);
   return {
     math,
     unitNames: Object.keys(math.Unit.UNITS),
     reset: () => math.BigNumber.set({ precision, maxE: largestExponent, minE: -largestExponent }),
+    keepAllDigits: () => math.BigNumber.set({ precision: largestExponent + precision }),
   };
 };
 
 /** Significant digits that are computed; far fewer are shown. */
 const precision = 64;
+
+/** Numbers that differ by less, in relation to their size, are equal: what a rounded root leaves. */
+const tolerance = 1e-40;
 
 /** A number of more digits is infinite: this bounds the work that any one operation can make. */
 const largestExponent = 1_000;

@@ -1,5 +1,6 @@
 import type { ConstantNode, MathNode } from 'mathjs';
 import type { Engine, Quantity } from './engine.js';
+import { strayComma } from './notation.js';
 import { functionNamed, functionNames, isOperator, operate } from './operations.js';
 import { valueNamed } from './value-named.js';
 
@@ -24,6 +25,13 @@ const deepest = 60;
 const parse = ({ math }: Engine, notation: string): MathNode => {
   if ((notation.match(/[([{]/gu)?.length ?? 0) > deepest) {
     throw new Error(`The expression has more than ${deepest} brackets. Split it up.`);
+  }
+  const comma = strayComma(notation);
+  if (comma !== undefined) {
+    throw new Error(
+      `The comma in '${comma.slice(0, 60)}' can be read in two ways. Write decimals with a point, 1.5, and thousands ` +
+        'without a separator, 1500.',
+    );
   }
   try {
     return math.parse(notation);

@@ -1,20 +1,34 @@
 import type { BigNumber, Unit } from 'mathjs';
 import type { Engine, Quantity } from './engine.js';
 
-/** Writes a result: exactly where it has few digits, else rounded to 14 significant ones. A unit is kept. */
+/**
+ * Writes a result: an integer of up to 40 digits and a number of up to 20 exactly, others rounded to 14
+ * significant digits. A unit is kept, and before it 8 digits are enough. Rounding never reaches the point.
+ */
 export const formatQuantity = ({ math }: Engine, quantity: Quantity): string =>
   math.isUnit(quantity)
-    ? math.format(withShortUnit(quantity), formatNumber).replace(' / ', '/')
+    ? math
+        .format(withShortUnit(quantity), formatMeasured)
+        .replace(' / ', '/')
+        .replace(/\bdeg(?=[CF]\b)/gu, '°')
     : formatNumber(quantity);
 
-const formatNumber = (value: BigNumber): string => {
-  const number = isShort(value) ? value : value.toSignificantDigits(14);
-  return number.isInteger() && number.e < 40 ? number.toFixed() : number.toString();
-};
+const formatNumber = (value: BigNumber): string =>
+  write(!value.isInteger() && value.precision() <= 20 ? value : rounded(value, 14));
 
-/** Up to 40 digits of an integer, or 20 of another number, are sure to be no leftovers of rounding. */
-const isShort = (value: BigNumber): boolean =>
-  value.isInteger() ? value.e < 40 : value.precision() <= 20;
+const formatMeasured = (value: BigNumber): string => write(rounded(value, 8));
+
+const write = (value: BigNumber): string =>
+  value.e >= 0 && value.e < exactDigits ? value.toFixed() : value.toString();
+
+/** From so many digits before the point on, a number is written with an exponent. */
+const exactDigits = 40;
+
+/** Zeros before the point that come of rounding would look exact, so there two decimals are kept. */
+const rounded = (value: BigNumber, digits: number): BigNumber => {
+  if (value.e >= exactDigits) return value.toSignificantDigits(digits);
+  return value.isInteger() ? value : value.toSignificantDigits(Math.max(digits, value.e + 3));
+};
 
 /**
  * mathjs shows any unit in the one that it likes best: a speed in m/s as well as a volume in kL. This keeps

@@ -28,6 +28,9 @@ describe('toNotation', () => {
     ['5 inches in cm', '5 inches in cm'],
     ['300 K to C', '300 K to degC'],
     ['5 C', '5 C'],
+    ['½ of 10', '(1/2) * 10'],
+    ['2½ cups', '(2+1/2) cups'],
+    ['12½%', '(12+1/2) percent'],
   ])('reads %s', (expression, notation) => {
     expect(toNotation(expression)).toBe(notation);
   });

@@ -6,7 +6,9 @@ export const toNotation = (expression: string): string =>
   rewritings
     .reduce(
       (text, [pattern, replacement]) => text.replace(pattern, replacement),
-      withoutSeparators(withoutCurrencySign(expression.normalize('NFC').trim())),
+      withoutFractionSigns(
+        withoutSeparators(withoutCurrencySign(expression.normalize('NFC').trim())),
+      ),
     )
     .trim();
 
@@ -40,6 +42,25 @@ const rewritings: readonly (readonly [RegExp, string])[] = [
   [/(?<!\p{L})([CF])(?=\s+(?:to|in)\s+[CFK]$)/gu, 'deg$1'],
   [/(?<=\b(?:degC|degF|K)\s+(?:to|in)\s+)([CF])$/gu, 'deg$1'],
 ];
+
+/** `2½` is `(2+1/2)`. */
+const withoutFractionSigns = (text: string): string =>
+  text.replace(
+    /(?<![\w.,])(\d+)?\s*([\u00bc-\u00be])/gu,
+    (_, whole: string | undefined, sign: string) => {
+      const fraction = sign.normalize('NFKC').replace('\u2044', '/');
+      return whole === undefined ? `(${fraction})` : `(${whole}+${fraction})`;
+    },
+  );
+
+/**
+ * Finds a comma that is neither a thousands separator nor between the arguments of a function: it may be meant
+ * for a decimal point. Expects what `toNotation` gives.
+ */
+export const strayComma = (notation: string): string | undefined =>
+  [...notation.matchAll(/(?<![\w.,])\d[\d.]*,\d[\d.,]*/gu)].find(
+    ({ index }) => !isArgument(notation, index),
+  )?.[0];
 
 /** Takes out thousands separators, but not commas that separate the arguments of a function. */
 const withoutSeparators = (text: string): string =>

@@ -1,4 +1,5 @@
 import type { BigNumber } from 'mathjs';
+import { baseValue, comparable, holdsOfEquals, isComparison, isTie } from './comparison.js';
 import type { Engine, Quantity } from './engine.js';
 import { formatQuantity } from './format-quantity.js';
 
@@ -70,19 +71,46 @@ export const operate = (
   if (args.some((it) => magnitude(engine, it)?.gt(largest) === true)) {
     throw new Error(`${shown(engine, name, args)}: that argument is too large for '${name}'.`);
   }
-  const result = toQuantity(engine, call(engine, name, args));
-  if (typeof result === 'boolean') return result;
+  const values = isComparison(name) ? args.map((it) => comparable(engine, it)) : args;
+  const result = settled(engine, name, values, toQuantity(engine, call(engine, name, values)));
+  if (typeof result === 'boolean') return isTie(engine, values) ? holdsOfEquals(name) : result;
   if (result !== undefined && hasFiniteValue(engine, result)) return result;
   throw new Error(`${shown(engine, name, args)}: ${noResult(engine, name, result)}.`);
 };
 
 const call = (engine: Engine, name: string, args: readonly Quantity[]): unknown => {
+  if (isCheap(engine, name, args)) engine.keepAllDigits();
   try {
     const operation: unknown = Reflect.get(engine.math, name);
     return typeof operation === 'function' ? Reflect.apply(operation, undefined, args) : undefined;
   } catch (cause) {
     throw new Error(`${shown(engine, name, args)}: ${reasonOf(engine, args, cause)}.`, { cause });
+  } finally {
+    engine.reset();
   }
+};
+
+/** What can be computed to the last digit without taking long: `2^300 + 1 - 2^300` is 1. */
+const isCheap = ({ math }: Engine, name: string, args: readonly Quantity[]): boolean => {
+  if (name !== 'pow')
+    return ['add', 'subtract', 'multiply', 'sum', 'square', 'cube'].includes(name);
+  const exponent = args[1];
+  return math.isBigNumber(exponent) && exponent.isInteger() && exponent.gte(0) && exponent.lt(1e4);
+};
+
+/** `1/3 * 3 - 1` is 0, and not what rounding has left of it. */
+const settled = (
+  { math }: Engine,
+  name: string,
+  args: readonly Quantity[],
+  result: Quantity | boolean | undefined,
+): Quantity | boolean | undefined => {
+  const isLeftover =
+    ['add', 'subtract'].includes(name) &&
+    math.isBigNumber(result) &&
+    result.e < -15 &&
+    args.some((it) => math.isBigNumber(it) && it.precision() > 60 && it.e - result.e > 50);
+  return isLeftover ? math.bignumber(0) : result;
 };
 
 const toQuantity = ({ math }: Engine, result: unknown): Quantity | boolean | undefined => {
@@ -95,11 +123,8 @@ const toQuantity = ({ math }: Engine, result: unknown): Quantity | boolean | und
 };
 
 /** The absolute value, in the base unit where there is a unit. */
-const magnitude = ({ math }: Engine, quantity: Quantity): BigNumber | undefined => {
-  const value: unknown = math.isUnit(quantity) ? quantity.value : quantity;
-  if (typeof value === 'number') return math.bignumber(String(value)).abs();
-  return math.isBigNumber(value) ? value.abs() : undefined;
-};
+const magnitude = (engine: Engine, quantity: Quantity): BigNumber | undefined =>
+  baseValue(engine, quantity)?.abs();
 
 const hasFiniteValue = (engine: Engine, quantity: Quantity): boolean =>
   magnitude(engine, quantity)?.isFinite() !== false;

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { textOf } from '@millrace/core';
 import fc from 'fast-check';
 import { TestScheduler } from 'rxjs/testing';
-import { lentContext, runTool } from '../run-tool.test-support.js';
+import { lentToolContext } from '@millrace/core/testing';
+import { runTool } from '../run-tool.test-support.js';
 import { clock } from './clock.js';
 
 /** A scheduler that stands at one moment. */
@@ -49,7 +50,7 @@ describe('clock', () => {
     const told: string[] = [];
     scheduler.run(() => {
       scheduler.schedule(() => {
-        tool.run$({ place: 'UTC' }, lentContext({ scheduler })).subscribe((emission) => {
+        tool.run$({ place: 'UTC' }, lentToolContext({ scheduler })).subscribe((emission) => {
           if (emission.type === 'output') told.push(textOf(emission.output));
         });
       }, 90_000);

@@ -12,6 +12,10 @@ export interface Section {
   /** The headings that it stands under, the outermost first. */
   readonly headings: readonly string[];
   readonly text: string;
+  /** What of the text stands in blocks of code. */
+  readonly code: string;
+  /** The text without them. */
+  readonly prose: string;
   /** The line of the document on which it begins, counted from 1. */
   readonly line: number;
 }

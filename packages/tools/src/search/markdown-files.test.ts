@@ -48,6 +48,19 @@ describe('markdownFiles', () => {
     expect(await paths()).toEqual([]);
   });
 
+  it('passes over what it is told to, files and directories', async () => {
+    for (const path of ['a.md', 'a.api.md', 'p/temp/a.md', 'p/a.md', 'temporary.md']) {
+      await write(path);
+    }
+    const asked: string[] = [];
+    const exclude = (path: string): boolean => {
+      asked.push(path);
+      return path.endsWith('.api.md') || path.endsWith('/temp');
+    };
+    expect(await paths({ exclude })).toEqual(['a.md', 'p/a.md', 'temporary.md']);
+    expect(asked).not.toContain('p/temp/a.md');
+  });
+
   it('does not follow links', async () => {
     await write('real/a.md');
     await symlink(join(root, 'real'), join(root, 'linked'));

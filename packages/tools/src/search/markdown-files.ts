@@ -7,6 +7,11 @@ import type { SearchDocument } from './document.js';
 export interface MarkdownFilesOptions {
   /** Which files are read. Default: `.md` and `.markdown`. */
   readonly extensions?: readonly string[];
+  /**
+   * Files and directories that are passed over too, by their path below the directory, such as
+   * `packages/core/temp`. Default: none.
+   */
+  readonly exclude?: (path: string) => boolean;
   /** More files than this are an error. Default: 1,000. */
   readonly maxFiles?: number;
   /** More bytes than this, in all, are an error. Default: 20 MB. */
@@ -23,6 +28,7 @@ export const markdownFiles = (
   directory: string,
   {
     extensions = ['.md', '.markdown'],
+    exclude = () => false,
     maxFiles = 1_000,
     maxBytes = 20_000_000,
   }: MarkdownFilesOptions = {},
@@ -31,7 +37,7 @@ export const markdownFiles = (
   return async function* load() {
     let files = 0;
     let bytes = 0;
-    for await (const path of filesBelow(root, '', new Set(extensions))) {
+    for await (const path of filesBelow(root, '', { extensions: new Set(extensions), exclude })) {
       files += 1;
       bytes += (await stat(join(root, path))).size;
       if (files > maxFiles || bytes > maxBytes) {
@@ -48,17 +54,18 @@ export const markdownFiles = (
 
 const passedOver = new Set(['node_modules', 'dist']);
 
-async function* filesBelow(
-  root: string,
-  below: string,
-  extensions: ReadonlySet<string>,
-): AsyncGenerator<string> {
+interface Choice {
+  readonly extensions: ReadonlySet<string>;
+  readonly exclude: (path: string) => boolean;
+}
+
+async function* filesBelow(root: string, below: string, choice: Choice): AsyncGenerator<string> {
   const entries = await readdir(join(root, below), { withFileTypes: true });
   for (const entry of entries.sort(byName)) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    if (entry.name.startsWith('.') || passedOver.has(entry.name)) continue;
-    if (entry.isDirectory()) yield* filesBelow(root, path, extensions);
-    else if (entry.isFile() && extensions.has(extname(entry.name).toLowerCase())) yield path;
+    if (entry.name.startsWith('.') || passedOver.has(entry.name) || choice.exclude(path)) continue;
+    if (entry.isDirectory()) yield* filesBelow(root, path, choice);
+    else if (entry.isFile() && choice.extensions.has(extname(entry.name).toLowerCase())) yield path;
   }
 }
 

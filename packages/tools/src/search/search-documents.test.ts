@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, EMPTY, firstValueFrom, NEVER, of, Subject, throwError } from 'rxjs';
-import { lentContext, runTool } from '../run-tool.test-support.js';
+import { lentToolContext } from '@millrace/core/testing';
+import { runTool } from '../run-tool.test-support.js';
 import type { SearchDocument } from './document.js';
 import { searchDocuments } from './search-documents.js';
 
@@ -173,7 +174,7 @@ describe('searchDocuments, building its index', () => {
     });
     const outputs: string[] = [];
     for (const query of ['wheel', 'flour']) {
-      tool.run$({ query }, lentContext()).subscribe((it) => {
+      tool.run$({ query }, lentToolContext()).subscribe((it) => {
         if (it.type === 'output') outputs.push(query);
       });
     }
@@ -193,7 +194,7 @@ describe('searchDocuments, building its index', () => {
           return NEVER;
         }),
     });
-    const run$ = tool.run$({ query: 'wheel' }, lentContext());
+    const run$ = tool.run$({ query: 'wheel' }, lentToolContext());
     const [first, second] = [run$.subscribe(), run$.subscribe()];
     first.unsubscribe();
     second.unsubscribe();
@@ -209,7 +210,7 @@ describe('searchDocuments, building its index', () => {
         return loads === 1 ? throwError(() => new Error('The disk is away.')) : documents;
       },
     });
-    const run$ = tool.run$({ query: 'flour' }, lentContext());
+    const run$ = tool.run$({ query: 'flour' }, lentToolContext());
     await expect(firstValueFrom(run$)).rejects.toThrow('The disk is away.');
     expect((await runTool(tool, { query: 'flour' })).text).toContain('kitchen.md');
   });

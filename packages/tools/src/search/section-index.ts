@@ -13,7 +13,7 @@ export interface Passage {
   readonly snippet: string;
   /** The share of the query's words that it holds, from 0 to 1; a word that is only similar counts half. */
   readonly relevance: number;
-  /** The BM25 score, weighted by the square of the relevance: good for comparing passages of one search, and for nothing else. */
+  /** The BM25 score, weighted by the square of the relevance and by what the heading says: good for comparing passages of one search, and for nothing else. */
   readonly score: number;
 }
 
@@ -26,15 +26,18 @@ export interface SectionIndex {
   search(query: string, limit: number): readonly Passage[];
 }
 
-/** Makes an empty index. Headings count more than text, words that begin or nearly are alike count less. */
+/**
+ * Makes an empty index. A section's own heading counts most, then those above it, then its path, then its prose,
+ * and its code least; words that begin or nearly are alike count less than the same words.
+ */
 export const createSectionIndex = (): SectionIndex => {
   const sections: Section[] = [];
   const index = new MiniSearch<IndexedSection>({
-    fields: ['heading', 'path', 'text'],
+    fields: ['heading', 'above', 'path', 'prose', 'code'],
     tokenize: termsIn,
     processTerm: lookUpForm,
     searchOptions: {
-      boost: { heading: 2.5, path: 1.5 },
+      boost: { heading: 4, above: 2, path: 1.5, code: 0.3 },
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       weights: { prefix: 0.5, fuzzy: 0.3 },
@@ -48,8 +51,10 @@ export const createSectionIndex = (): SectionIndex => {
     add: (documents) => {
       size += documents.length;
       for (const section of documents.flatMap(splitIntoSections)) {
-        const { headings, path, text } = section;
-        index.add({ id: sections.push(section) - 1, heading: headings.join(' '), path, text });
+        const { headings, path, prose, code } = section;
+        const heading = headings.at(-1) ?? '';
+        const above = headings.slice(0, -1).join(' ');
+        index.add({ id: sections.push(section) - 1, heading, above, path, prose, code });
       }
     },
     search: (query, limit) => {
@@ -66,8 +71,10 @@ export const createSectionIndex = (): SectionIndex => {
 interface IndexedSection {
   readonly id: number;
   readonly heading: string;
+  readonly above: string;
   readonly path: string;
-  readonly text: string;
+  readonly prose: string;
+  readonly code: string;
 }
 
 const mostTerms = 30;
@@ -79,9 +86,14 @@ export const queryTerms = (query: string): readonly string[] => {
   return (telling.length > 0 ? telling : terms).slice(0, mostTerms);
 };
 
-/** `What does the documentation say about …` looks for what it is about, and not for documentation. */
+/**
+ * `What does the documentation say about …` looks for what it is about, and not for documentation; `Why is it
+ * called …` for what bears the name.
+ */
 const askingWords: ReadonlySet<string> = new Set(
-  'doc document documentation describe explain find information mention search'.split(' '),
+  'called doc document documentation describe explain find information mention named search'.split(
+    ' ',
+  ),
 );
 
 const passageOf = (
@@ -97,5 +109,32 @@ const passageOf = (
   const relevance = weights.reduce<number>((sum, weight) => sum + weight, 0) / wanted.length;
   const { path, headings, line, text } = section;
   const snippet = snippetOf(text, new Set(terms));
-  return [{ path, headings, line, snippet, relevance, score: score * relevance ** 2 }];
+  return [
+    {
+      path,
+      headings,
+      line,
+      snippet,
+      relevance,
+      score: score * aptness(section, wanted, relevance),
+    },
+  ];
+};
+
+/** How much more a section counts whose own heading is all of it in the query: it is about just that. */
+const namedFactor = 2.5;
+
+/** What a section in a directory counts of one above it: the main page comes before those of parts. */
+const depthFactor = 0.9;
+
+const aptness = (
+  { headings, path }: Section,
+  wanted: readonly string[],
+  relevance: number,
+): number => {
+  const heading = queryTerms(headings.at(-1) ?? '');
+  const asked = heading.filter((term) => wanted.includes(term)).length;
+  const share = heading.length === 0 ? 0 : (asked / heading.length) ** 2;
+  const depth = path.split('/').length - 1;
+  return Math.max(relevance, share) ** 2 * (1 + (namedFactor - 1) * share) * depthFactor ** depth;
 };

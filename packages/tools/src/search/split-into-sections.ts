@@ -7,15 +7,18 @@ const longestSection = 1_500;
 export const splitIntoSections = ({ path, text }: SearchDocument): readonly Section[] => {
   const sections: Section[] = [];
   let headings: readonly Heading[] = [];
-  let lines: string[] = [];
+  let lines: Line[] = [];
   let first = 1;
   let length = 0;
   let fence: string | undefined;
 
   const close = (next: number): void => {
     const titles = headings.map(({ title }) => title);
-    const body = lines.join('\n').trim();
-    if (body !== '') sections.push({ path, headings: titles, text: body, line: first });
+    const body = joined(lines).trim();
+    const code = joined(lines.filter(({ isCode }) => isCode));
+    const prose = joined(lines.filter(({ isCode }) => !isCode));
+    if (body !== '')
+      sections.push({ path, headings: titles, text: body, code, prose, line: first });
     lines = [];
     length = 0;
     first = next;
@@ -31,13 +34,20 @@ export const splitIntoSections = ({ path, text }: SearchDocument): readonly Sect
     if (heading !== undefined) {
       headings = [...headings.filter(({ level }) => level < heading.level), heading];
     } else {
-      lines.push(line);
+      lines.push({ text: line, isCode: fence !== undefined });
       length += line.length + 1;
     }
   }
   close(0);
   return sections;
 };
+
+interface Line {
+  readonly text: string;
+  readonly isCode: boolean;
+}
+
+const joined = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
 
 interface Heading {
   readonly level: number;

@@ -23,6 +23,13 @@ describe('lookUpForm', () => {
     ['is', undefined],
     ['THE', undefined],
     ['gas', 'gas'],
+    ['Stopping', 'stop'],
+    ['tests', 'test'],
+    ['testing', 'test'],
+    ['settings', 'set'],
+    ['calling', 'call'],
+    ['string', 'string'],
+    ['rings', 'ring'],
   ])('of %s is %s', (term, form) => {
     expect(lookUpForm(term)).toBe(form);
   });

@@ -15,10 +15,10 @@ export const termsIn = (text: string): string[] =>
     return parts.length > 1 ? [word, ...parts] : parts;
   });
 
-/** The form in which a term is looked up: lower case, singular. Undefined for a word that says nothing. */
+/** The form in which a term is looked up: lower case, singular, without `-ing`. Undefined for a word that says nothing. */
 export const lookUpForm = (term: string): string | undefined => {
   const lower = term.normalize('NFKC').toLowerCase();
-  return stopWords.has(lower) ? undefined : singular(lower);
+  return stopWords.has(lower) ? undefined : withoutIng(singular(lower));
 };
 
 const singular = (term: string): string => {
@@ -26,11 +26,17 @@ const singular = (term: string): string => {
   return term.replace(/ies$/u, 'y').replace(/s$/u, '');
 };
 
+/** `stopping` is `stop`, `testing` is `test`; `string` and `ring` stay. */
+const withoutIng = (term: string): string => {
+  const stem = /^(.*[aeiouy].*)ing$/u.exec(term)?.[1];
+  return stem === undefined || stem.length < 3 ? term : stem.replace(/([bdgmnprt])\1$/u, '$1');
+};
+
 const stopWords: ReadonlySet<string> = new Set(
   [
     'a about an and any are as at be been but by can could did do does for from get had has have how i if in',
     'into is it its me mean my no not of on or our out please say should show so some such tell than that the',
     'their them then there these they this to us use used using was we were what when where which who why will',
-    'with work would you your',
+    'with without work would you your',
   ].flatMap((words) => words.split(' ')),
 );
