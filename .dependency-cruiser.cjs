@@ -1,5 +1,5 @@
 /** What may import what: arrows point down to the core, and a package is entered by its front door. */
-const test = '\\.test(-d)?\\.ts$';
+const test = '\\.test(-d|-support)?\\.ts$';
 const testing = '^packages/core/src/testing/';
 const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');

@@ -4,6 +4,13 @@ import { citePassages } from './cite-passages.js';
 const hit = (path: string, text: string): string => `${path}\n${text}`;
 
 describe('citePassages', () => {
+  it('does not quote the search itself, where it says that it found nothing', () => {
+    const result = "Nothing in the 11 files searched matches 'pay'. Try other words.";
+    expect(citePassages('what do I pay', result)).toBe(
+      'The documents do not seem to answer “what do I pay”.',
+    );
+  });
+
   it('quotes the best statements, plainly', () => {
     const text = `- Something else. ${'Filler is long. '.repeat(30)}\n- **Demand** is a level gate.`;
     expect(citePassages('what is a gate?', hit('a.md', text))).toBe(

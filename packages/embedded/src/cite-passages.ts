@@ -21,7 +21,11 @@ const least = 0.3;
  */
 export const citePassages = (question: string, result: string): string => {
   const isDoubted = foundNothing(result);
-  const rated = rateAll(question, passagesOf(result)).toSorted((a, b) => b.rank - a.rank);
+  // What says that nothing was found is no passage.
+  const passages = passagesOf(result).filter(
+    ({ source, text }) => source !== undefined || !foundNothing(text),
+  );
+  const rated = rateAll(question, passages).toSorted((a, b) => b.rank - a.rank);
   const [first, ...others] = isDoubted ? [] : rated.filter(isFitting);
   if (first !== undefined) {
     const quoted = [first, ...others.filter(({ score }) => score >= enough)].slice(0, mostQuotes);
