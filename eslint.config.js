@@ -3,7 +3,7 @@ import rxjs from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['**/dist/**'] },
+  { ignores: ['**/dist/**', '**/temp/**'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

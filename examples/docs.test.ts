@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 
 const root = join(import.meta.dirname, '..');
-const work = join(import.meta.dirname, 'dist', 'docs');
+const work = join(import.meta.dirname, 'temp');
 
 interface Block {
   readonly where: string;
