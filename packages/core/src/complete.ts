@@ -1,23 +1,12 @@
 import { freeze } from 'immer';
-import {
-  concat,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  ignoreElements,
-  map,
-  type Observable,
-  of,
-  type OperatorFunction,
-} from 'rxjs';
+import { concat, concatMap, defaultIfEmpty, defer, map, of, type OperatorFunction } from 'rxjs';
 import { discard } from './discard.js';
 import { stoppedMessage } from './end-stopped.js';
-import { failAs } from './fail-as.js';
-import { freezeMessage } from './freeze-message.js';
-import type { AssistantMessage } from './message.js';
 import type { Context } from './context.js';
+import type { Message } from './message.js';
+import { remember$ } from './remember.js';
 import type { Reply } from './reply.js';
-import { assertPaired, type EndedRun } from './run.js';
+import type { EndedRun } from './run.js';
 
 type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler'>;
 
@@ -47,7 +36,7 @@ export const complete = (
       defaultIfEmpty(stopped(context, reply)),
       concatMap((final) =>
         concat(
-          store$(context, run, final),
+          remember$(context.memory, unstored(run, final)),
           defer(() => {
             beforeLast();
             if (final.id !== run.answer.id) discard(context, run.iteration, run.answer, 'stopped');
@@ -74,14 +63,11 @@ const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
   content: edited.content.filter(({ type }) => type !== 'tool_use'),
 });
 
-const store$ = (
-  { memory }: Needs,
+/** What memory lacks: the messages since it was last written, and the final one unless it is empty. */
+const unstored = (
   { messages, stored }: EndedRun,
   { id, role, name, content }: Reply,
-): Observable<never> =>
-  defer(() => {
-    const last: AssistantMessage = { id, role, content, ...(name === undefined ? {} : { name }) };
-    const added = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
-    assertPaired(added);
-    return memory.append$(added.map(freezeMessage));
-  }).pipe(failAs('memory', 'The memory could not be written'), ignoreElements());
+): readonly Message[] => {
+  const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
+  return [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
+};

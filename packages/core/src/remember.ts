@@ -1,0 +1,13 @@
+import { defer, ignoreElements, type Observable } from 'rxjs';
+import { failAs } from './fail-as.js';
+import { freezeMessage } from './freeze-message.js';
+import type { Memory } from './memory.js';
+import type { Message } from './message.js';
+import { assertPaired } from './run.js';
+
+/** Writes messages, all of them or none, and completes; refuses a tool use that is not with its result. */
+export const remember$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
+  defer(() => {
+    assertPaired(messages);
+    return memory.append$(messages.map(freezeMessage));
+  }).pipe(failAs('memory', 'The memory could not be written'), ignoreElements());
