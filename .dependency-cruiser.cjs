@@ -5,7 +5,7 @@ const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');
 const allowedInCore = [
   '^packages/core/src/',
-  modules('rxjs', 'immer', 'ajv', '@standard-schema/spec', 'json-schema-to-ts'),
+  modules('rxjs', 'immer', 'ajv', 'partial-json', '@standard-schema/spec', 'json-schema-to-ts'),
 ];
 
 const rules = {
@@ -23,15 +23,22 @@ const rules = {
   },
 
   'adapters-know-only-the-core': {
-    from: { path: '^packages/', pathNot: '^packages/(cli|openai|anthropic)/' },
-    to: { path: ours, pathNot: modules('@millrace/core') },
+    from: { path: '^packages/', pathNot: '^packages/(cli|openai|anthropic|fault-suite)/' },
+    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/fault-server') },
   },
   'vendors-know-only-the-core-and-wire': {
     from: { path: '^packages/(openai|anthropic)/' },
-    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/wire') },
+    to: {
+      path: ours,
+      pathNot: modules('@millrace/core', '@millrace/wire', '@millrace/fault-server'),
+    },
+  },
+  'only-tests-play-faults': {
+    from: { path: '^packages/', pathNot: [test, '^packages/fault-(server|suite)/'] },
+    to: { path: modules('@millrace/fault-server') },
   },
 
-  'core-imports-only-rxjs-immer-ajv': {
+  'core-imports-little': {
     from: { path: '^packages/core/src/', pathNot: [testing, test] },
     to: { path: '.', pathNot: allowedInCore },
   },
@@ -51,7 +58,7 @@ const rules = {
     to: { path: '^packages/core/src/(agent|session|call|loop|index)\\.ts$' },
   },
   'production-does-not-import-testing': {
-    from: { path: '^packages/[^/]+/src/', pathNot: [testing, test] },
+    from: { path: '^packages/[^/]+/src/', pathNot: [testing, test, '^packages/fault-suite/'] },
     to: { path: '/testing/' },
   },
 };

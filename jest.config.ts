@@ -18,6 +18,8 @@ const config: Config = {
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   maxWorkers: '100%',
+  // Of `it.concurrent`, for tests that mostly wait for a server.
+  maxConcurrency: 12,
 };
 
 export default config;

@@ -1,46 +1,91 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scriptedModel } from '@millrace/core/testing';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { chooseModel, type ModelChoice } from './choose-model.js';
+import { firstModelName } from './first-model-name.js';
 
 const choice = (name: string, variables: readonly string[]): ModelChoice => ({
   variables,
-  package: name,
   factory: () => Promise.resolve({ model: scriptedModel(), about: name, unit: 'tokens' }),
+});
+const setting = (env: Readonly<Record<string, string>> = {}, name?: string) => ({
+  env,
+  name,
+  pace: 0,
+});
+
+let server: Server;
+let url: string;
+
+beforeAll(async () => {
+  server = createServer(({ url: path, headers }, response) => {
+    const models = { data: [{ id: 'llama' }, { id: 'qwen' }] };
+    const known = path === '/v1/models' && headers.authorization !== 'Bearer wrong';
+    response.end(JSON.stringify(known ? models : { error: 'no' }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
 });
 
 describe('chooseModel', () => {
   it('takes the embedded model, and says that it is no language model', async () => {
-    const { model, about, unit, warnings } = await chooseModel({}, 0);
+    const { model, about, unit } = await chooseModel(setting());
     expect(model.name).toBe('embedded-rules');
     expect(about).toMatch(/not a language model/);
-    expect([unit, warnings]).toEqual(['words', []]);
+    expect(unit).toBe('words');
   });
 
-  it('says that a package is not there yet, and no word of what the variables hold', async () => {
-    const env = {
-      OPENAI_API_KEY: 'sk-secret',
-      OPENAI_BASE_URL: '',
-      ANTHROPIC_API_KEY: 'sk-secret',
-    };
-    const { model, warnings } = await chooseModel(env, 0);
-    expect(model.name).toBe('embedded-rules');
-    expect(warnings).toEqual([
-      'OPENAI_API_KEY is set, but @millrace/openai is not there yet: @millrace/embedded answers.',
-      'ANTHROPIC_API_KEY is set, but @millrace/anthropic is not there yet: @millrace/embedded answers.',
-    ]);
-    expect(JSON.stringify(warnings)).not.toContain('secret');
+  it.each([
+    [{ OPENAI_API_KEY: 'sk-secret' }, undefined, 'gpt-5-mini at OpenAI'],
+    [{ OPENAI_API_KEY: 'sk-secret' }, 'gpt-5', 'gpt-5 at OpenAI'],
+    [
+      { ANTHROPIC_API_KEY: 'sk-secret', OPENAI_API_KEY: '' },
+      undefined,
+      'claude-sonnet-4-5 at Anthropic',
+    ],
+    [{ OPENAI_API_KEY: 'sk-secret', ANTHROPIC_API_KEY: 'sk-secret' }, 'x', 'x at OpenAI'],
+    [
+      { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'sk-secret' },
+      'x',
+      'x at 127.0.0.1:1',
+    ],
+  ])('takes what %j asks for, named %s: %s', async (env, name, about) => {
+    const chosen = await chooseModel(setting(env, name));
+    expect(chosen.about).toBe(`the model ${about}`);
+    expect(chosen.model.name).toBe(about.split(' ')[0]);
+    expect(chosen.unit).toBe('tokens');
+    expect(JSON.stringify(chosen)).not.toContain('secret');
+  });
+
+  it('asks an endpoint of its own what its model is called', async () => {
+    const { about } = await chooseModel(setting({ OPENAI_BASE_URL: url }));
+    expect(about).toBe(`the model llama at ${new URL(url).host}`);
+  });
+
+  it('finds no name where an endpoint tells none', async () => {
+    expect(await firstModelName(`${url}/`, 'right')).toBe('llama');
+    expect(await firstModelName(url, 'wrong')).toBeUndefined();
+    expect(await firstModelName(`${url}/elsewhere`, undefined)).toBeUndefined();
+    expect(await firstModelName('http://127.0.0.1:1/v1', undefined)).toBeUndefined();
+  });
+
+  it('refuses a name that nobody can be asked for', async () => {
+    await expect(chooseModel(setting({}, 'gpt-5'))).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining('Set OPENAI_API_KEY') as unknown,
+    });
   });
 
   it('takes the first that a variable asks for', async () => {
     const choices = [choice('a', ['A']), choice('b', ['B1', 'B2']), choice('c', ['B1'])];
-    expect((await chooseModel({ B2: 'x', B1: 'x' }, 0, choices)).about).toBe('b');
-  });
-
-  it('takes the one that needs no variable where none is set', async () => {
-    const choices = [choice('a', ['A']), choice('fallback', [])];
-    expect(await chooseModel({ A: '' }, 0, choices)).toMatchObject({
-      about: 'fallback',
-      warnings: [],
-    });
+    expect((await chooseModel(setting({ B2: 'x', B1: 'x' }), choices)).about).toBe('b');
+    const some = [choice('a', ['A']), choice('fallback', [])];
+    expect((await chooseModel(setting({ A: '' }), some)).about).toBe('fallback');
+    await expect(chooseModel(setting(), [choice('a', ['A'])])).rejects.toThrow('no model');
   });
 });

@@ -1,18 +1,27 @@
-import type { Model } from '@millrace/core';
+import { type Model, MillraceError } from '@millrace/core';
+import { firstModelName } from './first-model-name.js';
 import type { UsageUnit } from './presentation/describe-reply.js';
+
+/** What a model is made from. */
+export interface ModelSetting {
+  /** The environment, as `process.env`. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The model that was asked for by name. */
+  readonly name: string | undefined;
+  /** The time between words of a demonstration, in milliseconds. */
+  readonly pace: number;
+}
 
 /** A model that the command can use. */
 export interface ModelChoice {
   /** Environment variables that ask for it: one that is set is enough. Without any, it serves where no other does. */
   readonly variables: readonly string[];
-  /** The package that it comes from. */
-  readonly package: string;
-  /** Makes it; absent where the package is not there yet. `pace` is the time between words of a demonstration, in ms. */
-  readonly factory?: (pace: number) => Promise<MadeModel>;
+  /** Makes it. What the variables hold is shown nowhere. */
+  readonly factory: (setting: ModelSetting) => Promise<ChosenModel>;
 }
 
-/** A model, and what a reader must know of it. */
-export interface MadeModel {
+/** The model for a run, and what a reader must know of it. */
+export interface ChosenModel {
   readonly model: Model;
   /** What it is, in a few words. */
   readonly about: string;
@@ -20,20 +29,41 @@ export interface MadeModel {
   readonly unit: UsageUnit;
 }
 
-/** The model for a run. */
-export interface ChosenModel extends MadeModel {
-  /** Why it is not the one that was asked for. */
-  readonly warnings: readonly string[];
-}
-
 /** The models there are, in the order of preference. */
 export const modelChoices: readonly ModelChoice[] = [
-  { variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'], package: '@millrace/openai' },
-  { variables: ['ANTHROPIC_API_KEY'], package: '@millrace/anthropic' },
+  {
+    variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
+    factory: async ({ env, name }) => {
+      const { openai } = await import('@millrace/openai');
+      const { OPENAI_BASE_URL: baseUrl = '', OPENAI_API_KEY: apiKey } = env;
+      const host = hostOf(baseUrl);
+      const found =
+        name !== undefined || host === undefined
+          ? undefined
+          : await firstModelName(baseUrl, apiKey);
+      const chosen = name ?? found ?? 'gpt-5-mini';
+      const about = `the model ${chosen} at ${host ?? 'OpenAI'}`;
+      return { model: openai(chosen, given({ apiKey, baseUrl })), about, unit: 'tokens' };
+    },
+  },
+  {
+    variables: ['ANTHROPIC_API_KEY'],
+    factory: async ({ env, name = 'claude-sonnet-4-5' }) => {
+      const { anthropic } = await import('@millrace/anthropic');
+      const { ANTHROPIC_BASE_URL: baseUrl, ANTHROPIC_API_KEY: apiKey } = env;
+      const about = `the model ${name} at ${hostOf(baseUrl) ?? 'Anthropic'}`;
+      return { model: anthropic(name, given({ apiKey, baseUrl })), about, unit: 'tokens' };
+    },
+  },
   {
     variables: [],
-    package: '@millrace/embedded',
-    factory: async (pace) => {
+    factory: async ({ pace, name }) => {
+      if (name !== undefined) {
+        throw new MillraceError(
+          'config',
+          `There is nobody to ask for the model '${name}'. Set OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY.`,
+        );
+      }
       const { embedded, embeddedDescription } = await import('@millrace/embedded');
       const about = `the embedded model: ${embeddedDescription}`;
       return { model: embedded({ pace }), about, unit: 'words' };
@@ -41,23 +71,25 @@ export const modelChoices: readonly ModelChoice[] = [
   },
 ];
 
-/** Chooses the first model that the environment asks for and that is there. What the variables hold is shown nowhere. */
-export const chooseModel = async (
-  env: Readonly<Record<string, string | undefined>>,
-  pace: number,
+/** Chooses the first model that the environment asks for. */
+export const chooseModel = (
+  setting: ModelSetting,
   choices: readonly ModelChoice[] = modelChoices,
 ): Promise<ChosenModel> => {
-  const set = ({ variables }: ModelChoice): readonly string[] =>
-    variables.filter((name) => (env[name] ?? '') !== '');
-  const wanted = choices.filter((it) => it.variables.length === 0 || set(it).length > 0);
-  const chosen = wanted.find(({ factory }) => factory !== undefined);
-  if (chosen?.factory === undefined) throw new Error('There is no model to choose.');
-  const passedOver = wanted.slice(0, wanted.indexOf(chosen));
-  return {
-    ...(await chosen.factory(pace)),
-    warnings: passedOver.map((it) => {
-      const given = `${set(it).join(' and ')} ${set(it).length === 1 ? 'is' : 'are'} set`;
-      return `${given}, but ${it.package} is not there yet: ${chosen.package} answers.`;
-    }),
-  };
+  const isAsked = ({ variables }: ModelChoice): boolean =>
+    variables.length === 0 || variables.some((name) => (setting.env[name] ?? '') !== '');
+  const chosen = choices.find(isAsked);
+  return chosen === undefined
+    ? Promise.reject(new Error('There is no model to choose.'))
+    : chosen.factory(setting);
 };
+
+/** What is set. An empty variable is as good as none. */
+const given = (
+  settings: Readonly<Record<'apiKey' | 'baseUrl', string | undefined>>,
+): { readonly apiKey?: string; readonly baseUrl?: string } =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? '') !== ''));
+
+/** Where a base URL leads, without its path and without credentials. */
+const hostOf = (baseUrl = ''): string | undefined =>
+  URL.canParse(baseUrl) ? new URL(baseUrl).host : undefined;

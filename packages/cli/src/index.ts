@@ -1,4 +1,9 @@
-export { type MadeModel, type ModelChoice, modelChoices } from './choose-model.js';
+export {
+  type ChosenModel,
+  type ModelChoice,
+  modelChoices,
+  type ModelSetting,
+} from './choose-model.js';
 export type { UsageUnit } from './presentation/describe-reply.js';
 export type { Environment } from './environment.js';
 export { main } from './main.js';

@@ -10,7 +10,6 @@ import { main } from './main.js';
 
 const choiceOf = (model: Model): ModelChoice => ({
   variables: [],
-  package: 'scripted',
   factory: () => Promise.resolve({ model, about: 'a scripted model', unit: 'tokens' }),
 });
 
@@ -134,16 +133,21 @@ describe('millrace', () => {
     expect(err).toMatch(/Did you mean --json\?/);
   });
 
-  it('tells of a model that is not there, also where only the answer is printed', async () => {
-    const { environment, out, err } = fakeEnvironment(['-q', '2 hours ago?'], {
-      env: { OPENAI_API_KEY: 'sk-secret' },
-      models: [{ variables: ['OPENAI_API_KEY'], package: 'later' }, choiceOf(hello())],
-    });
-    expect(await main(environment)).toBe(0);
-    expect([out.text(), err.text()]).toEqual([
-      'Hello.\n',
-      'OPENAI_API_KEY is set, but later is not there yet: scripted answers.\n',
-    ]);
+  it('asks for the model that is named, by an option before a variable', async () => {
+    const asked: (string | undefined)[] = [];
+    const choice: ModelChoice = {
+      variables: [],
+      factory: ({ name }) => {
+        asked.push(name);
+        return Promise.resolve({ model: hello(), about: 'a model', unit: 'tokens' });
+      },
+    };
+    for (const argv of [['Hi'], ['--model', 'big', 'Hi']]) {
+      const env = { MILLRACE_MODEL: 'small' };
+      await main(fakeEnvironment(argv, { env, models: [choice] }).environment);
+    }
+    await main(fakeEnvironment(['Hi'], { models: [choice] }).environment);
+    expect(asked).toEqual(['small', 'big', undefined]);
   });
 
   it('ends quietly when the reader of its output leaves', async () => {

@@ -10,7 +10,14 @@ const parsed = (...argv: readonly string[]) => {
   return { ...said, result };
 };
 
-const nothing = { question: '', color: true, json: false, quiet: false, maxIterations: undefined };
+const nothing = {
+  question: '',
+  color: true,
+  json: false,
+  quiet: false,
+  maxIterations: undefined,
+  model: '',
+};
 
 describe('parseArguments', () => {
   it.each([
@@ -20,6 +27,7 @@ describe('parseArguments', () => {
     [['--', '--help?'], { ...nothing, question: '--help?' }],
     [['--json', 'a'], { ...nothing, question: 'a', json: true }],
     [['a', '-q', '--no-color'], { ...nothing, question: 'a', quiet: true, color: false }],
+    [['--model', 'gpt-5', 'a'], { ...nothing, question: 'a', model: 'gpt-5' }],
     [['--max-iterations', '3'], { ...nothing, maxIterations: 3 }],
   ])('reads %j', (argv, given) => {
     expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });

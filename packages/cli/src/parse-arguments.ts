@@ -9,6 +9,8 @@ export interface Arguments {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly maxIterations: number | undefined;
+  /** Empty where none was given. */
+  readonly model: string;
 }
 
 /** Arguments, or the exit code of a command that has said all there is to say. */
@@ -37,7 +39,7 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
     if (!(error instanceof CommanderError)) throw error;
     return { status: 'done', code: error.exitCode === 0 ? 0 : 2 };
   }
-  const { color, json, quiet, maxIterations, v } = command.opts<Options>();
+  const { color, json, quiet, maxIterations, model = '', v } = command.opts<Options>();
   if (v === true) {
     output.writeOut(`${version()}\n`);
     return { status: 'done', code: 0 };
@@ -45,7 +47,7 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
   const question = command.args.join(' ').trim();
   return {
     status: 'run',
-    given: { question, color, json: json === true, quiet: quiet === true, maxIterations },
+    given: { question, color, json: json === true, quiet: quiet === true, maxIterations, model },
   };
 };
 
@@ -57,6 +59,7 @@ interface Options {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly maxIterations?: number;
+  readonly model?: string;
   readonly v?: boolean;
 }
 
@@ -70,6 +73,7 @@ const describeCommand = (): Command =>
     .option('-q, --quiet', 'print the answer only')
     .addOption(new Option('--json', 'print each event as a line of JSON').conflicts('quiet'))
     .option('--max-iterations <number>', 'let the agent reason this often at most', toWholeNumber)
+    .option('--model <name>', "name the vendor's model (default: MILLRACE_MODEL, or a small one)")
     .option('--no-color', 'print without colour')
     .version(version(), '-V, --version', 'print the version')
     // So many commands have it that it is meant, too.
@@ -82,6 +86,9 @@ const afterHelp = `
 Without a question it chats in a terminal, but not with --json, which needs one; in a pipe it
 waits for the question on stdin, and where that is empty asks one of its own. Ctrl-C ends the
 answer politely, a second one at once.
+
+It asks OpenAI or Anthropic where OPENAI_API_KEY or ANTHROPIC_API_KEY is set, and any endpoint that
+speaks OpenAI's chat completions, such as Ollama's, where OPENAI_BASE_URL is; else the embedded model.
 
 Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage, 130 interrupted.
 

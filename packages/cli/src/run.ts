@@ -90,14 +90,14 @@ interface Prepared {
 
 const prepare = async (setting: Setting): Promise<Prepared> => {
   const { given, environment, output, theme } = setting;
-  const { env, directory, models, stderr } = environment;
-  const chosen = await chooseModel(env, isTalk(given) ? readingPace : 0, models);
+  const { env, directory, models } = environment;
+  const wanted = given.model || env['MILLRACE_MODEL'];
+  const name = wanted === '' ? undefined : wanted;
+  const pace = isTalk(given) ? readingPace : 0;
+  const chosen = await chooseModel({ env, name, pace }, models);
   const { agent, sample, warnings } = await createAssistant({ model: chosen.model, directory });
   if (isTalk(given)) {
-    const all = [...chosen.warnings, ...warnings];
-    output.stream.write(introduction(chosen.about, all, theme));
-  } else {
-    chosen.warnings.forEach((warning) => stderr.write(`${warning}\n`));
+    output.stream.write(introduction(chosen.about, warnings, theme));
   }
   const session = agent.session('main');
   return { sample, ask: (question) => ask(question, session, chosen, setting) };

@@ -1,28 +1,12 @@
 import { freeze } from 'immer';
-import {
-  concat,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  EMPTY,
-  ignoreElements,
-  map,
-  type Observable,
-  of,
-  repeat,
-  takeUntil,
-  tap,
-} from 'rxjs';
-import { contained } from './contained.js';
+import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
-import { failAs } from './fail-as.js';
-import { type AssistantMessage, type Message, textOf, toolUsesOf } from './message.js';
-import type { Finish, ModelChunk, ModelContext, ModelRequest, RequestOptions } from './model.js';
+import { type AssistantMessage, toolUsesOf } from './message.js';
+import type { Finish, ModelRequest } from './model.js';
 import type { Context } from './context.js';
-import { randomOf } from './random.js';
+import { isWhole, receive$ } from './receive.js';
 import type { OpenRun } from './run.js';
-import { dropWarning, supportedOptions } from './supported-options.js';
 import type { Usage } from './usage.js';
 
 /** What one message of the model came to. */
@@ -56,11 +40,17 @@ export interface Stage {
 
 type Needs = Pick<
   Context,
-  'call' | 'model' | 'hooks' | 'interruption' | 'demand' | 'scheduler' | 'toolUseIds' | 'step$'
+  | 'call'
+  | 'model'
+  | 'hooks'
+  | 'interruption'
+  | 'demand'
+  | 'scheduler'
+  | 'limits'
+  | 'retryBudget'
+  | 'toolUseIds'
+  | 'step$'
 >;
-
-/** Responses that one message may be paused into before it is given up. */
-const maxResponses = 16;
 
 /**
  * Asks the model for one message, through interceptors before and after. `position` is the place of this
@@ -95,71 +85,10 @@ const request$ = (
   });
   return hooks.emit$(run.iteration, { type: stage.pre, messages, options }).pipe(
     takeUntil(interruption.cut$),
-    concatMap((event) => receive$(context, run, stage, event, draft)),
+    concatMap((event) => receive$(context, run, stage.chunk, event, draft)),
     concatMap((finish) => answered$(context, run, stage, finish, draft)),
     defaultIfEmpty(undefined),
     map((asked) => asked ?? cutShort(context, draft)),
-  );
-};
-
-/** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
-const receive$ = (
-  { model, hooks, demand, scheduler, interruption }: Needs,
-  { iteration, detailed }: OpenRun,
-  { chunk: type }: Stage,
-  asked: { readonly messages: readonly Message[]; readonly options: RequestOptions },
-  draft: Draft,
-): Observable<Finish> => {
-  const stepId = draft.messageId;
-  const { options, dropped } = supportedOptions(model, asked.options);
-  const shown = detailed ? asked.messages.map(withoutDetails) : asked.messages;
-  const lent: ModelContext = {
-    demand,
-    scheduler,
-    stepId,
-    random: randomOf(stepId),
-    report: (event) => hooks.report(iteration, event),
-  };
-  const take = (chunk: ModelChunk): void => {
-    if (chunk.type === 'restart') {
-      const { messageId } = draft;
-      hooks.report(iteration, { type: 'messageDiscarded', messageId, why: chunk.why });
-    }
-    const delta = draft.add(chunk);
-    if (delta !== undefined) hooks.report(iteration, { type, ...delta });
-  };
-  const response$ = defer(() => {
-    const begun = draft.message();
-    const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-    return model.stream$({ ...options, messages }, lent);
-  }).pipe(contained(), failAs('unknown', `The model '${model.name}' failed`), tap(take));
-  const another$ = defer(() => {
-    draft.resume();
-    return of(true);
-  });
-  dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
-  return concat(
-    response$.pipe(
-      repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
-      ignoreElements(),
-      takeUntil(interruption.cut$),
-    ),
-    defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
-  );
-};
-
-const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
-  draft.finish !== undefined && draft.finish !== 'pause';
-
-const finishOf = (draft: Draft, model: string, interrupted: boolean): Observable<Finish> => {
-  if (isWhole(draft)) return of(draft.finish);
-  if (interrupted) return EMPTY;
-  throw new MillraceError(
-    'invalidResponse',
-    draft.finish === 'pause'
-      ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
-      : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
-    { partial: textOf(draft.message()) },
   );
 };
 
@@ -214,9 +143,3 @@ const cutShort = ({ interruption }: Needs, draft: Draft): Asked => ({
   message: draft.message(),
   usage: draft.usage,
 });
-
-/** A message without what is meant for the user interface. */
-const withoutDetails = (message: Message): Message =>
-  message.role === 'tool'
-    ? { ...message, content: message.content.map(({ details: _details, ...block }) => block) }
-    : message;

@@ -5,6 +5,7 @@ import type { Model, RequestOptions, ToolChoice, ToolDeclaration } from './model
 import {
   checkOptions,
   having,
+  isDelay,
   isObject,
   isText,
   listOf,
@@ -14,10 +15,11 @@ import {
   wholeNumber,
 } from './options.js';
 import type { Limits, OnLimit, Timeouts } from './context.js';
+import type { InputSchema, JsonSchema } from './schema.js';
 import type { Tool, ToolContext } from './tool.js';
 
 /** What one call may say otherwise than its agent. */
-export interface CallOptions {
+export interface CallOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
   readonly model?: Model;
   /** The tools of this call, instead of the agent's. */
   readonly tools?: readonly Tool[];
@@ -27,6 +29,11 @@ export interface CallOptions {
   /** A choice that forces a tool covers the first request only. Default: the model decides. */
   readonly toolChoice?: ToolChoice;
   readonly stopSequences?: readonly string[];
+  /**
+   * What the answer must be: `reply.output` is of it. A model that answers otherwise is corrected twice at most, then the
+   * call errors with `invalidResponse`.
+   */
+  readonly output?: Output;
   /** Reasoning calls that the loop may make. Default: 10. */
   readonly maxIterations?: number;
   /**
@@ -34,8 +41,10 @@ export interface CallOptions {
    * (`error`), or a reply with what there is (`partial`).
    */
   readonly onLimit?: OnLimit;
-  /** In milliseconds. Default: 60,000 for each tool, and no other. */
+  /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
   readonly timeouts?: Timeouts;
+  /** How often the requests of the whole call may be sent again. Default: 10. */
+  readonly retryBudget?: number;
   /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
   readonly parallel?: boolean | number;
   /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
@@ -59,21 +68,18 @@ export interface CallOptions {
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
   CallOptions,
-  'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
+  'output' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
 >;
 
 export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
-
-/** What a timer can wait for: a longer wait than 2^31-1 ms would fire at once. */
-const isDelay: Rule = [
-  (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) < 2 ** 31,
-  'a number of milliseconds from 0 to 2,147,483,647',
-];
 
 const isTimeouts: Rule = [
   (value) => {
     checkOptions("'timeouts'", value, {
       callMs: isDelay,
+      iterationMs: isDelay,
+      firstChunkMs: isDelay,
+      chunkMs: isDelay,
       toolMs: isDelay,
       tools: [
         (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
@@ -83,6 +89,11 @@ const isTimeouts: Rule = [
     return true;
   },
   'an object of milliseconds',
+];
+
+export const isSchema: Rule = [
+  (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
+  'a JSON Schema, or a schema such as z.object({}) makes',
 ];
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
@@ -98,6 +109,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   maxIterations: wholeNumber(1),
   onLimit: oneOf('answer', 'error', 'partial'),
   timeouts: isTimeouts,
+  retryBudget: wholeNumber(0),
   parallel: [
     (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 1),
     'true, false or a whole number of at least 1',
@@ -109,6 +121,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
 
 const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
+  output: isSchema,
   interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),
   demand: [
@@ -146,12 +159,14 @@ export const limitsOf = ({
   maxIterations = 10,
   onLimit = 'answer',
   timeouts = {},
+  retryBudget = 10,
   parallel = true,
   maxObservation = 16_000,
 }: CallOptions): Limits => ({
   maxIterations,
   onLimit,
   timeouts: { toolMs: 60_000, ...timeouts },
+  retryBudget,
   parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
   maxObservation,
 });
@@ -161,6 +176,7 @@ export const requestOf = (
   { temperature, maxTokens, toolChoice, stopSequences }: CallOptions,
   tools: readonly ToolDeclaration[],
   system: string | undefined,
+  outputSchema: JsonSchema | undefined,
 ): RequestOptions =>
   Object.fromEntries(
     Object.entries({
@@ -170,5 +186,6 @@ export const requestOf = (
       temperature,
       maxTokens,
       stopSequences,
+      outputSchema,
     }).filter(([, value]) => value !== undefined),
   );

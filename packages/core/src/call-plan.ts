@@ -7,6 +7,7 @@ import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
 import type { Model } from './model.js';
 import type { Seat } from './seats.js';
+import type { Validator } from './schema.js';
 import type { Toolkit } from './toolkit.js';
 
 /** Everything that is settled before a call begins. */
@@ -14,6 +15,8 @@ export interface CallPlan {
   readonly agentName: string;
   readonly model: Model;
   readonly toolkit: Toolkit;
+  /** What the answer must be. */
+  readonly output: Validator | undefined;
   readonly instructions: string | ((call: CallInfo) => string) | undefined;
   readonly interceptors: readonly Interceptor[];
   readonly journal: Journal;

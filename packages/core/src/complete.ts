@@ -25,6 +25,7 @@ export const complete = (
       ...run.answer,
       reason: run.status,
       finish: run.finish,
+      ...(run.output === undefined ? {} : { output: run.output }),
       iterations: run.iteration,
       toolUses: run.toolRuns,
       usage: run.usage,

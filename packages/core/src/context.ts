@@ -4,7 +4,8 @@ import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
 import type { Interruption } from './interruption.js';
 import type { Memory } from './memory.js';
-import type { Model, RequestOptions } from './model.js';
+import type { Model, RequestOptions, RetryBudget } from './model.js';
+import type { Validator } from './schema.js';
 import type { ToolContext } from './tool.js';
 import type { Toolkit } from './toolkit.js';
 import type { Trampoline } from './trampoline.js';
@@ -16,6 +17,12 @@ export type OnLimit = 'answer' | 'error' | 'partial';
 export interface Timeouts {
   /** The whole call: hooks, model and tools. */
   readonly callMs?: number;
+  /** Each turn of the loop: the model, the tools it asks for, and what interceptors do. */
+  readonly iterationMs?: number;
+  /** From a request to the model to the first content. Each attempt has it anew. */
+  readonly firstChunkMs?: number;
+  /** From one piece of content to the next. It and `firstChunkMs` stand still while demand is closed. */
+  readonly chunkMs?: number;
   /** Each use of a tool, from its validation to its end. Default: 60,000. */
   readonly toolMs?: number;
   /** Single tools by name, instead of `toolMs`. */
@@ -27,6 +34,8 @@ export interface Limits {
   readonly maxIterations: number;
   readonly onLimit: OnLimit;
   readonly timeouts: Timeouts;
+  /** Requests of the call that may be sent again. */
+  readonly retryBudget: number;
   /** How many tools of a batch run at once. */
   readonly parallel: number;
   /** Characters that an observation may have. */
@@ -46,6 +55,10 @@ export interface Context {
   /** Runs the turns of a whole family of calls, one after the other. */
   readonly turns: Trampoline;
   readonly limits: Limits;
+  /** What is left of `limits.retryBudget`. It only shrinks. */
+  readonly retryBudget: RetryBudget;
+  /** What the answer must be, where it must be something. */
+  readonly output: Validator | undefined;
   /** What every request says beside its messages. */
   readonly request: RequestOptions;
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */

@@ -43,8 +43,14 @@ export interface MillraceErrorOptions {
   readonly retryable?: boolean;
   /** What an end user may read: no internals and no secrets. Default: a sentence for the code. */
   readonly userMessage?: string;
-  /** The text that had arrived when a model's stream ended without a finish. */
+  /** The text that had arrived when a model's stream broke off. */
   readonly partial?: string;
+  /** How long the other side asked to be left alone, in milliseconds. */
+  readonly retryAfterMs?: number;
+  /** The HTTP status, where there was a response. */
+  readonly status?: number;
+  /** What the other side calls the request: its support can find it by that. */
+  readonly requestId?: string;
 }
 
 /** The only error that a call emits. */
@@ -53,16 +59,37 @@ export class MillraceError extends Error {
   readonly code: MillraceErrorCode;
   readonly retryable: boolean;
   readonly userMessage: string;
-  readonly partial?: string;
+  // Only declared, so that one who prints the error sees those that it has.
+  declare readonly partial?: string;
+  declare readonly retryAfterMs?: number;
+  declare readonly status?: number;
+  declare readonly requestId?: string;
 
   constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable ?? retryableCodes.has(code);
     this.userMessage = options.userMessage ?? userMessageFor(code);
-    if (options.partial !== undefined) this.partial = options.partial;
+    const { partial, retryAfterMs, status, requestId } = options;
+    if (partial !== undefined) this.partial = partial;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+    if (status !== undefined) this.status = status;
+    if (requestId !== undefined) this.requestId = requestId;
   }
 }
+
+/** Makes the same error with more to it, or with other words. */
+export const revised = (
+  error: MillraceError,
+  { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
+): MillraceError => {
+  const { retryable, userMessage, partial, retryAfterMs, status, requestId, cause } = error;
+  const known = { partial, retryAfterMs, status, requestId, ...more };
+  const details = Object.fromEntries(
+    Object.entries(known).filter(([, value]) => value !== undefined),
+  );
+  return new MillraceError(error.code, message, { cause, retryable, userMessage, ...details });
+};
 
 /** Tells whether a value is a `MillraceError`, also one of another copy of this package. */
 export const isMillraceError = (value: unknown): value is MillraceError =>

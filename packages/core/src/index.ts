@@ -5,6 +5,7 @@ export {
   createAgent,
   type Flatten,
   type OperatorOptions,
+  type OutputOf,
   type Session,
 } from './agent.js';
 export type { CallInfo } from './call-info.js';
@@ -30,6 +31,12 @@ export {
   type ModifiableType,
   type ReportedPayload,
 } from './events.js';
+export { answerTool } from './models/answer-tool.js';
+export { fallback } from './models/fallback.js';
+export { retry, type RetryOptions } from './models/retry.js';
+export { timeouts } from './models/timeouts.js';
+export { estimateTokens } from './estimate-tokens.js';
+export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
 export { fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
 export { type Interceptor, type InterceptorOptions, on, onCall } from './interceptor.js';
@@ -63,13 +70,15 @@ export type {
   ModelContext,
   ModelReport,
   ModelRequest,
+  ModelTimeouts,
   RequestOptions,
+  RetryBudget,
   ToolChoice,
   ToolDeclaration,
 } from './model.js';
 export type { OnLimit, Timeouts } from './context.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
-export type { InferInput, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
+export type { Infer, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
 export {
   type NoParameters,
   tool,

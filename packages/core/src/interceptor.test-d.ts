@@ -45,7 +45,7 @@ expectTypeOf(events$.pipe(only('preCall', 'postCall'))).toEqualTypeOf<
 >();
 
 const agent = createAgent({ model });
-expectTypeOf(agent.call$('?')).toEqualTypeOf<Observable<Reply>>();
+expectTypeOf(agent.call$('?')).toEqualTypeOf<Observable<Reply<undefined>>>();
 expectTypeOf(agent.stream('?')).toEqualTypeOf<AsyncIterable<AgentEvent>>();
 
 // @ts-expect-error stream() brings its own demand

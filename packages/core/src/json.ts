@@ -9,3 +9,18 @@ export interface JsonObject {
 /** Tells whether a value is an object with keys, and neither an array nor null. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Levels of nesting that a value from outside may have: much of what handles it later is recursive. */
+const maxDepth = 100;
+
+/** Tells whether a value is nested more deeply than is taken from outside. It is not recursive itself. */
+export const isTooDeep = (value: unknown): boolean => {
+  let level: readonly object[] = isObject(value) ? [value] : [];
+  for (let depth = 0; depth <= maxDepth; depth += 1) {
+    if (level.length === 0) return false;
+    level = level.flatMap((item) => Object.values(item).filter(isObject));
+  }
+  return true;
+};
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,5 +1,6 @@
 import { EMPTY, expand, first, of, type OperatorFunction, pipe } from 'rxjs';
 import type { Context } from './context.js';
+import { deadline } from './deadline.js';
 import type { PhaseFactory } from './phase.js';
 import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
@@ -22,13 +23,14 @@ const turn: readonly PhaseFactory[] = [
 /** The ReAct loop: an open run takes turns until it ends. */
 export const loop = (context: Context): OperatorFunction<OpenRun, EndedRun> => {
   const phases = turn.map((create) => create(context));
+  const inTime = deadline<Run>(context.limits.timeouts.iterationMs, context.scheduler, 'The turn');
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(
     expand((run: Run) =>
       hasEnded(run)
         ? EMPTY
-        : phases.reduce((run$, phase) => run$.pipe(phase), of<Run>(run)).pipe(inTurn),
+        : phases.reduce((run$, phase) => run$.pipe(phase), of<Run>(run)).pipe(inTime, inTurn),
     ),
     first(hasEnded),
   );

@@ -24,6 +24,8 @@ export interface RequestOptions {
   /** Tokens that the answer may have. */
   readonly maxTokens?: number;
   readonly stopSequences?: readonly string[];
+  /** The final answer must be JSON of this schema, and nothing else. */
+  readonly outputSchema?: JsonSchema;
 }
 
 /** What a model is asked. */
@@ -98,14 +100,39 @@ export interface ModelContext {
   readonly stepId: string;
   /** A number in [0, 1), the same sequence for the same step. */
   readonly random: () => number;
+  /** What the caller, or a wrapper further out, says of time. It goes before what a wrapper says. */
+  readonly timeouts?: ModelTimeouts;
+  /** A wrapper further out sends the request again where that may help: those below it do not. */
+  readonly isRetried?: boolean;
+  /** What is left to the whole call of requests that are sent again. Without it, nobody counts. */
+  readonly retryBudget?: RetryBudget;
+}
+
+/** How long a model may be silent, in milliseconds, while demand is open. What is absent may last for ever. */
+export interface ModelTimeouts {
+  /** From the request to the first content: text, thinking or a tool use. A sign of life is no content. */
+  readonly firstChunkMs?: number;
+  /** From one piece of content to the next. */
+  readonly chunkMs?: number;
+}
+
+/** Requests that one call may still send again. */
+export interface RetryBudget {
+  /** Takes one of them; false when none is left. */
+  take(): boolean;
 }
 
 /** A language model, or whatever stands for one. */
 export interface Model {
   /** What events and errors call it. */
   readonly name: string;
-  /** Options that it cannot take: each is dropped from a request, with a `warning` event. */
+  /**
+   * Options that it cannot take: each is dropped from a request, with a `warning` event. Instead of an
+   * `outputSchema` the model gets a tool to answer with.
+   */
   readonly unsupported?: readonly (keyof RequestOptions)[];
+  /** It watches over `context.timeouts` itself, in each of its attempts. For all other models the caller does. */
+  readonly keepsTime?: boolean;
   /** Answers a request. Cold: subscribing sends it, unsubscribing aborts it in the same tick. */
   stream$(request: ModelRequest, context: ModelContext): Observable<ModelChunk>;
 }

@@ -63,6 +63,12 @@ export const numberFrom = (least: number): Rule => [
   `a number of at least ${least}`,
 ];
 
+/** What a timer can wait for: a longer wait than 2^31-1 ms would fire at once. */
+export const isDelay: Rule = [
+  (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) < 2 ** 31,
+  'a number of milliseconds from 0 to 2,147,483,647',
+];
+
 /** One of some words. */
 export const oneOf = (...words: readonly string[]): Rule => [
   (value) => words.some((word) => word === value),

@@ -22,6 +22,8 @@ import { readInput } from './input.js';
 import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
 import { type Message, toolUsesOf } from './message.js';
+import { ready } from './models/ready.js';
+import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
@@ -118,7 +120,7 @@ const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
   );
 
 const contextOf = (
-  { model, toolkit, options }: CallPlan,
+  { model: plain, toolkit, output, options }: CallPlan,
   scope: CallScope,
   hooks: Hooks,
   {
@@ -128,7 +130,9 @@ const contextOf = (
   }: Pick<Context, 'memory' | 'step$'> & { readonly system: string | undefined },
 ): Context => {
   const { call, interruption, demand, scheduler, turns } = scope;
-  const wanted = requestOf(options, toolkit.declarations, system);
+  const model = ready(plain);
+  const limits = limitsOf(options);
+  const wanted = requestOf(options, toolkit.declarations, system, output?.jsonSchema);
   const { options: request, dropped } = supportedOptions(model, wanted);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
   return {
@@ -142,7 +146,9 @@ const contextOf = (
     scheduler,
     turns,
     request,
-    limits: limitsOf(options),
+    output,
+    limits,
+    retryBudget: createRetryBudget(limits.retryBudget),
     toolUseIds: new Set(),
     step$,
     lend: (toolUseId, iteration, signal) => lend(scope, toolUseId, iteration, signal),

@@ -18,13 +18,15 @@ export interface ToolRun {
 }
 
 /** How a call ended: the last message of the assistant, and what it took to get there. */
-export interface Reply extends AssistantMessage {
+export interface Reply<Output = unknown> extends AssistantMessage {
   /** Why the loop ended. Every end that is not an error is a value here. */
   readonly reason: EndReason;
   /** Why the provider ended its last message. */
   readonly finish: Finish;
   /** Reasoning calls of the loop, the closing one not counted. */
   readonly iterations: number;
+  /** What the answer says, validated, where the call has an `output` schema; absent where it ended otherwise than by an answer. */
+  readonly output?: Output;
   readonly toolUses: readonly ToolRun[];
   /** Added up over every request of the call. */
   readonly usage: Usage;

@@ -6,7 +6,7 @@ import type { EndReason, ToolRun } from './reply.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What the loop asks the model to do better. */
-export type Correction = 'malformed' | 'emptyAnswer' | 'again';
+export type Correction = 'malformed' | 'emptyAnswer' | 'output' | 'again';
 
 interface RunState {
   /** Reasoning calls that have begun. */
@@ -34,6 +34,8 @@ export interface OpenRun extends RunState {
 export interface EndedRun extends RunState {
   readonly status: EndReason;
   readonly answer: AssistantMessage;
+  /** What the answer says, where its form was given. */
+  readonly output?: unknown;
   readonly finish: Finish;
 }
 

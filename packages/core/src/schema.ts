@@ -14,11 +14,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output> &
   StandardJSONSchemaV1<Input, Output>;
 
-/** What a tool's input may be declared with. */
+/** What the input of a tool, or the output of a call, may be declared with. */
 export type InputSchema = StandardSchema | JsonSchema;
 
-/** What `run` gets when the model's input has passed the schema. */
-export type InferInput<Schema> = Schema extends StandardSchemaV1
+/** What a schema makes of a value that passes it. */
+export type Infer<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>
   : JsonSchema extends Schema
     ? Readonly<Record<string, unknown>>
@@ -43,7 +43,7 @@ export const createValidator = (schema: unknown, owner: string): Validator => {
   if (isStandardSchema(schema)) return standardValidator(schema, owner);
   if (isRecord(schema)) return jsonSchemaValidator(schema, owner);
   throw misuse(
-    `${owner}: 'input' is not a schema. Pass a JSON Schema such as { type: 'object', properties: {} }, or a Standard Schema such as z.object({}).`,
+    `${owner} is not a schema. Pass a JSON Schema such as { type: 'object', properties: {} }, or a Standard Schema such as z.object({}).`,
   );
 };
 
@@ -104,7 +104,7 @@ const jsonSchemaValidator = (schema: JsonSchema, owner: string): Validator => {
 const objectSchema = (schema: JsonSchema, owner: string): JsonSchema => {
   if (schema['type'] === 'object') return schema;
   throw misuse(
-    `${owner}: a tool's input is an object with a key for each parameter, so its schema must say { type: 'object' }.`,
+    `${owner} must be the schema of an object, with a key for each value: it must say { type: 'object' }.`,
   );
 };
 
@@ -128,7 +128,7 @@ const compile = (schema: JsonSchema, owner: string): ValidateFunction => {
     if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
     return new Draft({ ...ajvOptions, meta: false, validateSchema: false }).compile(schema);
   } catch (cause) {
-    throw misuse(`${owner}: 'input' is not a usable JSON Schema: ${messageOf(cause)}.`);
+    throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
   }
 };
 

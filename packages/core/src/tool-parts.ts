@@ -1,4 +1,4 @@
-import { isRecord } from './json.js';
+import { isRecord, isTooDeep } from './json.js';
 import type { ToolUseBlock } from './message.js';
 import type { ModelChunk } from './model.js';
 
@@ -66,9 +66,9 @@ export const createToolParts = (
 export const toToolUse = ({ id, name, input, json }: ToolPart): ToolUseBlock => {
   const text = json.join('');
   const value = input ?? (text.trim() === '' ? {} : parsed(text));
-  return isRecord(value)
+  return isRecord(value) && !isTooDeep(value)
     ? { type: 'tool_use', id, name, input: value }
-    : { type: 'tool_use', id, name, input: {}, invalidInput: text || JSON.stringify(value) };
+    : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
 };
 
 /** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */
@@ -92,6 +92,15 @@ const belongs = (
 
 /** Some vendors send an empty id with every piece but the first. */
 const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
+
+/** What a model sent that cannot be taken; too deep a nesting cannot be written either. */
+const written = (value: unknown): string => {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return 'a value that cannot be read';
+  }
+};
 
 const createFreeId = (isTaken: (id: string) => boolean): ((wanted: string) => string) => {
   const used = new Set<string>();

@@ -15,7 +15,7 @@ import { pulls } from './from-pull.js';
 import { checkOptions, isFlag, isFunction, type Rule } from './options.js';
 import {
   createValidator,
-  type InferInput,
+  type Infer,
   type InputSchema,
   type JsonSchema,
   type Validation,
@@ -69,7 +69,7 @@ export interface ToolDefinition<Schema> {
    * what the latter three emit is progress, shown at once. The output is what a generator returns in the end, else all
    * strings that were emitted, joined, else the last value. What it throws is told to the model.
    */
-  readonly run: (input: InferInput<Schema>, context: ToolContext) => unknown;
+  readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
   /** Runs while no other tool of its batch does. Default: false. */
   readonly exclusive?: boolean;
 }
@@ -80,7 +80,10 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
 ): Tool => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
   const { name, description, input, run, exclusive = false } = definition;
-  const { jsonSchema, validation$ } = createValidator(input ?? noParameters, `tool '${name}'`);
+  const { jsonSchema, validation$ } = createValidator(
+    input ?? noParameters,
+    `tool '${name}': 'input'`,
+  );
   return {
     name,
     description,
@@ -90,7 +93,7 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
     run$: (value, context) =>
       // What the validator has passed is of the schema's type, which no guard can say.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      defer(() => emissions(run(value as InferInput<Schema>, context), context.demand)),
+      defer(() => emissions(run(value as Infer<Schema>, context), context.demand)),
   };
 };
 

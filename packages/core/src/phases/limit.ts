@@ -1,4 +1,4 @@
-import { map, type Observable, of, throwError } from 'rxjs';
+import { concatMap, map, type Observable, of, throwError } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -15,10 +15,11 @@ import {
 import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
+import { readOutput$ } from '../read-output.js';
 import { append, end, type EndedRun, type OpenRun, type Run, spend } from '../run.js';
 import { says } from '../say.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'limits'>;
+type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'limits' | 'output'>;
 
 const stage: Stage = { pre: 'preSummary', chunk: 'summaryChunk', post: 'postSummary' };
 
@@ -49,8 +50,10 @@ const close$ = (run: OpenRun, context: Needs): Observable<Run> => {
   };
   const messages = [...run.messages, ...run.feedback, instruction];
   return ask$(context, run, stage, 'summary', { ...withoutTools(context), messages }).pipe(
-    map((asked) =>
-      discardUnlessKept(context, closed(spend(run, asked.usage), asked, context), asked.message),
+    concatMap((asked) =>
+      closed$(spend(run, asked.usage), asked, context).pipe(
+        map((ended) => discardUnlessKept(context, ended, asked.message)),
+      ),
     ),
   );
 };
@@ -63,25 +66,33 @@ const withoutTools = ({ request, model }: Needs): RequestOptions => {
     : { ...rest, tools, toolChoice: 'none' };
 };
 
-const closed = (run: OpenRun, asked: Asked, context: Needs): EndedRun => {
+const closed$ = (run: OpenRun, asked: Asked, context: Needs): Observable<EndedRun> => {
   switch (asked.status) {
     case 'vetoed':
-      return endStopped(run, context);
+      return of(endStopped(run, context));
     case 'interrupted':
-      return endInterrupted(run, context, asked.message);
+      return of(endInterrupted(run, context, asked.message));
     case 'answered':
-      return summed(run, asked, context);
+      return summed$(run, asked, context);
   }
 };
 
-const summed = (
+const summed$ = (
   run: OpenRun,
   { message, finish }: Extract<Asked, { status: 'answered' }>,
   context: Needs,
-): EndedRun => {
-  if (textOf(message).trim() === '') throw usedUp(context);
+): Observable<EndedRun> => {
+  const text = textOf(message);
+  if (text.trim() === '') throw usedUp(context);
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
-  return end(refuseTools(run, message), 'maxIterations', answer, finish);
+  const ended = end(refuseTools(run, message), 'maxIterations', answer, finish);
+  if (context.output === undefined) return of(ended);
+  return readOutput$(context.output, text).pipe(
+    map((read) => {
+      if (!read.valid) throw usedUp(context, text);
+      return { ...ended, output: read.value };
+    }),
+  );
 };
 
 /** Tools that were asked for all the same are answered, and not run. */
@@ -110,8 +121,9 @@ const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => 
   return says(call, 'partial', said === undefined ? 'All steps are used up.' : textOf(said));
 };
 
-const usedUp = ({ limits: { maxIterations } }: Needs): MillraceError =>
+const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
   new MillraceError(
     'maxIterations',
     `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial' to take what there is.`,
+    partial === undefined ? {} : { partial },
   );

@@ -1,4 +1,4 @@
-import { map } from 'rxjs';
+import { concatMap, map, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discard, discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -14,6 +14,7 @@ import {
 import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
+import { readOutput$ } from '../read-output.js';
 import {
   append,
   correct,
@@ -25,7 +26,7 @@ import {
   spend,
 } from '../run.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request'>;
+type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
 
 const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'postReasoning' };
@@ -33,15 +34,21 @@ const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'post
 /** Texts in a row that may be unreadable as an action before the call gives up. */
 const maxParseRetries = 2;
 
+/** Answers in a row that may be of another form than was asked for before the call gives up. */
+const maxOutputCorrections = 2;
+
 /** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
 export const reasoning = (context: Needs): Phase =>
   phase((before) => {
     const run = nextIteration(before);
     const request = { ...optionsOf(run, context.request), messages: messagesOf(run) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
-      map((asked) =>
-        discardUnlessKept(context, decide(spend(run, asked.usage), asked, context), asked.message),
-      ),
+      concatMap((asked) => {
+        const spent = spend(run, asked.usage);
+        return decided$(spent, decide(spent, asked, context), context).pipe(
+          map((decided) => discardUnlessKept(context, decided, asked.message)),
+        );
+      }),
     );
   });
 
@@ -82,6 +89,37 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
   return context.interruption.current === undefined
     ? end(run, 'answer', message, finish)
     : endInterrupted(run, context, message);
+};
+
+/** An answer of a given form has to have it. */
+const decided$ = (run: OpenRun, decided: Run, context: Needs): Observable<Run> => {
+  const { output } = context;
+  if (output === undefined || decided.status !== 'answer') return of(decided);
+  const { answer } = decided;
+  return readOutput$(output, textOf(answer)).pipe(
+    map((read) =>
+      read.valid
+        ? { ...decided, output: read.value }
+        : reshape(run, answer, read.problems, context),
+    ),
+  );
+};
+
+const reshape = (
+  run: OpenRun,
+  message: AssistantMessage,
+  problems: readonly string[],
+  context: Needs,
+): OpenRun => {
+  const why = `Your answer must be JSON of the schema that was asked for, and nothing else:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+  if ((run.corrections.output ?? 0) < maxOutputCorrections) {
+    return improve(run, 'output', message, why, context);
+  }
+  throw new MillraceError(
+    'invalidResponse',
+    `The model '${context.model.name}' gave no valid output, ${maxOutputCorrections + 1} times in a row: ${problems.join('; ')}`,
+    { partial: textOf(message) },
+  );
 };
 
 const repair = (run: OpenRun, message: AssistantMessage, feedback: string, context: Needs): Run => {

@@ -1,0 +1,44 @@
+import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
+import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
+import type { ToolNames } from '@millrace/wire';
+import { isWritten, kept } from './opaque-block.js';
+import { toWireId } from './tool-use-id.js';
+import { toText } from './user-blocks.js';
+
+/**
+ * Writes what a model has said. Left out is what the API refuses in the mouth of a model: media, empty text, and
+ * thinking that Anthropic has not signed. A message of nothing but thinking is empty.
+ */
+export const toAssistantBlocks = (
+  { content }: AssistantMessage,
+  names: Pick<ToolNames, 'toWire'>,
+): ContentBlockParam[] => {
+  const blocks = content.flatMap((block): ContentBlockParam[] => {
+    switch (block.type) {
+      case 'text':
+        return toText(block.text);
+      case 'thinking':
+        return toThinking(block);
+      case 'tool_use': {
+        const { id, name, input } = block;
+        return [{ type: 'tool_use', id: toWireId(id), name: names.toWire(name), input }];
+      }
+      default:
+        return [];
+    }
+  });
+  // The last block may not be thinking.
+  return blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
+};
+
+/** Tells whether a block of the wire is thinking, readable or not. */
+export const isThinking = ({ type }: ContentBlockParam): boolean =>
+  type === 'thinking' || type === 'redacted_thinking';
+
+const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {
+  if (signature === undefined || signature === '') return [];
+  if (isWritten(signature)) return [kept(signature)].filter((block) => block !== undefined);
+  return redacted === true
+    ? [{ type: 'redacted_thinking', data: signature }]
+    : [{ type: 'thinking', thinking: text, signature }];
+};

@@ -1,0 +1,301 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AssistantBlock, AssistantMessage, ModelChunk } from '@millrace/core';
+import { toolNames } from '@millrace/wire';
+import fc from 'fast-check';
+import { toAssistantBlocks } from './assistant-blocks.js';
+import { conversation } from './conversations.test-support.js';
+import { createMessagesReader } from './messages-events.js';
+import { toWireId } from './tool-use-id.js';
+
+type Data = Readonly<Record<string, unknown>>;
+
+const same = (name: string): string => name;
+
+const readAll = (...events: readonly unknown[]): readonly ModelChunk[] => {
+  const { read } = createMessagesReader(same);
+  return events.flatMap(read);
+};
+
+const begin = (index: unknown, block: Data): Data => ({
+  type: 'content_block_start',
+  index,
+  content_block: block,
+});
+const delta = (index: unknown, it: Data): Data => ({
+  type: 'content_block_delta',
+  index,
+  delta: it,
+});
+const stop = (index: unknown): Data => ({ type: 'content_block_stop', index });
+const end = (reason: unknown, usage?: unknown): Data => ({
+  type: 'message_delta',
+  delta: { stop_reason: reason, stop_sequence: null },
+  usage,
+});
+const json = (text: unknown): Data => ({ type: 'input_json_delta', partial_json: text });
+
+describe('the reader of messages', () => {
+  it('R4: reads text, thinking with its signature, and tool uses', () => {
+    expect(
+      readAll(
+        begin(0, { type: 'thinking', thinking: '', signature: '' }),
+        delta(0, { type: 'thinking_delta', thinking: 'Hm.' }),
+        delta(0, { type: 'signature_delta', signature: 'sig' }),
+        stop(0),
+        begin(1, { type: 'redacted_thinking', data: 'hidden' }),
+        stop(1),
+        begin(2, { type: 'text', text: '' }),
+        delta(2, { type: 'text_delta', text: 'Let me see.' }),
+        stop(2),
+        begin(3, { type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }),
+        delta(3, json('')),
+        delta(3, json('{"city":')),
+        delta(3, json('"Oslo"}')),
+        stop(3),
+        end('tool_use'),
+        { type: 'message_stop' },
+      ),
+    ).toEqual([
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'thinking', text: '', signature: 'sig' },
+      { type: 'thinking', text: '', signature: 'hidden', redacted: true },
+      { type: 'text', text: 'Let me see.' },
+      { type: 'toolUse', index: 3, id: 'toolu_1', name: 'weather' },
+      { type: 'toolUse', index: 3, json: '' },
+      { type: 'toolUse', index: 3, json: '{"city":' },
+      { type: 'toolUse', index: 3, json: '"Oslo"}' },
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+
+  it('R4: counts usage as it is told, cached tokens apart; null and absent fields say nothing', () => {
+    const usage = {
+      input_tokens: 5,
+      output_tokens: 1,
+      cache_read_input_tokens: 7,
+      cache_creation_input_tokens: null,
+    };
+    expect(
+      readAll(
+        { type: 'message_start', message: { usage } },
+        end(null, { output_tokens: 9, input_tokens: null }),
+        end('end_turn', null),
+      ),
+    ).toEqual([
+      { type: 'usage', usage: { inputTokens: 5, outputTokens: 1, cacheReadTokens: 7 } },
+      { type: 'usage', usage: { outputTokens: 9 } },
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+
+  it.each([
+    ['end_turn', 'stop'],
+    ['tool_use', 'stop'],
+    ['stop_sequence', 'stop'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['refusal', 'refusal'],
+    ['pause_turn', 'pause'],
+    ['not_known_yet', 'stop'],
+  ] as const)('reads the stop reason %s as %s', (reason, finish) => {
+    expect(readAll(end(reason))).toEqual([{ type: 'finish', finish }]);
+  });
+
+  it('X5: takes no notice of events, blocks and deltas that it does not know', () => {
+    const strange: readonly unknown[] = [
+      null,
+      7,
+      [],
+      {},
+      { type: 'ping' },
+      { type: 'tomorrow', content_block: { type: 'text', text: 'no' } },
+      { type: 'message_start' },
+      { type: 'message_start', message: null },
+      { type: 'message_delta' },
+      { type: 'content_block_start' },
+      { type: 'content_block_start', index: 0, content_block: 'text' },
+      { type: 'content_block_delta', index: 0 },
+      delta(0, { type: 'citations_delta', citation: {} }),
+      delta(0, { type: 'text_delta' }),
+      delta(0, { type: 'tomorrow_delta', text: 'no' }),
+      stop(5),
+    ];
+    expect(readAll(...strange)).toEqual([]);
+  });
+
+  it('X5: never throws, whatever an event holds', () => {
+    const { read, readWhole } = createMessagesReader(same);
+    const type = fc.constantFrom(
+      ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
+      ...['message_delta', 'text', 'tool_use', 'input_json_delta', 'thinking', 'server_tool_use'],
+    );
+    const inner = fc.record(
+      { type, text: fc.jsonValue(), input: fc.jsonValue(), partial_json: fc.jsonValue() },
+      { requiredKeys: [] },
+    );
+    const event = fc.record(
+      { type, index: fc.jsonValue(), content_block: inner, delta: inner, usage: fc.jsonValue() },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(event, fc.jsonValue()), (data) => {
+        expect(() => [...read(data), ...readWhole(data)]).not.toThrow();
+      }),
+    );
+  });
+
+  it.each([
+    ['no index', undefined, {}],
+    ['an index beyond all bounds', 1e9, { index: 1e9 }],
+    ['an index that is no number', '0', {}],
+  ])('X7: passes on a tool use with %s', (_, index, expected) => {
+    expect(
+      readAll(
+        begin(index, { type: 'tool_use', id: '__proto__', name: 'weather' }),
+        delta(index, json('{}')),
+      ),
+    ).toEqual([
+      { type: 'toolUse', ...expected, id: '__proto__', name: 'weather' },
+      { type: 'toolUse', ...expected, json: '{}' },
+    ]);
+  });
+
+  it('X8: takes arguments that come at the start, or as an object', () => {
+    const tool = { type: 'tool_use', id: 'a', name: 'weather' };
+    const city = { city: 'Oslo' };
+    expect(readAll(begin(0, { ...tool, input: city }))).toMatchObject([{ input: city }]);
+    expect(readAll(begin(0, tool), delta(0, json(city)))).toMatchObject([{}, { input: city }]);
+    expect(readAll(begin(0, { ...tool, input: '{"city":"Oslo"}' }))).toMatchObject([
+      { json: '{"city":"Oslo"}' },
+    ]);
+  });
+
+  it('X8: takes text and a signature that come at the start of their block', () => {
+    expect(
+      readAll(
+        begin(0, { type: 'thinking', thinking: 'H', signature: 'sig' }),
+        delta(0, { type: 'thinking_delta', thinking: 'm.' }),
+        stop(0),
+        begin(1, { type: 'text', text: 'Hi' }),
+      ),
+    ).toEqual([
+      { type: 'thinking', text: 'H' },
+      { type: 'thinking', text: 'm.' },
+      { type: 'thinking', text: '', signature: 'sig' },
+      { type: 'text', text: 'Hi' },
+    ]);
+    expect(
+      readAll(
+        begin(0, { type: 'thinking', thinking: '', signature: 'early' }),
+        delta(0, { type: 'signature_delta', signature: 'late' }),
+        stop(0),
+      ),
+    ).toEqual([{ type: 'thinking', text: '', signature: 'late' }]);
+  });
+
+  it('X8: keeps what Anthropic has done itself, so that it can be sent back in its place', () => {
+    const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search' };
+    const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+    const chunks = readAll(
+      begin(0, { ...search, input: {} }),
+      delta(0, json('{"query":')),
+      delta(0, json('"Oslo"}')),
+      stop(0),
+      begin(1, found),
+      stop(1),
+      end('pause_turn'),
+    );
+    expect(chunks).toHaveLength(3);
+    expect(toAssistantBlocks(messageOf(chunks), { toWire: same })).toEqual([
+      { ...search, input: { query: 'Oslo' } },
+      found,
+    ]);
+  });
+
+  it('reads a whole answer as it reads a stream', () => {
+    const { readWhole } = createMessagesReader((name) => `our ${name}`);
+    const body = {
+      type: 'message',
+      content: [
+        { type: 'thinking', thinking: 'Hm.', signature: 'sig' },
+        { type: 'text', text: 'Hi' },
+        { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
+      ],
+      stop_reason: 'tool_use',
+      usage: { input_tokens: 3, output_tokens: 4 },
+    };
+    expect(readWhole(body)).toEqual([
+      { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } },
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'thinking', text: '', signature: 'sig' },
+      { type: 'text', text: 'Hi' },
+      { type: 'toolUse', index: 2, id: 'a', name: 'our weather', input: { city: 'Oslo' } },
+      { type: 'finish', finish: 'stop' },
+    ]);
+    expect(readWhole({ message: 'It works!' })).toEqual([]);
+    expect(readWhole({ ...body, stop_reason: null }).at(-1)?.type).not.toBe('finish');
+  });
+
+  it('R4: gives back what was sent: text, thinking with its signatures, and tool uses', () => {
+    fc.assert(
+      fc.property(conversation, (messages) => {
+        for (const message of messages) {
+          if (message.role !== 'assistant') continue;
+          const names = toolNames([]);
+          const content = toAssistantBlocks(message, names);
+          const { readWhole } = createMessagesReader(names.fromWire);
+          const back = messageOf(readWhole({ content, stop_reason: 'end_turn' }));
+          expect(back.content).toEqual(expectedOf(message));
+        }
+      }),
+    );
+  });
+});
+
+/** Folds whole chunks into a message. */
+const messageOf = (chunks: readonly ModelChunk[]): AssistantMessage => {
+  const content: AssistantBlock[] = [];
+  for (const chunk of chunks) {
+    const last = content.at(-1);
+    if (chunk.type === 'text') content.push({ type: 'text', text: chunk.text });
+    if (chunk.type === 'thinking') {
+      const { signature, redacted } = chunk;
+      const sealed = {
+        ...(signature === undefined ? {} : { signature }),
+        ...(redacted === undefined ? {} : { redacted }),
+      };
+      if (last?.type === 'thinking' && last.signature === undefined && redacted === undefined) {
+        content[content.length - 1] = { ...last, ...sealed };
+      } else content.push({ type: 'thinking', text: chunk.text, ...sealed });
+    }
+    if (chunk.type === 'toolUse') {
+      const { id = '', name = '', input = {} } = chunk;
+      content.push({
+        type: 'tool_use',
+        id,
+        name,
+        input: input as Readonly<Record<string, unknown>>,
+      });
+    }
+  }
+  return { id: 'm1', role: 'assistant', content };
+};
+
+/** What of a message can go to Anthropic and come back. */
+const expectedOf = ({ content }: AssistantMessage): readonly AssistantBlock[] => {
+  const kept = content.flatMap((block): readonly AssistantBlock[] => {
+    switch (block.type) {
+      case 'text':
+        return block.text.trim() === '' ? [] : [block];
+      case 'thinking':
+        return block.signature === undefined || block.signature.startsWith('{') ? [] : [block];
+      case 'tool_use': {
+        const { invalidInput: _, ...use } = block;
+        return [{ ...use, id: toWireId(block.id) }];
+      }
+      default:
+        return [];
+    }
+  });
+  return kept.slice(0, kept.findLastIndex(({ type }) => type !== 'thinking') + 1);
+};

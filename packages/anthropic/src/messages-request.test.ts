@@ -1,0 +1,224 @@
+import { describe, expect, it } from '@jest/globals';
+import { isMillraceError, type ModelRequest } from '@millrace/core';
+import { checkMessagesRequest } from '@millrace/fault-server';
+import { toolNames } from '@millrace/wire';
+import fc from 'fast-check';
+import { modelRequest } from './conversations.test-support.js';
+import { fitRequest } from './fit-request.js';
+import { type RequestSettings, toMessagesBody } from './messages-request.js';
+import { thinkingConfig } from './thinking.js';
+
+/** Only the older version of the API takes a temperature. */
+const violationsOf = (body: Readonly<Record<string, unknown>>): readonly string[] => {
+  const version = 'temperature' in body ? '2023-06-01' : '2026-10-21';
+  return checkMessagesRequest(
+    { 'anthropic-version': version, 'content-type': 'application/json' },
+    JSON.parse(JSON.stringify(body)),
+  );
+};
+
+const settings: RequestSettings = { model: 'claude-sonnet-4-5', maxTokens: 1_000 };
+
+const bodyOf = (
+  request: Partial<ModelRequest>,
+  more: Partial<RequestSettings> = {},
+): Readonly<Record<string, unknown>> => {
+  const names = toolNames((request.tools ?? []).map(({ name }) => name));
+  const messages = request.messages ?? [
+    { id: 'm1', role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+  ];
+  return toMessagesBody({ ...settings, ...more }, { ...request, messages }, names);
+};
+
+const weather = {
+  name: 'weather',
+  description: 'Tells the weather.',
+  inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+};
+
+const anySettings = fc.record(
+  {
+    thinking: fc.constantFrom(false as const, 'adaptive' as const, { budgetTokens: 1_024 }),
+    effort: fc.constantFrom('low' as const, 'max' as const),
+    cache: fc.constantFrom('5m' as const, '1h' as const),
+  },
+  { requiredKeys: [] },
+);
+
+/** A conversation may hold nothing that could be sent; that is said before anything is. */
+const hasContent = (build: () => unknown): boolean => {
+  try {
+    build();
+    return true;
+  } catch (error) {
+    if (isMillraceError(error) && error.message.includes('are empty')) return false;
+    throw error;
+  }
+};
+
+describe('the body of a request', () => {
+  it('X16: is one that the API takes, whatever the conversation and the options', () => {
+    fc.assert(
+      fc.property(modelRequest, anySettings, (request, more) => {
+        const { request: fitted } = fitRequest(request, thinkingConfig(more.thinking));
+        fc.pre(hasContent(() => bodyOf(fitted, more)));
+        expect(violationsOf(bodyOf(fitted, more))).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('X16: is the same for the same messages, however many follow', () => {
+    fc.assert(
+      fc.property(modelRequest, ({ messages }) => {
+        const next = {
+          id: 'next',
+          role: 'user' as const,
+          content: [{ type: 'text' as const, text: 'On.' }],
+        };
+        const sent = (request: Partial<ModelRequest>): string => {
+          const { messages: wire } = bodyOf(request);
+          return JSON.stringify(wire).slice(0, -3);
+        };
+        fc.pre(messages.at(-1)?.role === 'tool');
+        expect(sent({ messages: [...messages, next] })).toContain(sent({ messages }));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('leaves out what the request does not say', () => {
+    expect(bodyOf({})).toEqual({
+      model: 'claude-sonnet-4-5',
+      max_tokens: 1_000,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+      stream: true,
+    });
+  });
+
+  it.each([
+    ['auto', undefined],
+    ['none', { type: 'none' }],
+    ['required', { type: 'any' }],
+    [{ name: 'weather' }, { type: 'tool', name: 'weather' }],
+  ] as const)('writes the tool choice %j as %j', (toolChoice, expected) => {
+    expect(bodyOf({ tools: [weather], toolChoice })['tool_choice']).toEqual(expected);
+    expect(bodyOf({ toolChoice })['tool_choice']).toBeUndefined();
+  });
+
+  it('writes a name that the API does not take in another way, and the same everywhere', () => {
+    const read = { ...weather, name: 'files.read' };
+    const body = bodyOf({
+      tools: [read],
+      toolChoice: { name: read.name },
+      messages: [
+        { id: 'm1', role: 'user', content: [{ type: 'text', text: 'Read it.' }] },
+        {
+          id: 'm2',
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: read.name, input: {} }],
+        },
+        {
+          id: 'm3',
+          role: 'tool',
+          content: [{ type: 'tool_result', toolUseId: 'a', content: [], isError: false }],
+        },
+      ],
+    });
+    const name = toolNames([read.name]).toWire(read.name);
+    expect(name).not.toBe(read.name);
+    expect(body['tools']).toMatchObject([{ name }]);
+    expect(body['tool_choice']).toMatchObject({ name });
+    expect(body['messages']).toMatchObject([{}, { content: [{ name }] }, {}]);
+  });
+
+  it('adds the budget for thinking to the tokens of the answer', () => {
+    expect(bodyOf({ maxTokens: 10 }, { thinking: { budgetTokens: 2_000 } })).toMatchObject({
+      max_tokens: 2_010,
+      thinking: { type: 'enabled', budget_tokens: 2_000 },
+    });
+    expect(bodyOf({}, { thinking: 'adaptive' })).toMatchObject({
+      max_tokens: 1_000,
+      thinking: { type: 'adaptive' },
+    });
+    expect(bodyOf({}, { thinking: false })).toMatchObject({ thinking: { type: 'disabled' } });
+  });
+
+  it('does not think on within an answer that did not begin so', () => {
+    const messages: ModelRequest['messages'] = [
+      { id: 'm1', role: 'user', content: [{ type: 'text', text: 'Weather?' }] },
+      {
+        id: 'm2',
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'a', name: 'weather', input: {} }],
+      },
+      {
+        id: 'm3',
+        role: 'tool',
+        content: [{ type: 'tool_result', toolUseId: 'a', content: [], isError: false }],
+      },
+    ];
+    const thinking = { budgetTokens: 2_000 };
+    expect(bodyOf({ messages, tools: [weather] }, { thinking })).not.toHaveProperty('thinking');
+    const next = {
+      id: 'm4',
+      role: 'user',
+      content: [{ type: 'text', text: 'And Rome?' }],
+    } as const;
+    const answer = {
+      id: 'm3b',
+      role: 'assistant',
+      content: [{ type: 'text', text: 'Sun.' }],
+    } as const;
+    expect(bodyOf({ messages: [...messages, answer, next] }, { thinking })).toHaveProperty(
+      'thinking',
+    );
+  });
+
+  it('marks for the cache what comes before the messages, and the ends of the last two things said', () => {
+    const mark = { type: 'ephemeral', ttl: '1h' };
+    const messages: ModelRequest['messages'] = ['one', 'two', 'three'].flatMap((text, at) => [
+      { id: `u${at}`, role: 'user', content: [{ type: 'text', text }] },
+      ...(at < 2
+        ? [{ id: `a${at}`, role: 'assistant' as const, content: [{ type: 'text' as const, text }] }]
+        : []),
+    ]);
+    const body = bodyOf({ system: 'Be brief.', tools: [weather], messages }, { cache: '1h' });
+    expect(body['system']).toEqual([{ type: 'text', text: 'Be brief.', cache_control: mark }]);
+    expect(body['tools']).not.toMatchObject([{ cache_control: mark }]);
+    expect(JSON.stringify(body['messages']).split('cache_control')).toHaveLength(3);
+    expect(body['messages']).toMatchObject([
+      {},
+      {},
+      { content: [{ text: 'two', cache_control: mark }] },
+      {},
+      { content: [{ text: 'three', cache_control: mark }] },
+    ]);
+    expect(bodyOf({ tools: [weather] }, { cache: '5m' })['tools']).toMatchObject([
+      { cache_control: { ttl: '5m' } },
+    ]);
+  });
+
+  it('holds the answer to a schema, beside the effort', () => {
+    const outputSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
+    expect(bodyOf({ outputSchema }, { effort: 'high' })['output_config']).toEqual({
+      effort: 'high',
+      format: { type: 'json_schema', schema: { ...outputSchema, additionalProperties: false } },
+    });
+    expect(bodyOf({ outputSchema: { type: 'object' } })).not.toHaveProperty('output_config');
+  });
+
+  it('puts the tools of the vendor before the others, and the fields of the caller over all', () => {
+    const search = { type: 'web_search_20260318', name: 'web_search' };
+    const body = bodyOf(
+      { tools: [weather] },
+      { builtInTools: [search], body: { service_tier: 'auto', output_config: { effort: 'low' } } },
+    );
+    expect(body).toMatchObject({
+      tools: [search, { name: 'weather' }],
+      service_tier: 'auto',
+      output_config: { effort: 'low' },
+    });
+    expect(bodyOf({}, { body: { max_tokens: 5 } })['max_tokens']).toBe(5);
+  });
+});

@@ -1,0 +1,75 @@
+import type {
+  Base64ImageSource,
+  DocumentBlockParam,
+  ImageBlockParam,
+  TextBlockParam,
+} from '@anthropic-ai/sdk/resources/messages';
+import { type ContentBlock, type FileBlock, type ImageBlock, MillraceError } from '@millrace/core';
+
+/** What the wire takes from people and tools. */
+export type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam;
+
+/**
+ * Writes what people and tools say. Text of nothing but white space is left out, because the API refuses it; media
+ * that no model of Anthropic takes is an `invalidRequest`. `where` tells whose blocks these are.
+ */
+export const toUserBlocks = (blocks: readonly ContentBlock[], where: string): UserBlock[] =>
+  blocks.flatMap((block): UserBlock[] => {
+    switch (block.type) {
+      case 'text':
+        return toText(block.text);
+      case 'image':
+        return [{ type: 'image', source: imageSource(block, where) }];
+      case 'file':
+        return [toDocument(block, where)];
+      case 'audio':
+        throw refusal(where, 'an audio block', 'Models of Anthropic take no audio.');
+    }
+  });
+
+/** Writes a text; nothing, where there is nothing to read in it. */
+export const toText = (text: string): TextBlockParam[] =>
+  text.trim() === '' ? [] : [{ type: 'text', text }];
+
+type ImageType = Base64ImageSource['media_type'];
+
+const imageTypes: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+const imageSource = ({ source }: ImageBlock, where: string): ImageBlockParam['source'] => {
+  if (source.kind === 'url') return { type: 'url', url: source.url };
+  const mediaType = imageTypes.find((type) => type === source.mediaType.toLowerCase());
+  if (mediaType !== undefined) {
+    return { type: 'base64', media_type: mediaType, data: source.data };
+  }
+  throw refusal(where, `an image of the type '${source.mediaType}'`, `Use ${list(imageTypes)}.`);
+};
+
+const toDocument = (block: FileBlock, where: string): DocumentBlockParam => ({
+  type: 'document',
+  source: documentSource(block, where),
+  ...(block.name === undefined ? {} : { title: block.name }),
+});
+
+const documentSource = ({ source }: FileBlock, where: string): DocumentBlockParam['source'] => {
+  const mediaType = source.mediaType?.toLowerCase() ?? pdf;
+  if (source.kind === 'url') {
+    if (mediaType === pdf) return { type: 'url', url: source.url };
+    throw refusal(where, `a file of the type '${mediaType}' at an address`, `Only ${pdf} may be.`);
+  }
+  if (mediaType === pdf) return { type: 'base64', media_type: pdf, data: source.data };
+  const data = Buffer.from(source.data, 'base64').toString('utf8');
+  if (isText(mediaType) && data !== '') return { type: 'text', media_type: 'text/plain', data };
+  throw refusal(where, `a file of the type '${mediaType}'`, `Use ${pdf}, or any type of text.`);
+};
+
+const pdf = 'application/pdf';
+
+/** The API takes plain text only; what else people can read goes as that. */
+const isText = (mediaType: string): boolean =>
+  /^text\/|^application\/(.+\+)?(json|xml|yaml)\b/.test(mediaType);
+
+const refusal = (where: string, what: string, hint: string): MillraceError =>
+  new MillraceError('invalidRequest', `${where} has ${what}, which cannot be sent. ${hint}`);
+
+const list = (names: readonly string[]): string =>
+  `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;

@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, lastValueFrom, type Observable, of, throwError, toArray } from 'rxjs';
+import {
+  createAgent,
+  fallback,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  only,
+} from '../index.js';
+import { finish, lentContext, marbles, record, scriptedModel, text } from '../testing/index.js';
+
+const request = { messages: [] };
+const down = new MillraceError('server', 'Down.');
+const fails = (error: Error, ...before: readonly ModelChunk[]): Observable<ModelChunk> =>
+  concat(
+    of(...before),
+    throwError(() => error),
+  );
+const named = (name: string, model: Model): Model => ({ ...model, name });
+
+describe('fallback', () => {
+  it('C8: asks the next model when one fails, with an event each', async () => {
+    const model = fallback(
+      named('a', scriptedModel(fails(down))),
+      named('b', scriptedModel(fails(down))),
+      named('c', scriptedModel([text('From c.')])),
+    );
+    const events = await record(createAgent({ model }).stream$('?'));
+    expect(events.filter(({ type }) => type === 'modelFallback')).toMatchObject([
+      { from: 'a', to: 'b', error: { code: 'server' } },
+      { from: 'b', to: 'c' },
+    ]);
+    expect(events.at(-1)).toMatchObject({ reply: { content: [text('From c.')] } });
+  });
+
+  it('C8: does not when the failure would be the same again, or something was shown', async () => {
+    const auth = new MillraceError('auth', 'No.');
+    for (const failure$ of [fails(auth), fails(down, text('x')), fails(down, finish())]) {
+      const second = scriptedModel();
+      const answer$ = fallback(scriptedModel(failure$), second).stream$(request, lentContext());
+      await expect(lastValueFrom(answer$)).rejects.toMatchObject({ name: 'MillraceError' });
+      expect(second.requests).toHaveLength(0);
+    }
+  });
+
+  it('C8: ends with the error of the last', async () => {
+    const last = new MillraceError('connection', 'Gone.');
+    const model = fallback(scriptedModel(fails(down)), scriptedModel(fails(last)));
+    await expect(lastValueFrom(model.stream$(request, lentContext()))).rejects.toBe(last);
+  });
+
+  it('C8: leaves the model that is being asked, and asks no other', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const [first, second] = [cold<ModelChunk>('5ms #', {}, down), cold('t', { t: text('t') })];
+      const third = scriptedModel();
+      const model = fallback(scriptedModel(first), scriptedModel(second), third);
+      const answer$ = model.stream$(request, lentContext({ scheduler }));
+      expectObservable(answer$, '^ 20ms !').toBe('5ms t', { t: text('t') });
+      expectSubscriptions(first.subscriptions).toBe('^ 4ms !');
+      expectSubscriptions(second.subscriptions).toBe('5ms ^ 15ms !');
+    });
+  });
+
+  it('C5: each model has its own time', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const model = fallback(
+        scriptedModel(cold('-')),
+        scriptedModel(cold('90ms (tf|)', { t: text('t'), f: finish() })),
+      );
+      const lent = lentContext({ scheduler, timeouts: { firstChunkMs: 100 } });
+      expectObservable(model.stream$(request, lent)).toBe('190ms (tf|)', {
+        t: text('t'),
+        f: finish(),
+      });
+    });
+  });
+
+  it('R5: an option that one of them cannot take is dropped for that one, with a warning', async () => {
+    const first: Model = { ...scriptedModel(fails(down)), unsupported: ['stopSequences'] };
+    const script = scriptedModel([text('x')]);
+    const second: Model = { ...script, unsupported: ['stopSequences', 'temperature'] };
+    const model = fallback(first, second);
+    expect(model.unsupported).toEqual(['stopSequences']);
+    const warnings: string[] = [];
+    const agent = createAgent({ model });
+    agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
+    await agent.call('?', { temperature: 0.5, stopSequences: ['.'] });
+    expect(script.requests[0]).not.toHaveProperty('temperature');
+    expect(warnings).toEqual([
+      "The model 'scripted' cannot take 'stopSequences': it was left out of the request.",
+      "The model 'scripted' cannot take 'temperature': it was left out of the request.",
+    ]);
+  });
+
+  it('R3: one that has no structured output gets a tool to answer with', async () => {
+    const script = scriptedModel([text('{}')]);
+    const model = fallback(scriptedModel(fails(down)), {
+      ...script,
+      unsupported: ['outputSchema'],
+    });
+    const answer$ = model.stream$({ ...request, outputSchema: { type: 'object' } }, lentContext());
+    await lastValueFrom(answer$.pipe(toArray()));
+    expect(script.requests[0]).toMatchObject({ tools: [{ name: 'final_answer' }] });
+  });
+
+  it('refuses to fall back on nothing', () => {
+    expect(() => fallback(scriptedModel())).toThrow('at least one to fall back on');
+  });
+});

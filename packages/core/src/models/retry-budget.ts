@@ -1,0 +1,13 @@
+import type { RetryBudget } from '../model.js';
+
+/** Makes the budget of one call. */
+export const createRetryBudget = (requests: number): RetryBudget => {
+  let left = requests;
+  return {
+    take: () => {
+      if (left <= 0) return false;
+      left -= 1;
+      return true;
+    },
+  };
+};

@@ -1,0 +1,135 @@
+import {
+  concat,
+  defer,
+  type Observable,
+  of,
+  retry as resubscribe,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { isMillraceError, type MillraceError, revised, toMillraceError } from '../errors.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import { checkOptions, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
+import { around } from './around.js';
+import { inTime } from './in-time.js';
+import { isContent } from './is-content.js';
+
+/** How often and when a request is sent again. */
+export interface RetryOptions {
+  /** Requests in all. Default: 3. */
+  readonly attempts?: number;
+  /** The first wait, in milliseconds; each further one is twice as long. Default: 1,000. */
+  readonly minMs?: number;
+  /** The longest wait before jitter, in milliseconds. Default: 10,000. */
+  readonly maxMs?: number;
+  /** How far a wait may be off either way, as a share of it. Default: 0.25. */
+  readonly jitter?: number;
+  /** A provider that asks for a longer wait than this, in milliseconds, is not waited for. Default: 60,000. */
+  readonly maxRetryWait?: number;
+  /**
+   * Whether to send a request again when part of its answer was shown already. That part is void then: a
+   * `messageDiscarded` event says so, and the chunks of the next attempt have another `messageId`. Default: false.
+   */
+  readonly retryPartial?: boolean;
+}
+
+type Policy = Required<RetryOptions>;
+
+const defaults: Policy = {
+  attempts: 3,
+  minMs: 1_000,
+  maxMs: 10_000,
+  jitter: 0.25,
+  maxRetryWait: 60_000,
+  retryPartial: false,
+};
+
+/**
+ * Sends a request again when its error is retryable: after the wait that the provider asked for, else
+ * after one that doubles, with jitter. Each is announced by a `modelRetry` event. The attempts are also
+ * bounded by the call's `retryBudget`. Around a model that retries already, this policy replaces that one.
+ */
+export const retry = (model: Model, options: RetryOptions = {}): Model => {
+  checkOptions('retry()', options, rules);
+  const policy = { ...defaults, ...options };
+  const timed = inTime(model);
+  return around(timed, (request, context) =>
+    context.isRetried === true
+      ? timed.stream$(request, context)
+      : attempts$(timed, policy, request, context),
+  );
+};
+
+const attempts$ = (
+  model: Model,
+  policy: Policy,
+  request: ModelRequest,
+  context: ModelContext,
+): Observable<ModelChunk> =>
+  defer(() => {
+    let shown = false;
+    let isWhole = false;
+    let voided: string | undefined;
+    const lent: ModelContext = { ...context, isRetried: true };
+    const attempt$ = defer(() => {
+      const answer$ = model.stream$(request, lent);
+      if (voided === undefined) return answer$;
+      const restart: ModelChunk = { type: 'restart', why: voided };
+      shown = false;
+      voided = undefined;
+      return concat(of(restart), answer$);
+    });
+    return attempt$.pipe(
+      tap((chunk) => {
+        shown ||= isContent(chunk);
+        isWhole ||= chunk.type === 'finish';
+      }),
+      resubscribe({
+        delay: (error: unknown, attempt) => {
+          const refused = !isMillraceError(error) || !error.retryable || isWhole;
+          if (refused || (shown && !policy.retryPartial) || attempt >= policy.attempts) {
+            return throwError(() => toMillraceError(error));
+          }
+          if (shown) voided = `The request is sent again: ${error.message}`;
+          return wait$(error, attempt, policy, context);
+        },
+      }),
+    );
+  });
+
+/** Emits when it is time for the next attempt, or errors where there must be none. */
+const wait$ = (
+  error: MillraceError,
+  attempt: number,
+  policy: Policy,
+  { scheduler, random, report, retryBudget }: ModelContext,
+): Observable<unknown> => {
+  const { minMs, maxMs, jitter, maxRetryWait } = policy;
+  const { retryAfterMs } = error;
+  if (retryAfterMs !== undefined && retryAfterMs > maxRetryWait) {
+    return throwError(() => tooLong(error, retryAfterMs, maxRetryWait));
+  }
+  if (retryBudget?.take() === false) return throwError(() => error);
+  const backoff = Math.min(maxMs, minMs * 2 ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
+  const waitMs = Math.round(retryAfterMs ?? backoff);
+  report({ type: 'modelRetry', attempt, waitMs, error });
+  return timer(waitMs, scheduler);
+};
+
+const tooLong = (error: MillraceError, waitMs: number, maxRetryWait: number): MillraceError =>
+  revised(error, {
+    message: `${error.message} It asks to wait ${waitMs} ms, which is more than maxRetryWait (${maxRetryWait} ms).`,
+  });
+
+const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
+  attempts: wholeNumber(1),
+  minMs: isDelay,
+  maxMs: isDelay,
+  jitter: [
+    (value) => typeof value === 'number' && value >= 0 && value <= 1,
+    'a number from 0 to 1',
+  ],
+  maxRetryWait: isDelay,
+  retryPartial: isFlag,
+};

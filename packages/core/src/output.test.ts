@@ -1,0 +1,243 @@
+import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom, from, toArray } from 'rxjs';
+import { z } from 'zod';
+import {
+  createAgent,
+  type JsonSchema,
+  type Model,
+  type ModelChunk,
+  partialOutput$,
+  textOf,
+  tool,
+} from './index.js';
+import { isTooDeep } from './json.js';
+import { readOutput$ } from './read-output.js';
+import { createValidator } from './schema.js';
+import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+
+const place = {
+  type: 'object',
+  properties: { city: { type: 'string' }, people: { type: 'number' } },
+  required: ['city'],
+} as const satisfies JsonSchema;
+
+const withoutOutput = (model: Model): Model => ({ ...model, unsupported: ['outputSchema'] });
+const input = (delta: string): ModelChunk => ({ type: 'toolUse', index: 0, json: delta });
+
+describe('structured output', () => {
+  it('R3: reply.output is what the model wrote, validated and frozen', async () => {
+    const model = scriptedModel([text('{"city":"Oslo",'), text('"people":700000,"x":1}')]);
+    const reply = await createAgent({ model }).call('Where?', { output: place });
+    expect(reply.output).toEqual({ city: 'Oslo', people: 700_000 });
+    expect(Object.isFrozen(reply.output)).toBe(true);
+    expect(model.requests[0]?.outputSchema).toBe(place);
+  });
+
+  it('R3: an agent may have it for all its calls, and a call its own', async () => {
+    const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"sum":4}')]);
+    const agent = createAgent({ model, output: place });
+    const { output } = await agent.call('Where?');
+    expect(output?.city).toBe('Oslo');
+    const sum = z.object({ sum: z.number().transform((it) => it * 2) });
+    expect((await agent.session('s').call('?', { output: sum })).output?.sum).toBe(8);
+  });
+
+  it('R3: what does not fit goes back to the model twice, and then the call ends', async () => {
+    const model = scriptedModel([text('Oslo')], [text('{"people":1}')], [text('{"city":5}')]);
+    const failing = createAgent({ model }).call('Where?', { output: place });
+    await expect(failing).rejects.toMatchObject({
+      code: 'invalidResponse',
+      partial: '{"city":5}',
+    });
+    const feedback = model.requests.map(({ messages }) =>
+      textOf(messages.at(-1) ?? { content: [] }),
+    );
+    expect(feedback[1]).toMatch(/JSON of the schema.*\n- it holds no JSON object$/);
+    expect(feedback[2]).toMatch(/- city: is required, but missing$/);
+    model.verify();
+  });
+
+  it('R3, L7: a correction is a counted iteration, and its message is not stored', async () => {
+    const model = scriptedModel([text('Oslo')], [text('{"city":"Oslo"}')]);
+    const agent = createAgent({ model, output: place });
+    const session = agent.session('s');
+    const events = await record(session.stream$('Where?', { callId: 'c' }));
+    expect(events.at(-1)).toMatchObject({ reply: { iterations: 2, output: { city: 'Oslo' } } });
+    expect(events.filter(({ type }) => type === 'messageDiscarded')).toHaveLength(1);
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(stored.map(({ id }) => id)).toEqual(['c/input/0', 'c/2']);
+  });
+
+  it('R3: words and fences around the JSON are passed over', async () => {
+    const said = [
+      'Here you are:\n```json\n{"city": "Oslo"}\n```\nAnything else?',
+      'First {"city": "Rome"}, no: {"city": "Oslo", "note": "a } in \\"quotes\\""}',
+      '  {"city":"Oslo"}  ',
+    ];
+    for (const answer of said) {
+      const agent = createAgent({ model: scriptedModel([text(answer)]) });
+      expect((await agent.call('?', { output: place })).output).toEqual({ city: 'Oslo' });
+    }
+  });
+
+  it('R3: a model without it answers with a tool, whose arguments are the text', async () => {
+    const script = scriptedModel(
+      [toolUse('look', {}, 'a')],
+      [
+        text('Let me see.'),
+        { type: 'toolUse', index: 0, id: 'b', name: 'final_answer' },
+        input('{"city":'),
+        input('"Oslo"}'),
+      ],
+    );
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
+    const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+    const events = await record(agent.stream$('Where?', { callId: 'c' }));
+    expect(events.at(-1)).toMatchObject({
+      reply: {
+        reason: 'answer',
+        output: { city: 'Oslo' },
+        content: [text('Let me see.\n\n{"city":"Oslo"}')],
+        toolUses: [{ name: 'look' }],
+      },
+    });
+    expect(script.requests[0]).toMatchObject({
+      toolChoice: 'required',
+      tools: [{ name: 'look' }, { name: 'final_answer', inputSchema: place }],
+    });
+    expect(script.requests[0]).not.toHaveProperty('outputSchema');
+    expect(events.some(({ type }) => type === 'warning')).toBe(false);
+  });
+
+  it('R3: the tool to answer with has a name of its own, and no choice where there can be none', async () => {
+    const script = scriptedModel([toolUse('final_answer_2', { city: 'Oslo' })]);
+    const model: Model = { ...script, unsupported: ['outputSchema', 'toolChoice'] };
+    const taken = tool({ name: 'final_answer', description: 'Is there.', run: () => '' });
+    const agent = createAgent({ model, tools: [taken], output: place });
+    expect((await agent.call('?')).output).toEqual({ city: 'Oslo' });
+    expect(script.requests[0]).not.toHaveProperty('toolChoice');
+  });
+
+  it('R3: a forced tool comes first', async () => {
+    const script = scriptedModel([toolUse('look')], [toolUse('final_answer', { city: 'Oslo' })]);
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
+    const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+    await agent.call('?', { toolChoice: { name: 'look' } });
+    expect(script.requests[0]).toMatchObject({ toolChoice: { name: 'look' } });
+    expect(script.requests[0]?.tools).toHaveLength(1);
+    expect(script.requests[1]?.tools).toHaveLength(2);
+  });
+
+  it('R3, L3: the closing call must have it too', async () => {
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
+    const answering = (last: ModelChunk) => {
+      const script = scriptedModel([toolUse('look')], [last]);
+      const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+      return { script, call: agent.call('?', { maxIterations: 1 }) };
+    };
+    const right = answering(toolUse('final_answer', { city: 'Oslo' }));
+    expect(await right.call).toMatchObject({
+      reason: 'maxIterations',
+      output: { city: 'Oslo' },
+    });
+    expect(right.script.requests[1]).toMatchObject({ toolChoice: { name: 'final_answer' } });
+    await expect(answering(text('Oslo.')).call).rejects.toMatchObject({
+      code: 'maxIterations',
+      partial: 'Oslo.',
+    });
+  });
+
+  it('R3: a call that ends otherwise than by an answer has none', async () => {
+    const model = scriptedModel([text('{"city":"Os'), finish('length')]);
+    const reply = await createAgent({ model, output: place }).call('?');
+    expect(reply).toMatchObject({ reason: 'truncated' });
+    expect(reply.output).toBeUndefined();
+  });
+
+  it('R3: a schema that cannot be used is refused at once', () => {
+    const model = scriptedModel();
+    expect(() => createAgent({ model, output: { type: 'string' } })).toThrow(
+      "createAgent(): 'output' must be the schema of an object",
+    );
+    expect(() => createAgent({ model, output: 'text' as never })).toThrow(
+      "createAgent(): 'output' must be a JSON Schema",
+    );
+    expect(() => createAgent({ model }).call$('?', { output: z.string() })).toThrow(
+      "The call: 'output' must be the schema of an object",
+    );
+  });
+
+  it('X6, X15: hostile JSON is no output', async () => {
+    const validator = createValidator(place, 'test');
+    const verdict = (said: string) => firstValueFrom(readOutput$(validator, said));
+    const deep = `{"city":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+    expect(await verdict(deep)).toEqual({
+      valid: false,
+      problems: ['it is nested too deeply'],
+    });
+    expect(await verdict('{"__proto__":{"polluted":1},"city":"Oslo"}')).toEqual({
+      valid: true,
+      value: { city: 'Oslo' },
+    });
+    expect({}).not.toHaveProperty('polluted');
+    expect(await verdict('{'.repeat(100_000))).toMatchObject({ valid: false });
+  });
+
+  it('X6: depth is told without recursion', () => {
+    const nested = (levels: number): unknown =>
+      Array.from({ length: levels }).reduce((inner) => [inner], 1);
+    expect([100, 101, 100_000].map((levels) => isTooDeep(nested(levels)))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(isTooDeep('text')).toBe(false);
+  });
+});
+
+describe('partialOutput$', () => {
+  it('R3: shows the output as far as it is written, at most every so often, the last one whole', () => {
+    marbles(({ model, scheduler, expectObservable }) => {
+      const values = Object.fromEntries(
+        Array.from('{"city":"Oslo","n":12}', (letter, index) => [
+          String.fromCharCode(97 + index),
+          text(letter),
+        ]),
+      );
+      const letters = Object.keys(values).join('');
+      const agent = createAgent({
+        model: model(`${letters}(F|)`, { ...values, F: finish() }),
+      });
+      const event$ = agent.stream$('?', { scheduler });
+      expectObservable(partialOutput$(event$, { everyMs: 10, scheduler })).toBe(
+        'a 9ms b 9ms c 9ms (d|)',
+        {
+          a: {},
+          b: { city: 'Os' },
+          c: { city: 'Oslo' },
+          d: { city: 'Oslo', n: 12 },
+        },
+      );
+    });
+  });
+
+  it('R3: begins anew with another message, and leaves sub-agents and thinking out', async () => {
+    const model = scriptedModel([text('{"city":5}')], [text('{"city":"Oslo"}')]);
+    const event$ = createAgent({ model, output: place }).stream$('?');
+    const seen = await firstValueFrom(partialOutput$(event$, { everyMs: 0 }).pipe(toArray()));
+    expect(seen.at(-1)).toEqual({ city: 'Oslo' });
+  });
+
+  it('X15: shows nothing that a prototype would bring, and survives what is no JSON', async () => {
+    const show = async (said: string): Promise<readonly unknown[]> => {
+      const event$ = createAgent({ model: scriptedModel([text(said)]) }).stream$('?');
+      return firstValueFrom(partialOutput$(event$).pipe(toArray()));
+    };
+    const [hostile] = await show('{"__proto__":{"polluted":1},"city":"Os');
+    expect(hostile).toEqual({ city: 'Os' });
+    expect(hostile).not.toHaveProperty('polluted');
+    expect(await show('no object')).toEqual([]);
+    await expect(show('{"a":'.repeat(20_000))).resolves.toBeDefined();
+    expect(await firstValueFrom(partialOutput$(from([])).pipe(toArray()))).toEqual([]);
+  });
+});

@@ -1,0 +1,152 @@
+import {
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  ignoreElements,
+  type Observable,
+  of,
+  repeat,
+  takeUntil,
+  tap,
+  throwError,
+} from 'rxjs';
+import { contained } from './contained.js';
+import type { Draft } from './draft.js';
+import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
+import type { BeforeModel } from './events.js';
+import { failAs } from './fail-as.js';
+import { fitMessages, tokensOfAll } from './fit-messages.js';
+import { type Message, textOf } from './message.js';
+import type { Finish, ModelChunk, ModelContext } from './model.js';
+import type { Context } from './context.js';
+import { randomOf } from './random.js';
+import type { OpenRun } from './run.js';
+import { dropWarning, supportedOptions } from './supported-options.js';
+
+type Needs = Pick<
+  Context,
+  'call' | 'model' | 'hooks' | 'interruption' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
+>;
+
+/** Responses that one message may be paused into before it is given up. */
+const maxResponses = 16;
+
+/** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
+export const receive$ = (
+  context: Needs,
+  { iteration, detailed }: OpenRun,
+  type: 'reasoningChunk' | 'summaryChunk',
+  asked: BeforeModel,
+  draft: Draft,
+): Observable<Finish> => {
+  const { model, hooks, interruption } = context;
+  const { options, dropped } = supportedOptions(model, asked.options);
+  const lent = lentTo(context, iteration, draft.messageId);
+  const take = (chunk: ModelChunk): void => {
+    if (chunk.type === 'restart') {
+      const { messageId } = draft;
+      hooks.report(iteration, { type: 'messageDiscarded', messageId, why: chunk.why });
+    }
+    const delta = draft.add(chunk);
+    if (delta !== undefined) hooks.report(iteration, { type, ...delta });
+  };
+  const send$ = (messages: readonly Message[]): Observable<ModelChunk> =>
+    defer(() => model.stream$({ ...options, messages }, lent)).pipe(
+      contained(),
+      failAs('unknown', `The model '${model.name}' failed`),
+      tap(take),
+    );
+  const response$ = defer(() => {
+    const begun = draft.message();
+    const shown = detailed ? asked.messages.map(withoutDetails) : asked.messages;
+    const messages = begun.content.length > 0 ? [...shown, begun] : shown;
+    return send$(messages).pipe(
+      catchError((error: unknown) => {
+        const shorter = isOverflow(error, draft) ? shortened(context, messages) : undefined;
+        if (shorter === undefined) return throwError(() => toMillraceError(error));
+        hooks.report(iteration, { type: 'warning', message: shorter.warning });
+        return send$(shorter.messages);
+      }),
+      catchError((error: unknown) => throwError(() => withPartial(error, draft))),
+    );
+  });
+  const another$ = defer(() => {
+    draft.resume();
+    return of(true);
+  });
+  dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
+  return concat(
+    response$.pipe(
+      repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
+      ignoreElements(),
+      takeUntil(interruption.cut$),
+    ),
+    defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
+  );
+};
+
+/** Tells whether a message has come to its end. */
+export const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
+  draft.finish !== undefined && draft.finish !== 'pause';
+
+const lentTo = (
+  { hooks, demand, scheduler, limits, retryBudget }: Needs,
+  iteration: number,
+  stepId: string,
+): ModelContext => {
+  const { firstChunkMs, chunkMs } = limits.timeouts;
+  return {
+    demand,
+    scheduler,
+    stepId,
+    random: randomOf(stepId),
+    report: (event) => hooks.report(iteration, event),
+    timeouts: {
+      ...(firstChunkMs === undefined ? {} : { firstChunkMs }),
+      ...(chunkMs === undefined ? {} : { chunkMs }),
+    },
+    retryBudget,
+  };
+};
+
+const finishOf = (draft: Draft, model: string, interrupted: boolean): Observable<Finish> => {
+  if (isWhole(draft)) return of(draft.finish);
+  if (interrupted) return EMPTY;
+  throw new MillraceError(
+    'invalidResponse',
+    draft.finish === 'pause'
+      ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
+      : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
+    { partial: textOf(draft.message()) },
+  );
+};
+
+/** Whether the provider has refused the request for its length, before it said anything. */
+const isOverflow = (error: unknown, draft: Draft): boolean =>
+  isMillraceError(error) && error.code === 'contextTooLong' && draft.message().content.length === 0;
+
+/** The messages cut to half of what they were, around those that the call was asked with; nothing, where all the rest is needed. */
+const shortened = (
+  { call, model }: Needs,
+  messages: readonly Message[],
+): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
+  const isTask = ({ id }: Message): boolean => id.startsWith(`${call.callId}/input/`);
+  const fitted = fitMessages(messages, tokensOfAll(messages) / 2, isTask);
+  if (fitted.omitted === 0) return undefined;
+  const warning = `The model '${model.name}' found the request too long: it is sent again without ${fitted.omitted} earlier messages (about ${fitted.omittedTokens} tokens).`;
+  return { messages: fitted.messages, warning };
+};
+
+/** What had come of a message goes with the error that broke it off. */
+const withPartial = (cause: unknown, draft: Draft): MillraceError => {
+  const error = toMillraceError(cause);
+  const partial = textOf(draft.message());
+  return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
+};
+
+/** A message without what is meant for the user interface. */
+const withoutDetails = (message: Message): Message =>
+  message.role === 'tool'
+    ? { ...message, content: message.content.map(({ details: _details, ...block }) => block) }
+    : message;

@@ -1,0 +1,159 @@
+import {
+  type AgentEvent,
+  createAgent,
+  isMillraceError,
+  type ModelTimeouts,
+  type Reply,
+  textOf,
+  tool,
+} from '@millrace/core';
+import { verifyEvents } from '@millrace/core/testing';
+import type { Fault, FaultServer, SeenRequest, Wire } from '@millrace/fault-server';
+import { inspect } from 'node:util';
+import { catchError, lastValueFrom, map, of, race, tap, timer, toArray } from 'rxjs';
+import { secret, subjects } from './subjects.js';
+
+/** What came of one fault on one wire. */
+export interface Played {
+  readonly fault: Fault;
+  readonly wire: Wire;
+  /** How the call ended, in a few words. */
+  readonly outcome: string;
+  readonly seen: readonly SeenRequest[];
+  /** From the call to its end, in milliseconds. */
+  readonly ms: number;
+  /** The inputs that the tool was run with. */
+  readonly runs: readonly unknown[];
+  readonly events: readonly AgentEvent[];
+  /** What is not as it must be; nothing, where all is well. */
+  readonly wrongs: readonly string[];
+}
+
+/** How long a call may take in all before it counts as hanging, in milliseconds. */
+const hangs = 8_000;
+
+/** Calls an agent under a fault, and holds what comes out against what must. */
+export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): Promise<Played> => {
+  const vendor = await server.play(fault.scenario(wire));
+  const runs: unknown[] = [];
+  const weather = tool({
+    name: 'weather',
+    description: 'Tells the weather of a city.',
+    input: {
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+      additionalProperties: false,
+    },
+    run: (input) => {
+      runs.push(input);
+      return 'Sunny.';
+    },
+  });
+  const timeouts = timeoutsOf(fault);
+  const agent = createAgent({ model: subjects[wire](vendor.url, { timeouts }), tools: [weather] });
+  const startedAt = performance.now();
+  const events: AgentEvent[] = [];
+  const ended = await lastValueFrom(
+    race(
+      agent.stream$('What is the weather in Oslo?').pipe(
+        verifyEvents(),
+        tap((event) => events.push(event)),
+        toArray(),
+        map(() => ({ status: 'replied' }) as const),
+        catchError((error: unknown) => of({ status: 'failed', error } as const)),
+      ),
+      timer(hangs).pipe(map(() => ({ status: 'hangs' }) as const)),
+    ),
+  );
+  const ms = Math.round(performance.now() - startedAt);
+  const seen = await vendor.settled();
+  const played = { fault, wire, seen, ms, runs, events };
+  const error = ended.status === 'failed' ? ended.error : undefined;
+  const reply = events.findLast((event) => event.type === 'postCall')?.reply;
+  const outcome = ended.status === 'hangs' ? 'hangs' : outcomeOf(reply, error);
+  return { ...played, outcome, wrongs: wrongsOf({ ...played, outcome }, reply, error) };
+};
+
+/** Short only where silence is the fault, so that a busy machine does not make others of it. */
+const timeoutsOf = ({ expects: { outcome, requests } }: Fault): ModelTimeouts => {
+  const isSilence = 'error' in outcome && outcome.error === 'timeout';
+  return {
+    firstChunkMs: isSilence && requests > 1 ? 300 : 5_000,
+    chunkMs: isSilence ? 150 : 5_000,
+  };
+};
+
+const outcomeOf = (reply: Reply | undefined, error: unknown): string => {
+  if (reply !== undefined) {
+    return reply.reason === 'answer' ? `answer "${textOf(reply).slice(0, 40)}"` : reply.reason;
+  }
+  return isMillraceError(error) ? error.code : `an untyped error: ${String(error)}`;
+};
+
+const wrongsOf = (
+  { fault, seen, runs, events, outcome }: Omit<Played, 'wrongs'>,
+  reply: Reply | undefined,
+  error: unknown,
+): readonly string[] => {
+  const { expects } = fault;
+  const wrongs: string[] = [];
+  const must = (isRight: boolean, what: string): void => {
+    if (!isRight) wrongs.push(what);
+  };
+  must(meets(expects.outcome, reply, error), `it must be ${JSON.stringify(expects.outcome)}`);
+  must(
+    seen.length === expects.requests,
+    `${expects.requests} requests must be sent, not ${seen.length}`,
+  );
+  const retries = events.filter(({ type }) => type === 'modelRetry').length;
+  const followUps = reply === undefined ? 0 : Math.max(0, reply.iterations - 1);
+  must(
+    isRedirect(fault) || seen.length === 1 + retries + followUps,
+    `each request must be an attempt that was told: ${retries} retries`,
+  );
+  must(
+    expects.waitMs === undefined || gapOf(seen) >= expects.waitMs,
+    `it must wait ${expects.waitMs ?? 0} ms, not ${gapOf(seen)}`,
+  );
+  must(
+    expects.closes === undefined || seen.some(({ closedEarly }) => closedEarly),
+    'the socket must be closed',
+  );
+  must(
+    JSON.stringify(runs) === JSON.stringify(expects.runs ?? []),
+    `the tool must be run with ${JSON.stringify(expects.runs ?? [])}, not ${JSON.stringify(runs)}`,
+  );
+  wrongs.push(...seen.flatMap(({ violations }) => violations.map((it) => `refused: ${it}`)));
+  must(!showsSecret([events, error, outcome]), 'the key is shown');
+  return wrongs;
+};
+
+const meets = (
+  outcome: Fault['expects']['outcome'],
+  reply: Reply | undefined,
+  error: unknown,
+): boolean => {
+  if ('answer' in outcome) {
+    return reply?.reason === 'answer' && textOf(reply) === outcome.answer;
+  }
+  if ('reason' in outcome) return reply?.reason === outcome.reason;
+  return (
+    isMillraceError(error) &&
+    error.code === outcome.error &&
+    (outcome.retryable ?? error.retryable) === error.retryable &&
+    (outcome.retryAfterMs ?? error.retryAfterMs) === error.retryAfterMs
+  );
+};
+
+/** A redirect within the origin is one request of ours, and two of the server's. */
+const isRedirect = ({ id }: Fault): boolean => id.includes('redirect');
+
+const gapOf = ([first, second]: readonly SeenRequest[]): number =>
+  first === undefined || second === undefined ? 0 : second.startedAt - first.startedAt;
+
+/** Looks as deep as a logger would, and deeper: also into causes and stacks. */
+const showsSecret = (shown: unknown): boolean => {
+  const text = `${inspect(shown, { depth: 20, showHidden: true, maxStringLength: null })}${JSON.stringify(shown)}`;
+  return text.includes(secret);
+};

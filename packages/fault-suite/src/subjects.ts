@@ -1,0 +1,33 @@
+import { anthropic } from '@millrace/anthropic';
+import type { Model } from '@millrace/core';
+import type { Wire } from '@millrace/fault-server';
+import { openai } from '@millrace/openai';
+import type { VendorSettings } from '@millrace/wire';
+
+/** A key as a vendor's: whatever shows it has a leak. */
+export const secret = 'sk-proj-9fQ2mZxT4vLr8KcYb1NwHd7s';
+
+/** The settings that the expectations of the faults are made for, but for time. */
+const settings: VendorSettings = {
+  retry: { attempts: 3, minMs: 5, maxMs: 10, maxRetryWait: 60_000 },
+  caps: {
+    textLength: 100_000,
+    argumentLength: 20_000,
+    toolUses: 128,
+    depth: 100,
+    eventLength: 1_000_000,
+    errorBytes: 65_536,
+  },
+};
+
+type Subject = (baseUrl: string, otherwise?: VendorSettings) => Model;
+
+/** Makes the model of a wire at an address. */
+export const subjects: Readonly<Record<Wire, Subject>> = {
+  chat: (baseUrl, otherwise) =>
+    openai.chat('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+  responses: (baseUrl, otherwise) =>
+    openai.responses('gpt-5-mini', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+  messages: (baseUrl, otherwise) =>
+    anthropic('claude-sonnet-4-5', { apiKey: secret, baseUrl, ...settings, ...otherwise }),
+};

@@ -1,0 +1,261 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ModelChunk } from '@millrace/core';
+import { chatReader } from './chat-chunks.js';
+import { keep } from './kept.js';
+
+const reader = (sendsWholeCalls = false) =>
+  chatReader({ vendor: 'Mine', toolName: (name) => name.replace('wire_', ''), sendsWholeCalls });
+
+const delta = (fields: unknown, finish: unknown = null) => ({
+  choices: [{ index: 0, delta: fields, finish_reason: finish }],
+});
+
+const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
+  const { read: next } = reader();
+  return events.flatMap((data) => next({ data }));
+};
+
+const use = (fields: object): ModelChunk => ({ type: 'toolUse', ...fields });
+
+describe('a chat completion', () => {
+  it('R4: becomes text, thinking, tool uses by index and id, usage and a finish', () => {
+    expect(
+      read(
+        delta({ role: 'assistant', content: '', refusal: null }),
+        delta({ content: 'Hel' }),
+        delta({ content: 'lo' }),
+        delta({
+          tool_calls: [
+            {
+              index: 0,
+              id: 'c1',
+              type: 'function',
+              function: { name: 'wire_weather', arguments: '' },
+            },
+          ],
+        }),
+        delta({ tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }),
+        delta({}, 'tool_calls'),
+        {
+          choices: [],
+          usage: {
+            prompt_tokens: 100,
+            completion_tokens: 7,
+            prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
+          },
+        },
+      ),
+    ).toEqual([
+      { type: 'text', text: 'Hel' },
+      { type: 'text', text: 'lo' },
+      use({ index: 0, id: 'c1', name: 'weather', json: '' }),
+      use({ index: 0, json: '{"a"' }),
+      { type: 'finish', finish: 'stop' },
+      {
+        type: 'usage',
+        usage: { inputTokens: 30, outputTokens: 7, cacheReadTokens: 60, cacheWriteTokens: 10 },
+      },
+    ]);
+  });
+
+  it('X1: reads a whole answer by the same mapping', () => {
+    const message = {
+      role: 'assistant',
+      content: 'Hi',
+      reasoning_content: 'Hm.',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+    };
+    expect(
+      reader().readWhole({
+        object: 'chat.completion',
+        choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+        usage: { prompt_tokens: 3 },
+      }),
+    ).toEqual([
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'text', text: 'Hi' },
+      use({ id: 'c1', name: 'weather', json: '{}' }),
+      { type: 'usage', usage: { inputTokens: 3 } },
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+
+  it.each([
+    ['stop', 'stop'],
+    ['tool_calls', 'stop'],
+    ['function_call', 'stop'],
+    ['eos', 'stop'],
+    ['length', 'length'],
+    ['model_length', 'length'],
+    ['content_filter', 'filtered'],
+  ])('finishes by %s as %s', (reason, finish) => {
+    expect(read(delta({}, reason))).toEqual([{ type: 'finish', finish }]);
+  });
+
+  it('X1: does not finish by a reason that is null or empty', () => {
+    expect(read(delta({}), delta({}, ''), delta({}, undefined))).toEqual([]);
+  });
+
+  it.each(['error', 'insufficient_system_resource', 'network_error'])(
+    'X1: fails where the vendor broke down: %s',
+    (reason) => {
+      expect(() => read(delta({}, reason))).toThrow(new RegExp(reason, 'u'));
+    },
+  );
+
+  it('says a refusal as text, and finishes as one', () => {
+    expect(
+      read(delta({ refusal: 'I can' }), delta({ refusal: 'not.' }), delta({}, 'stop')),
+    ).toEqual([
+      { type: 'text', text: 'I can' },
+      { type: 'text', text: 'not.' },
+      { type: 'finish', finish: 'refusal' },
+    ]);
+  });
+
+  it.each([
+    [null],
+    ['text'],
+    [[]],
+    [{}],
+    [{ choices: null }],
+    [{ choices: [] }],
+    [{ choices: [null] }],
+    [{ choices: [{ index: 1, delta: { content: 'another' }, finish_reason: 'stop' }] }],
+    [delta(null)],
+    [delta({ content: 7, tool_calls: {}, reasoning: [], refusal: null })],
+    [delta({ content: [null, 7, { type: 'reference', reference_ids: [1] }] })],
+    [delta({ tool_calls: [null, 'call'], function_call: null })],
+    [{ choices: [], usage: null }],
+    [{ choices: [], usage: { prompt_tokens: null, completion_tokens: '7' } }],
+    [{ choices: [], usage: { prompt_tokens: -1, completion_tokens: Number.NaN } }],
+    [{ type: 'unknown', more: { of: 'it' } }],
+  ])('X5: passes over what says nothing: %j', (data) => {
+    expect(read(data)).toEqual([]);
+    expect(reader().readWhole(data)).toEqual([]);
+  });
+});
+
+describe('quirks', () => {
+  it.each([['reasoning_content'], ['reasoning']])('X8: reads thinking in %s', (field) => {
+    expect(read(delta({ [field]: 'Hm.' }))).toEqual([{ type: 'thinking', text: 'Hm.' }]);
+  });
+
+  it('X8: reads thinking once where two fields say it', () => {
+    const twice = { reasoning_content: 'Hm.', reasoning: 'Hm.', reasoning_details: [] };
+    expect(read(delta(twice))).toEqual([{ type: 'thinking', text: 'Hm.' }]);
+  });
+
+  it('X8: reads content in parts, thinking among them', () => {
+    expect(
+      read(
+        delta({
+          content: [
+            { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+            { type: 'thinking', thinking: 'So.' },
+            { type: 'text', text: 'Hi' },
+          ],
+        }),
+      ),
+    ).toEqual([
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'thinking', text: 'So.' },
+      { type: 'text', text: 'Hi' },
+    ]);
+  });
+
+  it('X8: takes usage from any chunk and any place, as far as it is told', () => {
+    expect(read({ choices: [], usage: { prompt_tokens: 9, prompt_cache_hit_tokens: 4 } })).toEqual([
+      { type: 'usage', usage: { inputTokens: 5, cacheReadTokens: 4 } },
+    ]);
+    expect(read({ choices: [], x_groq: { usage: { completion_tokens: 2 } } })).toEqual([
+      { type: 'usage', usage: { outputTokens: 2 } },
+    ]);
+    expect(read({ choices: [{ index: 0, usage: { prompt_tokens: 1 } }] })).toEqual([
+      { type: 'usage', usage: { inputTokens: 1 } },
+    ]);
+  });
+
+  it('X7: says of a tool call what the vendor said, hostile or not', () => {
+    const call = (fields: object) => read(delta({ tool_calls: [fields] }));
+    expect(call({ index: 1e9, id: '__proto__', function: { name: '__proto__' } })).toEqual([
+      use({ index: 1e9, id: '__proto__', name: '__proto__', json: '' }),
+    ]);
+    expect(call({ index: null, id: '', function: { name: '', arguments: 'x' } })).toEqual([
+      use({ json: 'x' }),
+    ]);
+    expect(call({ id: 7, index: '0', function: null })).toEqual([use({ json: '' })]);
+  });
+
+  it('X8: takes arguments as an object', () => {
+    expect(
+      read(
+        delta({ tool_calls: [{ id: 'c1', function: { name: 'weather', arguments: { a: 1 } } }] }),
+      ),
+    ).toEqual([use({ id: 'c1', name: 'weather', input: { a: 1 } })]);
+  });
+
+  it('X8: reads the function call that there was before tool calls', () => {
+    expect(
+      read(
+        delta({ function_call: { name: 'weather', arguments: '{' } }),
+        delta({ function_call: { arguments: '}' } }),
+        delta({}, 'function_call'),
+      ),
+    ).toEqual([
+      use({ name: 'weather', json: '{' }),
+      use({ json: '}' }),
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+
+  it('X8: does not tell calls by an index that says nothing', () => {
+    const calls = ['Oslo', 'Rome'].map((city) => ({
+      index: 0,
+      function: { name: 'weather', arguments: JSON.stringify({ city }) },
+    }));
+    expect(reader(true).read({ data: delta({ tool_calls: calls }) })).toEqual([
+      use({ name: 'weather', json: '{"city":"Oslo"}' }),
+      use({ name: 'weather', json: '{"city":"Rome"}' }),
+    ]);
+  });
+
+  it('X8: keeps the signature of a tool call in front of it', () => {
+    const extra_content = { google: { thought_signature: 'sig' } };
+    const call = { id: 'c1', function: { name: 'weather', arguments: '{}' }, extra_content };
+    expect(read(delta({ tool_calls: [call] }))).toEqual([
+      { type: 'thinking', text: '', signature: keep('Mine', 'extra_content', extra_content) },
+      use({ id: 'c1', name: 'weather', json: '{}' }),
+    ]);
+  });
+
+  it('X8: gathers reasoning details, and closes the thinking with them', () => {
+    const detail = (fields: object) => ({ reasoning_details: [fields] });
+    const text = { type: 'reasoning.text', index: 0, format: 'f' };
+    expect(
+      read(
+        delta({ reasoning: 'Hm', ...detail({ ...text, text: 'Hm', signature: null }) }),
+        delta(detail({ ...text, text: '.', id: 'r1' })),
+        delta(detail({ ...text, signature: 'sig' })),
+        delta(detail({ type: 'reasoning.encrypted', data: 'x', index: 1 })),
+        delta(detail({ type: 'reasoning.encrypted', data: 'y', index: 1 })),
+        delta({ content: 'Hi' }),
+        delta({}, 'stop'),
+      ),
+    ).toEqual([
+      { type: 'thinking', text: 'Hm' },
+      { type: 'thinking', text: '.' },
+      {
+        type: 'thinking',
+        text: '',
+        signature: keep('Mine', 'reasoning_details', [
+          { ...text, text: 'Hm.', signature: 'sig', id: 'r1' },
+          { type: 'reasoning.encrypted', data: 'x', index: 1 },
+          { type: 'reasoning.encrypted', data: 'y', index: 1 },
+        ]),
+      },
+      { type: 'text', text: 'Hi' },
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+});

@@ -1,0 +1,155 @@
+import {
+  type AssistantMessage,
+  type ContentBlock,
+  type Message,
+  textBlock,
+  textOf,
+  type ToolMessage,
+  type UserMessage,
+} from '@millrace/core';
+import { isRecord } from '@millrace/wire';
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions';
+import { type JsonRecord, listAt } from './json.js';
+import { kept } from './kept.js';
+import { addressOf, checkMedia, fileName, type MediaBlock, unsendable } from './media.js';
+import { contentOf, mediaOf, named, resultText } from './said.js';
+import type { Target } from './wire-model.js';
+
+type Messages = readonly ChatCompletionMessageParam[];
+
+/** Writes the messages of a conversation for chat completions. Throws where a block cannot be sent. */
+export const chatMessages = (messages: readonly Message[], target: Target): Messages => {
+  const { saidBehindTools, continuation } = target.profile;
+  const wire = messages.flatMap((message) => fromMessage(message, target));
+  return wire.flatMap((message, index): Messages => {
+    const isSudden = message.role === 'user' && wire[index - 1]?.role === 'tool';
+    if (isSudden && saidBehindTools !== undefined) {
+      return [{ role: 'assistant', content: saidBehindTools }, message];
+    }
+    return message.role === 'assistant' && index === wire.length - 1
+      ? [{ ...message, ...continuation }]
+      : [message];
+  });
+};
+
+const fromMessage = (message: Message, target: Target): Messages => {
+  switch (message.role) {
+    case 'user':
+      return [fromUser(message, target)];
+    case 'assistant':
+      return fromAssistant(message, target);
+    case 'tool':
+      return fromTools(message, target);
+  }
+};
+
+const fromUser = (message: UserMessage, target: Target): ChatCompletionMessageParam => {
+  const { name = '', content } = message;
+  return target.profile.takesNames === true && /^[a-zA-Z0-9_-]{1,64}$/u.test(name)
+    ? { role: 'user', name, content: partsOf(content, target) }
+    : { role: 'user', content: partsOf(named(message), target) };
+};
+
+const partsOf = (content: readonly ContentBlock[], target: Target) =>
+  contentOf(content, (block): ChatCompletionContentPart => {
+    if (block.type === 'text') return { type: 'text', text: block.text };
+    const { profile, model } = target;
+    checkMedia(block, { model, media: profile.media });
+    return mediaPart(block, model);
+  });
+
+const mediaPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
+  const { type, source } = block;
+  if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
+  if (source.kind === 'url') throw unsendable(type, model, 'it takes no address here, only base64');
+  if (type === 'file') {
+    const file = { filename: fileName(block), file_data: addressOf(block) };
+    return { type: 'file', file };
+  }
+  const format = audioFormat(source.mediaType);
+  if (format === undefined) {
+    throw unsendable(type, model, `it takes wav and mp3, and not '${source.mediaType}'`);
+  }
+  return { type: 'input_audio', input_audio: { data: source.data, format } };
+};
+
+const audioFormat = (mediaType: string): 'wav' | 'mp3' | undefined => {
+  if (/^audio\/(x-|vnd\.)?wave?\b/u.test(mediaType)) return 'wav';
+  return /^audio\/(x-)?(mpeg|mp3)\b/u.test(mediaType) ? 'mp3' : undefined;
+};
+
+const fromAssistant = (message: AssistantMessage, target: Target): Messages => {
+  const calls = toolCalls(message, target);
+  const text = textOf(message);
+  if (text === '' && calls.length === 0) return [];
+  const wire: ChatCompletionAssistantMessageParam = {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...thinkingBack(message, target, calls.length > 0),
+  };
+  return [wire];
+};
+
+/** The calls of a message, each with what the vendor said beside it and wants back. */
+const toolCalls = (
+  { content }: AssistantMessage,
+  { profile: { name: vendor, unsignedCall }, toolName, toolId }: Target,
+): ChatCompletionMessageFunctionToolCall[] => {
+  const extras = content.flatMap((block, index): readonly JsonRecord[] => {
+    const before = content[index - 1];
+    if (block.type !== 'tool_use') return [];
+    const extra = before?.type === 'thinking' ? kept(vendor, 'extra_content', before) : undefined;
+    return [isRecord(extra) ? { extra_content: extra } : {}];
+  });
+  const isSigned = extras.some((extra) => Object.hasOwn(extra, 'extra_content'));
+  const uses = content.filter((block) => block.type === 'tool_use');
+  return uses.map(({ id, name, input }, index) => ({
+    id: toolId(id),
+    type: 'function',
+    function: { name: toolName(name), arguments: JSON.stringify(input) },
+    ...(index === 0 && !isSigned ? unsignedCall : extras[index]),
+  }));
+};
+
+const thinkingBack = (
+  { content }: AssistantMessage,
+  { profile: { name, thinkingField } }: Target,
+  hasCalls: boolean,
+): JsonRecord => {
+  const thoughts = content.filter((block) => block.type === 'thinking');
+  const details = thoughts.flatMap((thought) => listAt(kept(name, 'reasoning_details', thought)));
+  return {
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(thinkingField === undefined || !hasCalls
+      ? {}
+      : { [thinkingField]: thoughts.map(({ text }) => text).join('') }),
+  };
+};
+
+/** What a tool message cannot carry comes in a user message behind all of them: nothing may stand between. */
+const fromTools = ({ content }: ToolMessage, target: Target): Messages => {
+  const { takesToolMedia } = target.profile;
+  const results = content.map((result): ChatCompletionMessageParam => {
+    const content = resultText(result);
+    const media = takesToolMedia === true ? mediaOf(result.content) : [];
+    // The SDK's types know of text only.
+    const withMedia: JsonRecord =
+      media.length === 0 ? {} : { content: partsOf([textBlock(content), ...media], target) };
+    return { role: 'tool', tool_call_id: target.toolId(result.toolUseId), content, ...withMedia };
+  });
+  if (takesToolMedia === true) return results;
+  const behind = content.flatMap((result): readonly ContentBlock[] => {
+    const media = mediaOf(result.content);
+    const id = target.toolId(result.toolUseId);
+    return media.length === 0 ? [] : [textBlock(`From the tool call ${id}:`), ...media];
+  });
+  return behind.length === 0
+    ? results
+    : [...results, { role: 'user', content: partsOf(behind, target) }];
+};

@@ -1,0 +1,302 @@
+import { describe, expect, it } from '@jest/globals';
+import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
+import { checkChatRequest } from '@millrace/fault-server';
+import { toolNames } from '@millrace/wire';
+import fc from 'fast-check';
+import { chatReader } from './chat-chunks.js';
+import { chatRequest } from './chat-request.js';
+import {
+  assistant,
+  conversations,
+  picture,
+  results,
+  told,
+  use,
+  user,
+} from './conversation.test-support.js';
+import { listAt } from './json.js';
+import { keep } from './kept.js';
+import type { Profile } from './profile.js';
+import { toolIds } from './tool-ids.js';
+import { profiles } from './vendors.js';
+import type { Target } from './wire-model.js';
+
+const headers = { 'content-type': 'application/json', authorization: 'Bearer key' };
+
+const targetOf = (
+  messages: readonly Message[],
+  profile: Profile = profiles.openai,
+  model = 'gpt-4.1-mini',
+): Target => ({
+  profile,
+  model,
+  toolName: (name) => names.toWire(name),
+  toolId: toolIds(messages, profile.toolIds),
+});
+
+const names = toolNames(['weather', 'search_docs', 'a b']);
+
+const bodyOf = (
+  request: ModelRequest | readonly Message[],
+  profile?: Profile,
+  extras = {},
+): Readonly<Record<string, unknown>> => {
+  const asked = 'messages' in request ? request : { messages: request };
+  return { ...chatRequest(asked, targetOf(asked.messages, profile), extras) };
+};
+
+const messagesOf = (
+  messages: readonly Message[],
+  profile: Profile = { name: 'Mine' },
+): readonly unknown[] => listAt(bodyOf(messages, profile), 'messages');
+
+const weather = {
+  name: 'weather',
+  description: 'Tells the weather.',
+  inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+
+const signature = fc.oneof(
+  fc.string(),
+  fc.constant(keep('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
+);
+
+describe('a request for chat completions', () => {
+  it('X16: is valid whatever was said before', () => {
+    const allow = ['extra_content', 'reasoning_content', 'reasoning_details'];
+    fc.assert(
+      fc.property(conversations(signature, true), (messages) => {
+        const body: unknown = JSON.parse(JSON.stringify(bodyOf({ messages, tools: [weather] })));
+        expect(checkChatRequest(headers, body, { allow })).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('R4: says what an assistant said: text, tool uses, and what was kept for the vendor', () => {
+    fc.assert(
+      fc.property(conversations(signature, true), (messages) => {
+        const target = targetOf(messages);
+        const wire = listAt(chatRequest({ messages }, target), 'messages').filter(
+          (message) => (message as { role: string }).role === 'assistant',
+        );
+        const read = wire.map((message) =>
+          told(
+            chatReader({ vendor: 'OpenAI', toolName: (name) => names.fromWire(name) }).readWhole({
+              choices: [{ index: 0, message, finish_reason: 'stop' }],
+            }),
+          ),
+        );
+        const given = messages.flatMap((message) =>
+          message.role === 'assistant' ? [message] : [],
+        );
+        const uses = given.flatMap(({ content }) =>
+          content.flatMap((it) =>
+            it.type === 'tool_use'
+              ? [{ id: target.toolId(it.id), name: it.name, input: it.input }]
+              : [],
+          ),
+        );
+        expect(read.map(({ text }) => text).join('')).toBe(given.map(textOf).join(''));
+        // An empty name is as good as none.
+        expect(JSON.stringify(read.flatMap((it) => it.uses))).toBe(JSON.stringify(uses));
+      }),
+    );
+  });
+
+  it('R3: holds the answer to a schema, strictly where the schema fits', () => {
+    const schema = { type: 'object', properties: { city: { type: 'string' } } };
+    const strict = { ...schema, required: ['city'], additionalProperties: false };
+    const formatOf = (outputSchema: object) =>
+      bodyOf({ messages: [user('Hi')], outputSchema: { ...outputSchema } })['response_format'];
+    expect(formatOf(schema)).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'answer', schema },
+    });
+    expect(formatOf(strict)).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'answer', schema: strict, strict: true },
+    });
+  });
+
+  it('says every option in its field, and nothing of an absent one', () => {
+    const messages = [user('Hi')];
+    expect(bodyOf(messages, { name: 'Mine' })).toEqual({
+      model: 'gpt-4.1-mini',
+      messages: [{ role: 'user', content: 'Hi' }],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const request = {
+      messages,
+      system: 'Be brief.',
+      tools: [weather],
+      toolChoice: { name: 'weather' },
+      temperature: 0.5,
+      maxTokens: 100,
+      stopSequences: ['END'],
+    };
+    const { description, inputSchema: parameters } = weather;
+    expect(
+      bodyOf(request, { name: 'Mine' }, { reasoningEffort: 'low', body: { seed: 7, stream: 1 } }),
+    ).toEqual({
+      model: 'gpt-4.1-mini',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi' },
+      ],
+      tools: [{ type: 'function', function: { name: 'weather', description, parameters } }],
+      tool_choice: { type: 'function', function: { name: 'weather' } },
+      temperature: 0.5,
+      max_tokens: 100,
+      stop: ['END'],
+      reasoning_effort: 'low',
+      seed: 7,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it('never chooses among no tools, and never sends an empty list', () => {
+    const body = bodyOf({
+      messages: [user('Hi')],
+      tools: [],
+      toolChoice: 'none',
+      stopSequences: [],
+    });
+    expect(Object.keys(body)).toEqual(['model', 'messages', 'stream_options', 'stream']);
+  });
+});
+
+describe('a message', () => {
+  it('leaves out an assistant that said nothing, and thinking', () => {
+    const thought = { type: 'thinking', text: 'Hm.', signature: 'of another vendor' } as const;
+    expect(messagesOf([user('Hi'), assistant(thought), assistant(), user('Hello?')])).toEqual([
+      { role: 'user', content: 'Hi' },
+      { role: 'user', content: 'Hello?' },
+    ]);
+  });
+
+  it('leaves out texts that say nothing', () => {
+    expect(messagesOf([user('', 'Hi', ''), user('', '')])).toEqual([
+      { role: 'user', content: 'Hi' },
+      { role: 'user', content: '' },
+    ]);
+  });
+
+  it('puts the results of tools behind the calls, a failure said as one', () => {
+    const failed: Message = {
+      id: 't',
+      role: 'tool',
+      content: [
+        { type: 'tool_result', toolUseId: 'c1', content: [], isError: false },
+        {
+          type: 'tool_result',
+          toolUseId: 'c2',
+          content: [
+            { type: 'text', text: 'No such' },
+            { type: 'text', text: 'city.' },
+          ],
+          isError: true,
+        },
+      ],
+    };
+    expect(messagesOf([assistant(use('c1'), use('c2')), failed]).slice(1)).toEqual([
+      { role: 'tool', tool_call_id: 'c1', content: '(no text)' },
+      { role: 'tool', tool_call_id: 'c2', content: 'Error: No such\ncity.' },
+    ]);
+  });
+
+  it('shows what tools drew behind all of their results', () => {
+    const drew: Message = {
+      id: 't',
+      role: 'tool',
+      content: [
+        { type: 'tool_result', toolUseId: 'c1', content: [picture], isError: false },
+        {
+          type: 'tool_result',
+          toolUseId: 'c2',
+          content: [{ type: 'text', text: 'rain' }],
+          isError: false,
+        },
+      ],
+    };
+    expect(messagesOf([assistant(use('c1'), use('c2')), drew]).slice(1)).toEqual([
+      { role: 'tool', tool_call_id: 'c1', content: '(no text)' },
+      { role: 'tool', tool_call_id: 'c2', content: 'rain' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'From the tool call c1:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
+        ],
+      },
+    ]);
+  });
+
+  it('writes arguments that were no JSON as none', () => {
+    const broken = {
+      type: 'tool_use',
+      id: 'c1',
+      name: 'weather',
+      input: {},
+      invalidInput: '{"ci',
+    } as const;
+    expect(messagesOf([assistant(broken), results(['c1', 'Error: no JSON'])])[0]).toMatchObject({
+      tool_calls: [{ function: { name: 'weather', arguments: '{}' } }],
+    });
+  });
+
+  it.each([
+    ['ada', { role: 'user', name: 'ada', content: 'Hi' }],
+    ['Ada Lovelace', { role: 'user', content: 'Ada Lovelace: Hi' }],
+  ])('says who speaks: %s', (name, expected) => {
+    const message: Message = {
+      id: 'u',
+      role: 'user',
+      name,
+      content: [{ type: 'text', text: 'Hi' }],
+    };
+    expect(messagesOf([message], profiles.openai)).toEqual([expected]);
+  });
+
+  it.each([
+    [
+      'audio',
+      { kind: 'base64', mediaType: 'audio/mpeg', data: 'AA==' },
+      { input_audio: { data: 'AA==', format: 'mp3' } },
+    ],
+    [
+      'audio',
+      { kind: 'base64', mediaType: 'audio/x-wav', data: 'AA==' },
+      { input_audio: { data: 'AA==', format: 'wav' } },
+    ],
+    [
+      'file',
+      { kind: 'base64', mediaType: 'application/pdf', data: 'AA==' },
+      { file: { filename: 'file.pdf', file_data: 'data:application/pdf;base64,AA==' } },
+    ],
+    [
+      'image',
+      { kind: 'url', url: 'https://example.com/a.png' },
+      { image_url: { url: 'https://example.com/a.png' } },
+    ],
+  ] as const)('carries media: %s %j', (type, source, expected) => {
+    expect(messagesOf([user({ type, source })])[0]).toMatchObject({ content: [expected] });
+  });
+
+  it.each([
+    ['audio', { kind: 'base64', mediaType: 'audio/flac', data: 'AA==' }, {}],
+    ['audio', { kind: 'url', url: 'https://example.com/a.mp3' }, {}],
+    ['file', { kind: 'url', url: 'https://example.com/a.pdf' }, {}],
+    ['image', { kind: 'url', url: 'https://example.com/a.png' }, { media: [] }],
+  ] as const)('C7: refuses media that cannot be sent: %s %j', (type, source, profile) => {
+    const write = () => messagesOf([user({ type, source })], { name: 'Mine', ...profile });
+    expect(write).toThrow(new RegExp(`'gpt-4.1-mini' cannot be sent this ${type} block`, 'u'));
+    try {
+      write();
+    } catch (error) {
+      expect(isMillraceError(error) && error.code).toBe('invalidRequest');
+    }
+  });
+});

@@ -1,0 +1,102 @@
+import type { ModelRequest, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type {
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionFunctionTool,
+  ChatCompletionToolChoiceOption,
+} from 'openai/resources/chat/completions';
+import { chatMessages } from './chat-messages.js';
+import type { JsonRecord } from './json.js';
+import type { ReasoningEffort } from './profile.js';
+import { isStrictSchema } from './strict-schema.js';
+import type { Target } from './wire-model.js';
+
+/** What a chat completion may be asked beside what a request says. */
+export interface ChatExtras {
+  readonly reasoningEffort?: ReasoningEffort | undefined;
+  /** Fields that go before all others. */
+  readonly body?: JsonRecord | undefined;
+}
+
+/** Writes a request for chat completions, as a stream. Throws where a block cannot be sent. */
+export const chatRequest = (
+  { messages, system, ...options }: ModelRequest,
+  target: Target,
+  { reasoningEffort, body }: ChatExtras = {},
+): ChatCompletionCreateParamsStreaming => {
+  const { systemRole = 'system', asksForUsage = true } = target.profile;
+  const content = system ?? '';
+  return {
+    model: target.model,
+    messages: [
+      ...(content === '' ? [] : [{ role: systemRole, content }]),
+      ...chatMessages(messages, target),
+    ],
+    ...toolFields(options, target),
+    ...limitFields(options, target),
+    ...outputFields(options),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(asksForUsage ? { stream_options: { include_usage: true } } : {}),
+    ...target.profile.body,
+    ...body,
+    stream: true,
+  };
+};
+
+const toolFields = ({ tools = [], toolChoice }: RequestOptions, target: Target) => {
+  if (tools.length === 0) return {};
+  const { takesNamedChoice = true } = target.profile;
+  const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+  const isAlone = named !== undefined && !takesNamedChoice;
+  const offered = isAlone ? tools.filter(({ name }) => name === named) : tools;
+  const choice = isAlone ? 'required' : toolChoice;
+  return {
+    tools: offered.map((tool) => declaration(tool, target)),
+    ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, target) }),
+  };
+};
+
+const declaration = (
+  { name, description, inputSchema }: ToolDeclaration,
+  { profile: { strictTools }, toolName }: Target,
+): ChatCompletionFunctionTool => ({
+  type: 'function',
+  function: {
+    name: toolName(name),
+    description,
+    parameters: inputSchema,
+    ...(strictTools === true && isStrictSchema(inputSchema) ? { strict: true } : {}),
+  },
+});
+
+const choiceOf = (
+  toolChoice: NonNullable<RequestOptions['toolChoice']>,
+  { toolName }: Target,
+): ChatCompletionToolChoiceOption =>
+  typeof toolChoice === 'string'
+    ? toolChoice
+    : { type: 'function', function: { name: toolName(toolChoice.name) } };
+
+const limitFields = (
+  { temperature, maxTokens, stopSequences = [] }: RequestOptions,
+  { profile: { maxTokensField = 'max_tokens' } }: Target,
+) => ({
+  ...(temperature === undefined ? {} : { temperature }),
+  ...(maxTokens === undefined ? {} : { [maxTokensField]: maxTokens }),
+  ...(stopSequences.length === 0 ? {} : { stop: [...stopSequences] }),
+});
+
+const outputFields = ({
+  outputSchema,
+}: RequestOptions): Pick<ChatCompletionCreateParamsStreaming, 'response_format'> =>
+  outputSchema === undefined
+    ? {}
+    : {
+        response_format: {
+          type: 'json_schema',
+          json_schema: {
+            name: 'answer',
+            schema: outputSchema,
+            ...(isStrictSchema(outputSchema) ? { strict: true } : {}),
+          },
+        },
+      };

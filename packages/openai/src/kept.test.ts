@@ -1,0 +1,22 @@
+import { describe, expect, it } from '@jest/globals';
+import { keep, kept } from './kept.js';
+
+describe('kept', () => {
+  it('R4: gives back what was kept for the same vendor', () => {
+    const item = { type: 'reasoning', encrypted_content: 'x' };
+    expect(kept('Mine', 'item', { signature: keep('Mine', 'item', item) })).toEqual(item);
+  });
+
+  it.each([
+    ['of another vendor', keep('Yours', 'item', {})],
+    ['of another kind', keep('Mine', 'extra_content', {})],
+    ['that is base64', 'EqQBCkYIBRgC'],
+    ['that is JSON', '{"__proto__":{"vendor":"Mine","kind":"item","value":{}}}'],
+    ['that is a number', '7'],
+    ['that is null', 'null'],
+    ['that is empty', ''],
+  ])('passes over a signature %s', (_what, signature) => {
+    expect(kept('Mine', 'item', { signature })).toBeUndefined();
+    expect(kept('Mine', 'item', {})).toBeUndefined();
+  });
+});

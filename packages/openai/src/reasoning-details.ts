@@ -1,0 +1,57 @@
+import type { ModelChunk } from '@millrace/core';
+import { isRecord } from '@millrace/wire';
+import { at, type JsonRecord, textAt } from './json.js';
+import { keep } from './kept.js';
+
+/** The `reasoning_details` of one answer (OpenRouter), which are wanted back as they were said. */
+export interface ReasoningDetails {
+  readonly add: (details: readonly unknown[]) => void;
+  /** Puts what has been gathered in front of the first chunk that is no thinking, so that it closes the thinking. */
+  readonly seal: (chunks: readonly ModelChunk[]) => readonly ModelChunk[];
+}
+
+/** Gathers the details of one answer. Pieces of one detail are joined. */
+export const createReasoningDetails = (vendor: string): ReasoningDetails => {
+  let gathered: JsonRecord[] = [];
+  return {
+    add: (details) => {
+      for (const detail of details.filter(isRecord)) {
+        const last = gathered.at(-1);
+        if (last !== undefined && isSame(last, detail))
+          gathered.push(joined(gathered.pop(), detail));
+        else gathered.push(detail);
+      }
+    },
+    seal: (chunks) => {
+      const end = chunks.findIndex(({ type }) => type !== 'thinking' && type !== 'usage');
+      if (gathered.length === 0 || end === -1) return chunks;
+      const signature = keep(vendor, 'reasoning_details', gathered);
+      gathered = [];
+      return [
+        ...chunks.slice(0, end),
+        { type: 'thinking', text: '', signature },
+        ...chunks.slice(end),
+      ];
+    },
+  };
+};
+
+/** The text that a detail shows. */
+export const detailText = (detail: unknown): string =>
+  textAt(detail, 'text') || textAt(detail, 'summary');
+
+/** Pieces of one detail follow each other, and are told from the next one by type, id and index. */
+const isSame = (last: JsonRecord, next: JsonRecord): boolean =>
+  (next['type'] === 'reasoning.text' || next['type'] === 'reasoning.summary') &&
+  last['type'] === next['type'] &&
+  ['id', 'index'].every((key) => {
+    const [one, other] = [at(last, key) ?? undefined, at(next, key) ?? undefined];
+    return one === undefined || other === undefined || one === other;
+  });
+
+const joined = (last: JsonRecord = {}, next: JsonRecord): JsonRecord => {
+  const told = Object.entries(next).filter(([, value]) => value !== null && value !== undefined);
+  const texts = ['text', 'summary'].filter((key) => typeof at(next, key) === 'string');
+  const grown = texts.map((key) => [key, textAt(last, key) + textAt(next, key)] as const);
+  return { ...last, ...Object.fromEntries(told), ...Object.fromEntries(grown) };
+};

@@ -1,0 +1,163 @@
+import type { Finish, ModelChunk } from '@millrace/core';
+import { failure, isRecord } from '@millrace/wire';
+import { at, countAt, listAt, textAt } from './json.js';
+import { keep } from './kept.js';
+import { type Reader, type ReaderSource, textChunks } from './reader.js';
+import { responsesUsage, usageChunks } from './usage.js';
+
+type Chunks = readonly ModelChunk[];
+
+/** What is known of an answer while it is read. */
+interface Answer extends ReaderSource {
+  /** The places of tool calls whose arguments have come. */
+  readonly written: Set<unknown>;
+  refused: boolean;
+  newest: number;
+}
+
+/**
+ * Reads one response, of a stream or whole. What has to be sent back as it was said (reasoning, and the calls of
+ * tools that ran at the vendor) becomes the signature of thinking. An event that comes twice is read once.
+ */
+export const responsesReader = (source: ReaderSource): Reader => {
+  const answer: Answer = { ...source, written: new Set(), refused: false, newest: 0 };
+  return {
+    read: ({ data }) => (isRepeat(data, answer) ? [] : eventChunks(data, answer)),
+    readWhole: (body) => [
+      ...listAt(body, 'output').flatMap((item, index) => wholeItem(item, index, answer)),
+      ...endChunks(body, answer),
+    ],
+  };
+};
+
+/** Some servers number all events alike, by 0, and what keeps a connection alive by anything. */
+const isRepeat = (data: unknown, answer: Answer): boolean => {
+  const isNumbered = textAt(data, 'type').startsWith('response.');
+  const number = isNumbered ? (countAt(data, 'sequence_number') ?? 0) : 0;
+  if (number > 0 && number <= answer.newest) return true;
+  answer.newest = Math.max(answer.newest, number);
+  return false;
+};
+
+const eventChunks = (data: unknown, answer: Answer): Chunks => {
+  const index = at(data, 'output_index');
+  const delta = textAt(data, 'delta');
+  switch (at(data, 'type')) {
+    case 'response.output_text.delta':
+      return textChunks('text', delta);
+    case 'response.refusal.delta':
+      return refusalChunks(delta, answer);
+    case 'response.reasoning_summary_text.delta':
+    case 'response.reasoning_text.delta':
+      return textChunks('thinking', delta);
+    case 'response.reasoning_summary_part.added':
+      return textChunks('thinking', at(data, 'summary_index') === 0 ? '' : '\n\n');
+    case 'response.output_item.added':
+      return isCall(at(data, 'item'))
+        ? [callChunk(at(data, 'item'), index, answer)]
+        : phaseChunks(at(data, 'item'), answer);
+    case 'response.function_call_arguments.delta':
+      answer.written.add(index);
+      return [{ type: 'toolUse', ...place(index), json: delta }];
+    case 'response.output_item.done':
+      return itemChunks(at(data, 'item'), index, answer);
+    case 'response.completed':
+    case 'response.incomplete':
+    case 'response.failed':
+      return endChunks(at(data, 'response'), answer);
+    default:
+      return [];
+  }
+};
+
+const refusalChunks = (text: string, answer: Answer): Chunks => {
+  answer.refused ||= text !== '';
+  return textChunks('text', text);
+};
+
+/** Whether a message is a commentary or the answer: newer models want that back, in front of its text. */
+const phaseChunks = (item: unknown, { vendor }: Answer): Chunks => {
+  const phase = textAt(item, 'phase');
+  const signature = keep(vendor, 'phase', phase);
+  return phase === '' ? [] : [{ type: 'thinking', text: '', signature, redacted: true }];
+};
+
+const isCall = (item: unknown): boolean => at(item, 'type') === 'function_call';
+
+const place = (index: unknown): { readonly index?: number } =>
+  typeof index === 'number' ? { index } : {};
+
+const callChunk = (item: unknown, index: unknown, { toolName }: Answer) => ({
+  type: 'toolUse' as const,
+  ...place(index),
+  id: textAt(item, 'call_id') || textAt(item, 'id'),
+  name: toolName(textAt(item, 'name')),
+});
+
+/** An item that is done. A call whose arguments did not come in pieces brings them now. */
+const itemChunks = (item: unknown, index: unknown, answer: Answer): Chunks => {
+  if (!isCall(item)) return keptChunks(item, answer.vendor);
+  if (answer.written.has(index)) return [];
+  return [{ ...callChunk(item, index, answer), json: textAt(item, 'arguments') }];
+};
+
+const wholeItem = (item: unknown, index: number, answer: Answer): Chunks =>
+  at(item, 'type') === 'message'
+    ? [
+        ...phaseChunks(item, answer),
+        ...listAt(item, 'content').flatMap((part) => [
+          ...textChunks('text', textAt(part, 'text')),
+          ...refusalChunks(textAt(part, 'refusal'), answer),
+        ]),
+      ]
+    : [...textChunks('thinking', reasoningText(item)), ...itemChunks(item, index, answer)];
+
+const endChunks = (response: unknown, { refused, vendor }: Answer): Chunks => {
+  const usage = usageChunks(at(response, 'usage'), responsesUsage);
+  switch (at(response, 'status')) {
+    case 'completed':
+      return [...usage, { type: 'finish', finish: refused ? 'refusal' : 'stop' }];
+    case 'incomplete':
+      return [...usage, { type: 'finish', finish: cutBy(response) }];
+    case 'failed':
+      throw failed(vendor, response);
+    default:
+      return usage;
+  }
+};
+
+/** The items of an answer that are wanted back: reasoning, and what tools that ran at the vendor did. */
+const keptItems: ReadonlySet<unknown> = new Set([
+  'reasoning',
+  'code_interpreter_call',
+  'compaction',
+  'file_search_call',
+  'image_generation_call',
+  'mcp_call',
+  'mcp_list_tools',
+  'tool_search_call',
+  'tool_search_output',
+  'web_search_call',
+]);
+
+const keptChunks = (item: unknown, vendor: string): Chunks => {
+  if (!isRecord(item) || !keptItems.has(item['type'])) return [];
+  const isHidden = reasoningText(item) === '';
+  const signature = keep(vendor, 'item', item);
+  return [{ type: 'thinking', text: '', signature, ...(isHidden ? { redacted: true } : {}) }];
+};
+
+const reasoningText = (item: unknown): string =>
+  [...listAt(item, 'summary'), ...listAt(item, 'content')]
+    .map((part) => textAt(part, 'text'))
+    .filter((text) => text !== '')
+    .join('\n\n');
+
+const cutBy = (response: unknown): Finish =>
+  at(response, 'incomplete_details', 'reason') === 'content_filter' ? 'filtered' : 'length';
+
+const failed = (vendor: string, response: unknown): Error => {
+  const error = at(response, 'error');
+  const message = textAt(error, 'message') || 'The response failed.';
+  return failure(vendor, { code: textAt(error, 'code') || 'server_error', message });
+};

@@ -1,0 +1,128 @@
+import type {
+  AssistantBlock,
+  AssistantMessage,
+  ContentBlock,
+  Message,
+  ToolMessage,
+  ToolResultBlock,
+} from '@millrace/core';
+import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
+import { listAt, textAt } from './json.js';
+import { kept } from './kept.js';
+import { addressOf, checkMedia, fileName, type MediaBlock, unsendable } from './media.js';
+import type { Profile } from './profile.js';
+import { contentOf, mediaOf, named, resultText } from './said.js';
+import type { Target } from './wire-model.js';
+
+/** Whom input items are written for. */
+export interface ResponsesTarget extends Target {
+  /** The vendor stores what it said, and knows it by its id. */
+  readonly store: boolean;
+}
+
+/** Writes the messages of a conversation as input items of responses. Throws where a block cannot be sent. */
+export const responsesInput = (
+  messages: readonly Message[],
+  target: ResponsesTarget,
+): ResponseInputItem[] =>
+  messages.flatMap((message): readonly ResponseInputItem[] => {
+    switch (message.role) {
+      case 'user':
+        return [{ role: 'user', content: partsOf(named(message), target) }];
+      case 'assistant':
+        return fromAssistant(message, target);
+      case 'tool':
+        return fromTools(message, target);
+    }
+  });
+
+const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
+  contentOf(content, (block): ResponseInputContent => {
+    if (block.type === 'text') return { type: 'input_text', text: block.text };
+    const { profile, model } = target;
+    checkMedia(block, { model, media: profile.media });
+    return mediaPart(block, model);
+  });
+
+const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
+  const { type, source } = block;
+  if (type === 'audio') throw unsendable(type, model, 'the Responses API takes none');
+  if (type === 'image') {
+    return { type: 'input_image', detail: 'auto', image_url: addressOf(block) };
+  }
+  return source.kind === 'url'
+    ? { type: 'input_file', file_url: source.url }
+    : { type: 'input_file', filename: fileName(block), file_data: addressOf(block) };
+};
+
+const fromAssistant = (
+  { content }: AssistantMessage,
+  target: ResponsesTarget,
+): readonly ResponseInputItem[] => {
+  const { profile, toolName, toolId } = target;
+  const items = content.flatMap((block, index): readonly ResponseInputItem[] => {
+    switch (block.type) {
+      case 'text':
+        return block.text === '' ? [] : [said(block.text, content[index - 1], profile)];
+      case 'thinking': {
+        const item = kept(profile.name, 'item', block);
+        return isItem(item) && isSendable(item, target) ? [item] : [];
+      }
+      case 'tool_use':
+        return [
+          {
+            type: 'function_call',
+            call_id: toolId(block.id),
+            name: toolName(block.name),
+            arguments: JSON.stringify(block.input),
+          },
+        ];
+      default:
+        return [];
+    }
+  });
+  // Reasoning is refused without the item that it led to.
+  const end = items.findLastIndex(({ type }) => type !== 'reasoning');
+  return items.slice(0, end + 1);
+};
+
+/** A text, with what the vendor called it before. */
+const said = (
+  text: string,
+  before: AssistantBlock | undefined,
+  { name }: Profile,
+): ResponseInputItem => {
+  const phase = before?.type === 'thinking' ? kept(name, 'phase', before) : undefined;
+  return phase === 'commentary' || phase === 'final_answer'
+    ? { role: 'assistant', content: text, phase }
+    : { role: 'assistant', content: text };
+};
+
+const isItem = (value: unknown): value is ResponseInputItem => textAt(value, 'type') !== '';
+
+/** Reasoning that is not stored has to say itself what it was, in the form that the model reads. */
+const isSendable = (
+  item: ResponseInputItem,
+  { profile: { encryptsReasoning }, model, store }: ResponsesTarget,
+): boolean => {
+  if (item.type !== 'reasoning' || store) return true;
+  return encryptsReasoning?.test(model) === true
+    ? textAt(item, 'encrypted_content') !== ''
+    : listAt(item, 'content').length > 0;
+};
+
+const fromTools = (
+  { content }: ToolMessage,
+  target: ResponsesTarget,
+): readonly ResponseInputItem[] =>
+  content.map((result) => ({
+    type: 'function_call_output',
+    call_id: target.toolId(result.toolUseId),
+    output: outputOf(result, target),
+  }));
+
+const outputOf = (result: ToolResultBlock, target: ResponsesTarget) => {
+  const text = resultText(result);
+  const media = mediaOf(result.content);
+  return media.length === 0 ? text : partsOf([{ type: 'text', text }, ...media], target);
+};

@@ -1,0 +1,22 @@
+import type { Model } from '@millrace/core';
+import type { ResponsesOptions } from './options.js';
+import { type Profile, unsupportedBy } from './profile.js';
+import { responsesReader } from './responses-chunks.js';
+import { responsesRequest } from './responses-request.js';
+import { wireModel } from './wire-model.js';
+
+/** Makes a model that is asked over the Responses API. */
+export const responsesModel = (
+  profile: Profile,
+  model: string,
+  options: ResponsesOptions,
+): Model => {
+  const { store = false } = options;
+  return wireModel(profile, model, options, {
+    // The wire has no field for stop sequences.
+    unsupported: [...new Set([...unsupportedBy(profile, model), 'stopSequences' as const])],
+    write: (request, target) => responsesRequest(request, { ...target, store }, options),
+    send: (sdk, body, init) => sdk.responses.create(body, init).asResponse(),
+    reader: responsesReader,
+  });
+};

@@ -1,0 +1,241 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Message, type ModelRequest, textOf } from '@millrace/core';
+import { checkResponsesRequest } from '@millrace/fault-server';
+import { toolNames } from '@millrace/wire';
+import fc from 'fast-check';
+import {
+  assistant,
+  conversations,
+  picture,
+  results,
+  told,
+  use,
+  user,
+} from './conversation.test-support.js';
+import { listAt } from './json.js';
+import { keep } from './kept.js';
+import { responsesReader } from './responses-chunks.js';
+import type { ResponsesTarget } from './responses-input.js';
+import { responsesRequest } from './responses-request.js';
+import { toolIds } from './tool-ids.js';
+import { profiles } from './vendors.js';
+
+const headers = { 'content-type': 'application/json', authorization: 'Bearer key' };
+const names = toolNames(['weather', 'search_docs', 'a b']);
+
+const targetOf = (
+  messages: readonly Message[],
+  given: Partial<ResponsesTarget> = {},
+): ResponsesTarget => ({
+  profile: profiles.openai,
+  model: 'gpt-5',
+  store: false,
+  toolName: (name) => names.toWire(name),
+  toolId: toolIds(messages),
+  ...given,
+});
+
+const bodyOf = (
+  request: ModelRequest,
+  given: Partial<ResponsesTarget> = {},
+  extras = {},
+): Readonly<Record<string, unknown>> => ({
+  ...responsesRequest(request, targetOf(request.messages, given), extras),
+});
+
+const inputOf = (
+  messages: readonly Message[],
+  given?: Partial<ResponsesTarget>,
+): readonly unknown[] => listAt(bodyOf({ messages }, given), 'input');
+
+const weather = {
+  name: 'weather',
+  description: 'Tells the weather.',
+  inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+};
+
+const reasoning = (id: string, encrypted_content: string | null = 'gAAA') => ({
+  type: 'reasoning',
+  id,
+  summary: [],
+  encrypted_content,
+});
+
+const thought = (item: unknown, vendor = 'OpenAI') =>
+  ({ type: 'thinking', text: '', signature: keep(vendor, 'item', item) }) as const;
+
+const signature = fc.oneof(
+  fc.string(),
+  fc.uuid().map((id) => keep('OpenAI', 'item', reasoning(`rs_${id}`))),
+  fc.uuid().map((id) => keep('OpenAI', 'item', reasoning(`rs_${id}`, null))),
+  fc.uuid().map((id) => keep('OpenAI', 'item', { type: 'web_search_call', id: `ws_${id}` })),
+);
+
+describe('a request for responses', () => {
+  it('X16: is valid whatever was said before', () => {
+    fc.assert(
+      fc.property(conversations(signature, false), (messages) => {
+        const body: unknown = JSON.parse(JSON.stringify(bodyOf({ messages, tools: [weather] })));
+        expect(checkResponsesRequest(headers, body)).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('R4: says what an assistant said: text, tool uses, and reasoning as it came', () => {
+    fc.assert(
+      fc.property(conversations(signature, false), (messages) => {
+        const target = targetOf(messages);
+        const input = listAt(responsesRequest({ messages }, target), 'input');
+        const output = input.map((item) => {
+          const { role, content } = item as { role?: string; content?: unknown };
+          return role === 'assistant'
+            ? { type: 'message', content: [{ type: 'output_text', text: content }] }
+            : item;
+        });
+        const source = { vendor: 'OpenAI', toolName: (name: string) => names.fromWire(name) };
+        const read = told(responsesReader(source).readWhole({ status: 'completed', output }));
+        const given = messages.flatMap((message) =>
+          message.role === 'assistant' ? [message] : [],
+        );
+        const uses = given.flatMap(({ content }) =>
+          content.flatMap((it) =>
+            it.type === 'tool_use'
+              ? [{ id: target.toolId(it.id), name: it.name, input: it.input }]
+              : [],
+          ),
+        );
+        expect(read.text).toBe(given.map(textOf).join(''));
+        expect(JSON.stringify(read.uses)).toBe(JSON.stringify(uses));
+        const signed = given.flatMap(({ content }) =>
+          content.flatMap((it) => (it.type === 'thinking' ? [it.signature] : [])),
+        );
+        read.signatures.forEach((it) => expect(signed).toContain(it));
+      }),
+    );
+  });
+
+  it('stores nothing, and asks a model that reasons for its encrypted reasoning', () => {
+    const messages = [user('Hi')];
+    expect(bodyOf({ messages })).toEqual({
+      model: 'gpt-5',
+      input: [{ role: 'user', content: 'Hi' }],
+      include: ['reasoning.encrypted_content'],
+      store: false,
+      stream: true,
+    });
+    expect(bodyOf({ messages }, { model: 'gpt-4o' })).not.toHaveProperty('include');
+    expect(bodyOf({ messages }, { model: 'gpt-5-chat-latest' })).not.toHaveProperty('include');
+    expect(bodyOf({ messages }, { store: true })).toMatchObject({ store: true });
+  });
+
+  it('R3: says every option in its field', () => {
+    const outputSchema = { type: 'object', properties: {}, additionalProperties: false };
+    const request: ModelRequest = {
+      messages: [user('Hi')],
+      system: 'Be brief.',
+      tools: [weather],
+      toolChoice: { name: 'weather' },
+      temperature: 0.5,
+      maxTokens: 100,
+      outputSchema,
+    };
+    const extras = {
+      reasoningEffort: 'low',
+      reasoningSummary: 'auto',
+      builtInTools: [{ type: 'web_search' }],
+      body: { prompt_cache_key: 'k' },
+    };
+    const { description, inputSchema: parameters } = weather;
+    expect(bodyOf(request, { model: 'gpt-4o' }, extras)).toEqual({
+      model: 'gpt-4o',
+      input: [{ role: 'user', content: 'Hi' }],
+      instructions: 'Be brief.',
+      tools: [
+        { type: 'function', name: 'weather', description, parameters, strict: false },
+        { type: 'web_search' },
+      ],
+      tool_choice: { type: 'function', name: 'weather' },
+      temperature: 0.5,
+      max_output_tokens: 100,
+      text: {
+        format: { type: 'json_schema', name: 'answer', schema: outputSchema, strict: true },
+      },
+      reasoning: { effort: 'low', summary: 'auto' },
+      prompt_cache_key: 'k',
+      store: false,
+      stream: true,
+    });
+  });
+});
+
+describe('an item', () => {
+  it('brings reasoning back before what it led to, as it came', () => {
+    const item = { ...reasoning('rs_1'), summary: [{ type: 'summary_text', text: 'Hm.' }] };
+    expect(inputOf([assistant(thought(item), use('c1')), results(['c1', 'rain'])])).toEqual([
+      item,
+      { type: 'function_call', call_id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'rain' },
+    ]);
+  });
+
+  it.each([
+    ['led to nothing', [thought(reasoning('rs_1'))], {}],
+    ['is of another vendor', [thought(reasoning('rs_1'), 'Azure OpenAI'), 'Hi'], {}],
+    ['was not kept by us', [{ type: 'thinking', text: 'Hm.', signature: 'x' }, 'Hi'], {}],
+    ['does not say what it was', [thought(reasoning('rs_1', null)), 'Hi'], {}],
+    ['cannot be read by this model', [thought(reasoning('rs_1')), 'Hi'], { model: 'gpt-4o' }],
+  ] as const)('leaves out reasoning that %s', (_why, content, given) => {
+    const types = inputOf([assistant(...content)], given).map(
+      (it) => (it as { type: string }).type,
+    );
+    expect(types).not.toContain('reasoning');
+  });
+
+  it('knows stored reasoning by its id, and open reasoning by its text', () => {
+    const stored = assistant(thought(reasoning('rs_1', null)), 'Hi');
+    expect(inputOf([stored], { store: true })).toHaveLength(2);
+    const open = { ...reasoning('rs_1'), content: [{ type: 'reasoning_text', text: 'Hm.' }] };
+    const given = { profile: { name: 'Mine' } };
+    expect(inputOf([assistant(thought(open, 'Mine'), 'Hi')], given)).toHaveLength(2);
+  });
+
+  it('says again what the vendor called a text', () => {
+    const called = (phase: string) =>
+      ({ type: 'thinking', text: '', signature: keep('OpenAI', 'phase', phase) }) as const;
+    const message = assistant(called('commentary'), 'Let me look.', called('else'), 'Rain.');
+    expect(inputOf([message])).toEqual([
+      { role: 'assistant', content: 'Let me look.', phase: 'commentary' },
+      { role: 'assistant', content: 'Rain.' },
+    ]);
+  });
+
+  it('carries media of people and of tools in place', () => {
+    const image = {
+      type: 'input_image',
+      detail: 'auto',
+      image_url: 'data:image/png;base64,iVBORw0KGgo=',
+    };
+    const drew: Message = {
+      id: 't',
+      role: 'tool',
+      content: [{ type: 'tool_result', toolUseId: 'c1', content: [picture], isError: false }],
+    };
+    expect(inputOf([user('Look:', picture), assistant(use('c1')), drew])).toMatchObject([
+      { content: [{ type: 'input_text', text: 'Look:' }, image] },
+      { type: 'function_call' },
+      { output: [{ type: 'input_text', text: '(no text)' }, image] },
+    ]);
+    const linked = { kind: 'url', url: 'https://example.com/a.pdf' } as const;
+    expect(inputOf([user({ type: 'file', source: linked })])).toMatchObject([
+      { content: [{ type: 'input_file', file_url: linked.url }] },
+    ]);
+  });
+
+  it('C7: refuses a recording before anything is sent', () => {
+    const source = { kind: 'base64', mediaType: 'audio/wav', data: 'AA==' } as const;
+    expect(() => inputOf([user({ type: 'audio', source })])).toThrow(
+      /'gpt-5' cannot be sent this audio block/u,
+    );
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import { isStrictSchema } from './strict-schema.js';
+
+const closed = (properties: object, more: object = {}) => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+  ...more,
+});
+
+const text = { type: 'string' };
+
+const nested = (levels: number): object =>
+  levels === 1 ? text : closed({ a: nested(levels - 1) });
+
+describe('isStrictSchema', () => {
+  it.each([
+    [
+      'closed objects',
+      closed({ city: text, days: { type: 'array', items: closed({ day: text }) } }),
+    ],
+    [
+      'what may be null',
+      closed({ a: { type: ['string', 'null'] }, b: { anyOf: [text, closed({})] } }),
+    ],
+    ['definitions', closed({ a: { $ref: '#/$defs/a' } }, { $defs: { a: closed({}) } })],
+    ['a key that is named like a keyword', closed({ default: text, allOf: text })],
+    ['what libraries add', closed({}, { $schema: 'x', title: 'T', description: 'D' })],
+    ['ten levels', nested(10)],
+  ])('R3: takes %s', (_what, schema) => {
+    expect(isStrictSchema({ ...schema })).toBe(true);
+  });
+
+  it.each([
+    ['an open object', { type: 'object', properties: {} }],
+    ['an optional key', closed({ a: text }, { required: [] })],
+    ['a required key that is not there', closed({ a: text }, { required: ['a', 'b'] })],
+    ['an open object within', closed({ a: { type: 'array', items: { type: 'object' } } })],
+    ['an open object in a definition', closed({}, { $defs: { a: { type: 'object' } } })],
+    ['an open alternative', closed({ a: { anyOf: [{ type: ['object', 'null'] }] } })],
+    ['a keyword that is not supported', closed({ a: { type: 'string', minLength: 1 } })],
+    ['a default', closed({ a: { type: 'string', default: 'x' } })],
+    ['a format that is not supported', closed({ a: { type: 'string', format: 'uri' } })],
+    ['anything at all', closed({ a: {} })],
+    ['a reference with a comment', closed({ a: { $ref: '#', description: 'D' } })],
+    ['alternatives at the root', closed({}, { anyOf: [closed({})] })],
+    ['a root that is no object', { type: 'array', items: text }],
+    ['eleven levels', nested(11)],
+    ['a schema that is true', closed({ a: true })],
+  ])('R3: refuses %s', (_what, schema) => {
+    expect(isStrictSchema({ ...schema })).toBe(false);
+  });
+});

@@ -1,0 +1,86 @@
+import type { JsonSchema } from '@millrace/core';
+import { isRecord } from '@millrace/wire';
+import { at, type JsonRecord, listAt } from './json.js';
+
+/** The keywords that OpenAI takes in a strict schema (guide "Structured outputs", supported schemas). */
+const supported: ReadonlySet<string> = new Set([
+  '$defs',
+  '$ref',
+  '$schema',
+  'additionalProperties',
+  'anyOf',
+  'const',
+  'definitions',
+  'description',
+  'enum',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'format',
+  'items',
+  'maxItems',
+  'maximum',
+  'minItems',
+  'minimum',
+  'multipleOf',
+  'properties',
+  'required',
+  'title',
+  'type',
+]);
+
+const formats: ReadonlySet<unknown> = new Set([
+  'date',
+  'date-time',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'time',
+  'uuid',
+]);
+
+const maxDepth = 10;
+
+/**
+ * Tells whether a schema is one that OpenAI can hold an answer to: an object at the root, every object closed and all
+ * of its keys required, nothing but supported keywords, at most ten levels deep.
+ */
+export const isStrictSchema = (schema: JsonSchema): boolean =>
+  schema['type'] === 'object' && schema['anyOf'] === undefined && isStrict(schema, 1);
+
+const isStrict = (schema: unknown, depth: number): boolean =>
+  isRecord(schema) &&
+  depth <= maxDepth &&
+  Object.keys(schema).every((keyword) => supported.has(keyword)) &&
+  isTyped(schema) &&
+  (schema['$ref'] === undefined || Object.keys(schema).length === 1) &&
+  (schema['format'] === undefined || formats.has(schema['format'])) &&
+  (!isObject(schema) || isClosed(schema)) &&
+  partsOf(schema).every((part) => isStrict(part, depth + 1));
+
+const isTyped = (schema: JsonRecord): boolean =>
+  ['type', 'anyOf', '$ref', 'enum', 'const'].some((keyword) => Object.hasOwn(schema, keyword));
+
+const isObject = ({ type, properties }: JsonRecord): boolean =>
+  type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined;
+
+const isClosed = ({ properties, required, additionalProperties }: JsonRecord): boolean => {
+  const names = isRecord(properties) ? Object.keys(properties) : [];
+  const all = listAt(required);
+  return (
+    additionalProperties === false &&
+    all.length === names.length &&
+    names.every((name) => all.includes(name))
+  );
+};
+
+/** The schemas within a schema. */
+const partsOf = (schema: JsonRecord): readonly unknown[] => [
+  ...['properties', '$defs', 'definitions'].flatMap((keyword) => {
+    const named = at(schema, keyword);
+    return isRecord(named) ? Object.values(named) : [];
+  }),
+  ...(schema['items'] === undefined ? [] : [schema['items']]),
+  ...listAt(schema, 'anyOf'),
+];

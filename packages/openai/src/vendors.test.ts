@@ -1,0 +1,198 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Message, ModelRequest } from '@millrace/core';
+import { chatRequest } from './chat-request.js';
+import { assistant, picture, results, use, user } from './conversation.test-support.js';
+import { listAt } from './json.js';
+import { keep } from './kept.js';
+import { type Profile, unsupportedBy } from './profile.js';
+import { toolIds } from './tool-ids.js';
+import { openai, profiles } from './vendors.js';
+
+const bodyOf = (profile: Profile, request: ModelRequest) =>
+  chatRequest(request, {
+    profile,
+    model: 'm',
+    toolName: (name) => name,
+    toolId: toolIds(request.messages, profile.toolIds),
+  });
+
+const messagesOf = (profile: Profile, ...messages: readonly Message[]): readonly unknown[] =>
+  listAt(bodyOf(profile, { messages }), 'messages');
+
+const tool = (name: string) => ({ name, description: name, inputSchema: { type: 'object' } });
+
+const limited = { messages: [user('Hi')], maxTokens: 9 };
+
+describe('the profile of', () => {
+  it.each([
+    ['openai', 'max_completion_tokens'],
+    ['azure', 'max_completion_tokens'],
+    ['groq', 'max_completion_tokens'],
+    ['mistral', 'max_tokens'],
+    ['ollama', 'max_tokens'],
+    ['vllm', 'max_tokens'],
+  ] as const)('X8: %s limits an answer by %s', (vendor, field) => {
+    expect(bodyOf(profiles[vendor], limited)).toHaveProperty(field, 9);
+  });
+
+  it('X8: mistral is asked for nothing that it does not know', () => {
+    const named: Message = {
+      id: 'u',
+      role: 'user',
+      name: 'ada',
+      content: [{ type: 'text', text: 'Hi' }],
+    };
+    expect(bodyOf(profiles.mistral, { ...limited, messages: [named] })).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'ada: Hi' }],
+      max_tokens: 9,
+      stream: true,
+    });
+  });
+
+  it('X8: mistral gets media within tool messages, and no user behind them', () => {
+    const drew: Message = {
+      id: 't',
+      role: 'tool',
+      content: [{ type: 'tool_result', toolUseId: 'call_1', content: [picture], isError: false }],
+    };
+    expect(
+      messagesOf(profiles.mistral, assistant(use('call_1')), drew, user('And?')),
+    ).toMatchObject([
+      { role: 'assistant', tool_calls: [{ id: '000000001' }] },
+      {
+        role: 'tool',
+        tool_call_id: '000000001',
+        content: [{ type: 'text' }, { type: 'image_url' }],
+      },
+      { role: 'assistant', content: 'OK.' },
+      { role: 'user', content: 'And?' },
+    ]);
+  });
+
+  it('X8: mistral is told that the last message is to be gone on with', () => {
+    expect(messagesOf(profiles.mistral, assistant('One'), user('Hi'), assistant('Two'))).toEqual([
+      { role: 'assistant', content: 'One' },
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Two', prefix: true },
+    ]);
+  });
+
+  it('X8: deepseek wants the thinking before tool calls back, and no other', () => {
+    const thought = { type: 'thinking', text: 'Hm.' } as const;
+    const messages = [
+      assistant(thought, use('c1')),
+      results(['c1', 'rain']),
+      assistant(use('c2')),
+      results(['c2', 'rain']),
+      assistant(thought, 'It rains.'),
+    ];
+    const assistants = messagesOf(profiles.deepseek, ...messages).filter(
+      (it) => (it as { role: string }).role === 'assistant',
+    );
+    expect(assistants).toMatchObject([{ reasoning_content: 'Hm.' }, { reasoning_content: '' }, {}]);
+    expect(assistants[2]).toEqual({ role: 'assistant', content: 'It rains.' });
+  });
+
+  it('X8: openrouter gets reasoning details back as they were said', () => {
+    const details = [{ type: 'reasoning.encrypted', data: 'x', index: 0 }];
+    const thought = {
+      type: 'thinking',
+      text: 'Hm.',
+      signature: keep('OpenRouter', 'reasoning_details', details),
+    } as const;
+    const message = assistant(thought, use('c1'));
+    expect(messagesOf(profiles.openrouter, message)).toMatchObject([
+      { reasoning_details: details },
+    ]);
+    expect(messagesOf(profiles.openai, message)[0]).not.toHaveProperty('reasoning_details');
+  });
+
+  it('X8: gemini gets the signature of a call back in its place', () => {
+    const extra = { google: { thought_signature: 'sig' } };
+    const signed = {
+      type: 'thinking',
+      text: '',
+      signature: keep('Gemini', 'extra_content', extra),
+    } as const;
+    const calls = (message: Message) =>
+      listAt(messagesOf(profiles.gemini, message)[0], 'tool_calls');
+    expect(calls(assistant(signed, use('c1'), use('c2')))).toMatchObject([
+      { id: 'c1', extra_content: extra },
+      { id: 'c2' },
+    ]);
+    expect(calls(assistant(signed, use('c1'), use('c2')))[1]).not.toHaveProperty('extra_content');
+    // A call that another vendor made has none.
+    expect(calls(assistant(use('c1'), use('c2')))).toMatchObject([
+      { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } },
+      {},
+    ]);
+  });
+
+  it.each(['llamaCpp', 'lmStudio'] as const)(
+    'X8: %s is forced to a tool by being offered no other',
+    (vendor) => {
+      const request = {
+        messages: [user('Hi')],
+        tools: [tool('a'), tool('b')],
+        toolChoice: { name: 'b' },
+      };
+      expect(bodyOf(profiles[vendor], request)).toMatchObject({
+        tools: [{ function: { name: 'b' } }],
+        tool_choice: 'required',
+      });
+    },
+  );
+
+  it('X8: another vendor may say that it takes a developer, and strict tools', () => {
+    const profile = { name: 'Mine', systemRole: 'developer', strictTools: true } as const;
+    const closed = { type: 'object', properties: {}, additionalProperties: false };
+    const request = {
+      messages: [user('Hi')],
+      system: 'Be brief.',
+      tools: [{ ...tool('a'), inputSchema: closed }, tool('b')],
+    };
+    const body = bodyOf(profile, request);
+    expect(listAt(body, 'messages')[0]).toEqual({ role: 'developer', content: 'Be brief.' });
+    expect(body.tools?.map((it) => 'function' in it && it.function.strict)).toEqual([
+      true,
+      undefined,
+    ]);
+  });
+
+  it('X8: another vendor may want fields in every request', () => {
+    expect(bodyOf({ name: 'Mine', body: { enable_thinking: true } }, limited)).toHaveProperty(
+      'enable_thinking',
+      true,
+    );
+  });
+});
+
+describe('unsupported options', () => {
+  it.each([
+    ['openai', 'gpt-4.1', []],
+    ['openai', 'gpt-5-chat-latest', []],
+    ['openai', 'gpt-5-mini', ['temperature', 'stopSequences']],
+    ['openai', 'gpt-5.1-codex', ['temperature', 'stopSequences']],
+    ['openai', 'o4-mini', ['temperature', 'stopSequences']],
+    ['azure', 'o3', ['temperature', 'stopSequences']],
+    ['deepseek', 'deepseek-chat', ['outputSchema']],
+    ['deepseek', 'deepseek-reasoner', ['outputSchema', 'toolChoice']],
+    ['ollama', 'qwen3', ['toolChoice']],
+    ['groq', 'llama', ['outputSchema']],
+  ] as const)('X8: of %s %s', (vendor, model, expected) => {
+    expect(unsupportedBy(profiles[vendor], model)).toEqual(expected);
+  });
+
+  it('X8: of a vendor that nothing is known of', () => {
+    expect(unsupportedBy({ name: 'Mine' }, 'm')).toEqual(['outputSchema']);
+  });
+
+  it('R3: are told by the model, so that the core works round them', () => {
+    expect(openai('gpt-4.1', { apiKey: 'k' }).unsupported).toEqual([]);
+    expect(openai.responses('gpt-5', { apiKey: 'k' }).unsupported).toEqual([
+      'temperature',
+      'stopSequences',
+    ]);
+  });
+});

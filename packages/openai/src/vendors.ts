@@ -1,0 +1,162 @@
+import { endpoint } from './endpoint.js';
+import type { Profile } from './profile.js';
+
+/** OpenAI's models that think first: they take neither temperature nor stop sequences, and encrypt their thinking. */
+const reasoners = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat)|codex|computer-use)/u;
+
+const ofOpenAI: Omit<Profile, 'name'> = {
+  maxTokensField: 'max_completion_tokens',
+  nativeOutput: 'always',
+  takesNames: true,
+  encryptsReasoning: reasoners,
+  unsupported: [{ models: reasoners, options: ['temperature', 'stopSequences'] }],
+};
+
+/** Profiles of vendors, as data. */
+export const profiles = {
+  openai: {
+    ...ofOpenAI,
+    name: 'OpenAI',
+    baseUrl: 'https://api.openai.com/v1',
+    baseUrlVariable: 'OPENAI_BASE_URL',
+    keyVariable: 'OPENAI_API_KEY',
+    isOpenAI: true,
+  },
+  azure: {
+    ...ofOpenAI,
+    name: 'Azure OpenAI',
+    baseUrlVariable: 'AZURE_OPENAI_BASE_URL',
+    keyVariable: 'AZURE_OPENAI_API_KEY',
+    keyHeader: 'api-key',
+  },
+  deepseek: {
+    name: 'DeepSeek',
+    baseUrl: 'https://api.deepseek.com/v1',
+    keyVariable: 'DEEPSEEK_API_KEY',
+    thinkingField: 'reasoning_content',
+    media: [],
+    // While it thinks, a forced choice is refused.
+    unsupported: [{ models: /^(?!deepseek-chat$)/u, options: ['toolChoice'] }],
+  },
+  qwen: {
+    name: 'Qwen',
+    baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
+    baseUrlVariable: 'DASHSCOPE_BASE_URL',
+    keyVariable: 'DASHSCOPE_API_KEY',
+    media: ['image', 'audio'],
+    unsupported: [{ options: ['toolChoice'] }],
+  },
+  mistral: {
+    name: 'Mistral',
+    baseUrl: 'https://api.mistral.ai/v1',
+    keyVariable: 'MISTRAL_API_KEY',
+    asksForUsage: false,
+    nativeOutput: 'withoutTools',
+    media: ['image'],
+    takesToolMedia: true,
+    toolIds: { accepts: /^[a-zA-Z0-9]{9}$/u, rename: (n) => n.toString(36).padStart(9, '0') },
+    saidBehindTools: 'OK.',
+    continuation: { prefix: true },
+  },
+  groq: {
+    name: 'Groq',
+    baseUrl: 'https://api.groq.com/openai/v1',
+    keyVariable: 'GROQ_API_KEY',
+    maxTokensField: 'max_completion_tokens',
+    media: ['image'],
+  },
+  openrouter: {
+    name: 'OpenRouter',
+    baseUrl: 'https://openrouter.ai/api/v1',
+    keyVariable: 'OPENROUTER_API_KEY',
+  },
+  gemini: {
+    name: 'Gemini',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    keyVariable: 'GEMINI_API_KEY',
+    nativeOutput: 'withoutTools',
+    media: ['image', 'audio'],
+    sendsWholeCalls: true,
+    // What Google documents for calls that another model has made.
+    unsignedCall: {
+      extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
+    },
+  },
+  ollama: {
+    name: 'Ollama',
+    baseUrl: 'http://127.0.0.1:11434/v1',
+    baseUrlVariable: 'OLLAMA_BASE_URL',
+    keyVariable: 'OLLAMA_API_KEY',
+    keyless: true,
+    nativeOutput: 'withoutTools',
+    media: ['image'],
+    sendsWholeCalls: true,
+    // It passes over it without a word.
+    unsupported: [{ options: ['toolChoice'] }],
+  },
+  vllm: {
+    name: 'vLLM',
+    baseUrl: 'http://127.0.0.1:8000/v1',
+    baseUrlVariable: 'VLLM_BASE_URL',
+    keyVariable: 'VLLM_API_KEY',
+    keyless: true,
+    nativeOutput: 'withoutTools',
+    media: ['image', 'audio'],
+  },
+  llamaCpp: {
+    name: 'llama.cpp',
+    baseUrl: 'http://127.0.0.1:8080/v1',
+    baseUrlVariable: 'LLAMA_BASE_URL',
+    keyVariable: 'LLAMA_API_KEY',
+    keyless: true,
+    nativeOutput: 'withoutTools',
+    media: ['image', 'audio'],
+    takesNamedChoice: false,
+  },
+  lmStudio: {
+    name: 'LM Studio',
+    baseUrl: 'http://127.0.0.1:1234/v1',
+    baseUrlVariable: 'LMSTUDIO_BASE_URL',
+    keyVariable: 'LMSTUDIO_API_KEY',
+    keyless: true,
+    nativeOutput: 'withoutTools',
+    media: ['image'],
+    takesNamedChoice: false,
+  },
+} satisfies Readonly<Record<string, Profile>>;
+
+/** The models of OpenAI. The key is `OPENAI_API_KEY`, the address `OPENAI_BASE_URL` where it is set. */
+export const openai = endpoint(profiles.openai);
+
+/** The models of an Azure resource: `AZURE_OPENAI_BASE_URL` is `https://RESOURCE.openai.azure.com/openai/v1`. */
+export const azure = endpoint(profiles.azure);
+
+/** The models of DeepSeek. The key is `DEEPSEEK_API_KEY`. */
+export const deepseek = endpoint(profiles.deepseek);
+
+/** The models of Alibaba's DashScope. The key is `DASHSCOPE_API_KEY`; `body: { enable_thinking: true }` makes them think. */
+export const qwen = endpoint(profiles.qwen);
+
+/** The models of Mistral. The key is `MISTRAL_API_KEY`. */
+export const mistral = endpoint(profiles.mistral);
+
+/** The models that Groq serves. The key is `GROQ_API_KEY`. */
+export const groq = endpoint(profiles.groq);
+
+/** The models that OpenRouter reaches. The key is `OPENROUTER_API_KEY`. */
+export const openrouter = endpoint(profiles.openrouter);
+
+/** Google's Gemini, over its compatible endpoint. The key is `GEMINI_API_KEY`. */
+export const gemini = endpoint(profiles.gemini);
+
+/** The models of an Ollama on this machine, port 11434. It needs no key. */
+export const ollama = endpoint(profiles.ollama);
+
+/** The models of a vLLM on this machine, port 8000. It needs no key. */
+export const vllm = endpoint(profiles.vllm);
+
+/** The model of a llama.cpp server on this machine, port 8080. It needs no key. */
+export const llamaCpp = endpoint(profiles.llamaCpp);
+
+/** The models of an LM Studio on this machine, port 1234. It needs no key. */
+export const lmStudio = endpoint(profiles.lmStudio);

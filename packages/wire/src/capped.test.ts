@@ -1,0 +1,173 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { from, lastValueFrom, toArray } from 'rxjs';
+import type { ModelChunk } from '@millrace/core';
+import { capped } from './capped.js';
+import { type Caps, capsOf, defaultCaps } from './caps.js';
+import { createNesting, measure } from './nesting.js';
+
+type ToolUse = Omit<Extract<ModelChunk, { type: 'toolUse' }>, 'type'>;
+
+const passed = (chunks: readonly ModelChunk[], caps: Partial<Caps>): Promise<number> =>
+  lastValueFrom(from(chunks).pipe(capped('Acme', { ...defaultCaps, ...caps }), toArray())).then(
+    ({ length }) => length,
+  );
+
+const uses = (...pieces: readonly ToolUse[]): readonly ModelChunk[] =>
+  pieces.map((piece) => ({ type: 'toolUse', ...piece }));
+
+const times = <T>(count: number, make: (at: number) => T): readonly T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+
+describe('capped', () => {
+  it.each<[string, readonly ToolUse[], number]>([
+    [
+      'an index, with id and name once',
+      [
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, json: '{' },
+        { index: 1, id: 'b', name: 'f' },
+        { index: 1, json: '{' },
+      ],
+      2,
+    ],
+    [
+      'an id on every piece',
+      [
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, id: 'a', json: '{' },
+        { index: 0, id: 'a', name: 'f', json: '}' },
+      ],
+      1,
+    ],
+    [
+      'always the index 0, and another id',
+      [
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, json: '{}' },
+        { index: 0, id: 'b', name: 'f' },
+        { index: 0, json: '{}' },
+      ],
+      2,
+    ],
+    [
+      'a name only',
+      [
+        { name: 'f', input: {} },
+        { name: 'f', input: {} },
+        { name: 'f', input: {} },
+      ],
+      3,
+    ],
+    [
+      'an empty id',
+      [
+        { index: 0, id: 'a', name: 'f' },
+        { index: 0, id: '', json: '{}' },
+      ],
+      1,
+    ],
+    [
+      'a name that comes later',
+      [
+        { index: 0, id: 'a' },
+        { index: 0, name: 'f' },
+        { index: 0, json: '{}' },
+      ],
+      1,
+    ],
+    [
+      'pieces side by side',
+      [
+        { index: 0, id: 'a', name: 'f' },
+        { index: 1, id: 'b', name: 'f' },
+        { index: 0, json: '{' },
+        { index: 1, json: '{' },
+        { index: 0, json: '}' },
+      ],
+      2,
+    ],
+  ])('X6: counts tool uses told apart by %s', async (_, pieces, count) => {
+    expect(await passed(uses(...pieces), { toolUses: count })).toBe(pieces.length);
+    if (count > 1) {
+      await expect(passed(uses(...pieces), { toolUses: count - 1 })).rejects.toMatchObject({
+        code: 'tooLarge',
+      });
+    }
+  });
+
+  it.each<[string, (at: number) => ToolUse]>([
+    ['index', (index) => ({ index })],
+    ['gap in the indexes', (at) => ({ index: at * 1e9, json: '{}' })],
+    ['id', (at) => ({ id: `__proto__${at}`, json: '{}' })],
+    ['id at one index', (at) => ({ index: 0, id: `${at}` })],
+    ['name', (at) => ({ index: 0, id: 'a', name: `f${at}` })],
+    ['index and id in all pairs', (at) => ({ index: at % 20, id: `${Math.floor(at / 20)}` })],
+    ['whole input', () => ({ index: 0, id: 'a', name: 'f', input: {} })],
+  ])('X6: a new %s for each piece is no way round the cap', async (_, make) => {
+    await expect(passed(uses(...times(129, make)), {})).rejects.toMatchObject({ code: 'tooLarge' });
+    expect(await passed(uses(...times(128, make)), {})).toBe(128);
+  });
+
+  it('X6: counts the arguments of each tool use for itself', async () => {
+    const pieces = uses(...times(40, (at) => ({ index: at % 4, json: '0123456789' })));
+    expect(await passed(pieces, { argumentLength: 100 })).toBe(40);
+    await expect(passed(pieces, { argumentLength: 99 })).rejects.toThrow('caps.argumentLength');
+    await expect(
+      passed(uses({ name: 'f', input: { text: 'x'.repeat(200) } }), { argumentLength: 100 }),
+    ).rejects.toThrow('caps.argumentLength');
+  });
+
+  it('X6: counts text, thinking, signatures and blocks together', async () => {
+    const chunks: readonly ModelChunk[] = [
+      { type: 'text', text: '12345' },
+      { type: 'thinking', text: '12345', signature: '12345' },
+    ];
+    expect(await passed(chunks, { textLength: 15 })).toBe(2);
+    await expect(passed(chunks, { textLength: 14 })).rejects.toThrow('caps.textLength');
+    const block = { type: 'text', text: 'x'.repeat(100) } as const;
+    await expect(passed([{ type: 'block', block }], { textLength: 50 })).rejects.toThrow();
+  });
+
+  it('X6: measures how deep an input is without recursion', async () => {
+    const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+    expect(await passed(uses({ input: nested(100) }), {})).toBe(1);
+    await expect(passed(uses({ input: nested(101) }), {})).rejects.toThrow('caps.depth');
+    await expect(passed(uses({ input: nested(100_000) }), {})).rejects.toThrow('caps.');
+  });
+});
+
+describe('createNesting', () => {
+  it('X6: finds the depth of any JSON in any pieces', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.integer({ min: 1, max: 9 }), (value, size) => {
+        const text = JSON.stringify(value);
+        const depthOf = createNesting();
+        let depth = 0;
+        for (let at = 0; at < text.length; at += size) depth = depthOf(text.slice(at, at + size));
+        expect(depth).toBe(measure(value).depth);
+      }),
+    );
+  });
+
+  it('counts no brackets in strings', () => {
+    expect(createNesting()('{"a":"[[[\\"[[["}')).toBe(1);
+  });
+});
+
+describe('capsOf', () => {
+  it('fills up what is set', () => {
+    expect(capsOf({ depth: 3 })).toEqual({ ...defaultCaps, depth: 3 });
+    expect(capsOf({ textLength: Infinity }).textLength).toBe(Infinity);
+  });
+
+  it('takes a cap that is undefined for absent, and refuses one that there is not', () => {
+    expect(capsOf({ depth: undefined } as unknown as Partial<Caps>)).toEqual(defaultCaps);
+    expect(() => capsOf({ deep: 3 } as Partial<Caps>)).toThrow(/'deep'.*depth/);
+    expect(() => capsOf({ ['__proto__']: 3 } as Partial<Caps>)).toThrow("'__proto__'");
+  });
+
+  it.each([0, -1, NaN])('refuses a cap of %p', (depth) => {
+    expect(() => capsOf({ depth })).toThrow("'depth'");
+  });
+});

@@ -1,0 +1,25 @@
+import { MillraceError } from '@millrace/core';
+import { plainError } from './plain-error.js';
+
+/**
+ * Makes the error that may leave the package: the same without secrets, and with what the vendor calls the request,
+ * where the error does not know it.
+ */
+export const cleanError = (
+  error: MillraceError,
+  clean: (text: string) => string,
+  request?: string,
+): MillraceError => {
+  const { code, message, retryable, userMessage, retryAfterMs, status, partial } = error;
+  const { requestId = request } = error;
+  const cause = plainError(error.cause, clean);
+  return new MillraceError(code, clean(message), {
+    retryable,
+    userMessage: clean(userMessage),
+    ...(cause === undefined ? {} : { cause }),
+    ...(partial === undefined ? {} : { partial: clean(partial) }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(status === undefined ? {} : { status }),
+    ...(requestId === undefined ? {} : { requestId: clean(requestId) }),
+  });
+};

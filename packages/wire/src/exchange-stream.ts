@@ -1,0 +1,38 @@
+import { fromPull, type MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
+import { concatMap, defer, type Observable } from 'rxjs';
+import { capped } from './capped.js';
+import { cleanError } from './clean-error.js';
+import { decode } from './decode.js';
+import type { Exchange } from './exchange.js';
+import { requestIdOf } from './failure.js';
+import { failureOf } from './failure-of.js';
+import { receive, type Reception } from './receive.js';
+import { createRedactor } from './redactor.js';
+import { wholeAnswer } from './whole-answer.js';
+
+/**
+ * Does one request and emits the chunks of its answer: text, tool uses, usage and one `finish`, behind which
+ * there is at most usage. Cold: subscribing sends, unsubscribing aborts in the same tick, and the socket is
+ * read only while `context.demand` is open. Errors with a `MillraceError` that holds no secret.
+ */
+export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
+  defer(() => {
+    const { vendor, caps } = exchange;
+    const clean = createRedactor(exchange.secrets);
+    let requestId: string | undefined;
+    const reception: Reception = {
+      clean,
+      now: () => context.scheduler.now(),
+      see: (headers) => {
+        requestId = requestIdOf(headers);
+      },
+    };
+    const fail = (thrown: unknown): MillraceError =>
+      cleanError(failureOf(vendor, thrown, reception), clean, requestId);
+    return fromPull((signal) => receive(exchange, signal, reception), context.demand).pipe(
+      concatMap((frames) => frames),
+      concatMap((frame) => decode(exchange, clean, frame)),
+      capped(vendor, caps),
+      wholeAnswer(vendor, context, fail),
+    );
+  });

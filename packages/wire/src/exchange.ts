@@ -1,0 +1,27 @@
+import type { ModelChunk } from '@millrace/core';
+import type { Caps } from './caps.js';
+
+/** One event of a vendor's stream, its data parsed. */
+export interface WireEvent {
+  /** The `event` field, where the vendor sends one. */
+  readonly name?: string;
+  readonly data: unknown;
+}
+
+/** One request to a vendor, and how to read what comes back. */
+export interface Exchange {
+  /** What errors call the other side, such as `OpenAI`. */
+  readonly vendor: string;
+  /**
+   * What must not be shown anywhere: keys, and credentials in addresses. The list may grow meanwhile, by a key that
+   * is fetched for the request. A placeholder does not belong here: an ordinary word is taken out of answers too.
+   */
+  readonly secrets: readonly string[];
+  /** Sends the request. `signal` aborts it, however far it has come. */
+  readonly send: (signal: AbortSignal) => PromiseLike<Response>;
+  /** Reads one event. An error that the vendor reports in its stream is thrown with `failure()`. */
+  readonly read: (event: WireEvent) => readonly ModelChunk[];
+  /** Reads an answer that came whole where a stream was asked for. */
+  readonly readWhole: (body: unknown) => readonly ModelChunk[];
+  readonly caps: Caps;
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from '@jest/globals';
+import { MillraceError } from '@millrace/core';
+import { failureOf } from './failure-of.js';
+
+const reception = { now: () => 0, clean: (text: string) => text };
+
+const of = (thrown: unknown) => failureOf('Acme', thrown, reception);
+
+const system = (code: string, more: object = {}): Error =>
+  Object.assign(new Error(`${code} happened`), { code, ...more });
+
+const fetchFailed = (cause: unknown): Error => new TypeError('fetch failed', { cause });
+
+describe('failureOf', () => {
+  it.each([
+    ['ECONNREFUSED', 'connection', true],
+    ['ECONNRESET', 'connection', true],
+    ['ENOTFOUND', 'connection', true],
+    ['EAI_AGAIN', 'connection', true],
+    ['EPIPE', 'connection', true],
+    ['EHOSTUNREACH', 'connection', true],
+    ['UND_ERR_SOCKET', 'connection', true],
+    ['UND_ERR_HEADERS_TIMEOUT', 'timeout', true],
+    ['UND_ERR_BODY_TIMEOUT', 'timeout', true],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout', true],
+    ['ETIMEDOUT', 'timeout', true],
+    ['CERT_HAS_EXPIRED', 'connection', false],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'connection', false],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'connection', false],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'connection', false],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'connection', false],
+    ['Z_DATA_ERROR', 'invalidResponse', false],
+    ['HPE_INVALID_CONSTANT', 'invalidResponse', false],
+    ['ERR_INVALID_URL', 'config', false],
+  ])('C7: %s below what fetch throws is %s', (sign, code, retryable) => {
+    expect(of(fetchFailed(system(sign)))).toMatchObject({ code, retryable });
+    expect(of(new TypeError('terminated', { cause: system(sign) }))).toMatchObject({ code });
+    expect(of(fetchFailed(system(sign))).message).toContain(sign);
+  });
+
+  it.each([
+    ['a failed fetch', new TypeError('fetch failed'), 'connection'],
+    ['a body that broke off', new TypeError('terminated'), 'connection'],
+    ['a DOM time-out', new DOMException('x', 'TimeoutError'), 'timeout'],
+    ['an abort', new DOMException('x', 'AbortError'), 'aborted'],
+    ['an error', new Error('x'), 'unknown'],
+    ['a text', 'x', 'unknown'],
+    ['nothing', undefined, 'unknown'],
+    ['an object without a prototype', Object.create(null), 'unknown'],
+  ])('C7: knows %s', (_, thrown, code) => {
+    expect(of(thrown).code).toBe(code);
+  });
+
+  it("tells an SDK's time-out by its class", () => {
+    class APIConnectionTimeoutError extends Error {}
+    class APIConnectionError extends Error {}
+    expect(of(new APIConnectionTimeoutError('Request timed out.')).code).toBe('timeout');
+    expect(of(new APIConnectionError('Connection error.')).code).toBe('connection');
+  });
+
+  it('says where nothing answered, and how to put it right', () => {
+    const refused = (address: string) => system('ECONNREFUSED', { address, port: 11434 });
+    expect(of(fetchFailed(refused('127.0.0.1'))).message).toBe(
+      'Acme does not answer at 127.0.0.1:11434 (ECONNREFUSED). Is the server running, and the base URL right?',
+    );
+    const both = new AggregateError([refused('::1'), refused('127.0.0.1')]);
+    expect(of(fetchFailed(both)).message).toContain('at [::1]:11434 (ECONNREFUSED)');
+    const unknown = system('ENOTFOUND', { hostname: 'acme.example' });
+    expect(of(fetchFailed(unknown)).message).toContain('at acme.example (ENOTFOUND)');
+  });
+
+  it.each([
+    ['its body', { error: { type: 'error', error: { type: 'overloaded_error', message: 'm' } } }],
+    ['what is in its body', { error: { type: 'overloaded_error', message: 'm' } }],
+  ])("C7: reads an SDK's error with %s", (_, fields) => {
+    const headers = new Headers({ 'x-request-id': 'r', 'x-should-retry': 'false' });
+    const error = of(Object.assign(new Error('529 {…}'), { status: 529, headers, ...fields }));
+    expect(error).toMatchObject({ code: 'server', status: 529, requestId: 'r', retryable: false });
+    expect(error.message).toBe('Acme failed (529, overloaded_error): m.');
+  });
+
+  it.each([
+    ['502 <html>', 'Acme failed (502).'],
+    ['502 status code (no body)', 'Acme failed (502).'],
+    ['502 upstream has gone', 'Acme failed (502): upstream has gone.'],
+  ])('tells what is left of a body that is no JSON: %s', (message, said) => {
+    expect(of(Object.assign(new Error(message), { status: 502 })).message).toBe(said);
+  });
+
+  it('passes on an error that is classified already, however deep', () => {
+    const ours = new MillraceError('config', 'no');
+    expect(of(ours)).toBe(ours);
+    expect(of(new Error('outer', { cause: ours }))).toBe(ours);
+  });
+
+  it('ends with a chain of causes that is a ring', () => {
+    const ring = new Error('ring');
+    ring.cause = ring;
+    expect(of(ring).code).toBe('unknown');
+  });
+});

@@ -1,0 +1,10 @@
+export { type Caps, defaultCaps } from './caps.js';
+export type { Exchange, WireEvent } from './exchange.js';
+export { exchange$ } from './exchange-stream.js';
+export { failure, type Fault } from './failure.js';
+export { faultOf } from './fault-of.js';
+export { guardedFetch, type GuardedFetchOptions } from './guarded-fetch.js';
+export { isRecord } from './json.js';
+export type { HeadersLike } from './retry-after.js';
+export { toolNames, type ToolNames } from './tool-names.js';
+export { vendorModel, type VendorSettings, type VendorSpec } from './vendor-model.js';

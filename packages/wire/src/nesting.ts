@@ -1,0 +1,53 @@
+/** How big a JSON value is. */
+export interface Size {
+  /** About the characters of its text. */
+  readonly length: number;
+  /** Levels of objects and arrays. */
+  readonly depth: number;
+}
+
+/** Measures a parsed JSON value. Without recursion, which a hostile one would exhaust. */
+export const measure = (value: unknown): Size => {
+  const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
+  let length = 0;
+  let depth = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value: part } = next;
+    length += typeof part === 'string' ? part.length + 2 : 1;
+    if (typeof part !== 'object' || part === null) continue;
+    const inside = next.depth + 1;
+    depth = Math.max(depth, inside);
+    for (const [key, child] of Object.entries(part)) {
+      length += key.length + 1;
+      open.push({ value: child, depth: inside });
+    }
+  }
+  return { length, depth };
+};
+
+const quote = 34;
+const backslash = 92;
+const openers: ReadonlySet<number> = new Set([91, 123]);
+const closers: ReadonlySet<number> = new Set([93, 125]);
+
+/**
+ * Makes a function that takes in a JSON text piece by piece and gives the deepest level so far. It counts
+ * brackets outside of strings, and says nothing about whether the text is valid.
+ */
+export const createNesting = (): ((json: string) => number) => {
+  let level = 0;
+  let deepest = 0;
+  let inString = false;
+  let escaped = false;
+  return (json) => {
+    for (let at = 0; at < json.length; at += 1) {
+      const code = json.charCodeAt(at);
+      if (escaped) escaped = false;
+      else if (inString && code === backslash) escaped = true;
+      else if (code === quote) inString = !inString;
+      else if (!inString && openers.has(code)) deepest = Math.max(deepest, (level += 1));
+      else if (!inString && closers.has(code)) level -= 1;
+    }
+    return deepest;
+  };
+};

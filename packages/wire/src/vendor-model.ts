@@ -1,0 +1,53 @@
+import {
+  type Model,
+  type ModelContext,
+  type ModelRequest,
+  type ModelTimeouts,
+  type RequestOptions,
+  retry,
+  type RetryOptions,
+  timeouts,
+} from '@millrace/core';
+import { defer } from 'rxjs';
+import { type Caps, capsOf } from './caps.js';
+import type { Exchange } from './exchange.js';
+import { exchange$ } from './exchange-stream.js';
+
+/** What everybody may set of a vendor's model. */
+export interface VendorSettings {
+  /** How failed requests are sent again; `false` sends each once. Default: as `retry()` does. */
+  readonly retry?: false | RetryOptions;
+  /** How long the vendor may be silent. Default: 10 minutes up to the first content, then 5. */
+  readonly timeouts?: ModelTimeouts;
+  /** What is not set of the caps is as in `defaultCaps`. */
+  readonly caps?: Partial<Caps>;
+}
+
+/** What makes a vendor's model. */
+export interface VendorSpec {
+  /** What events and errors call the model. */
+  readonly name: string;
+  readonly unsupported?: readonly (keyof RequestOptions)[];
+  /** Maps a request, once for each attempt. It throws a `MillraceError` for one that the vendor cannot take. */
+  exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps'>;
+}
+
+/** As long as the vendors' own clients wait: a model that thinks may be silent for minutes. */
+const patience: ModelTimeouts = { firstChunkMs: 600_000, chunkMs: 300_000 };
+
+/**
+ * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again where that may
+ * help.
+ */
+export const vendorModel = (spec: VendorSpec, settings: VendorSettings = {}): Model => {
+  const { name, unsupported } = spec;
+  const caps = capsOf(settings.caps);
+  const once: Model = {
+    name,
+    ...(unsupported === undefined ? {} : { unsupported }),
+    stream$: (request, context) =>
+      defer(() => exchange$({ ...spec.exchange(request, context), caps }, context)),
+  };
+  const timed = timeouts(once, { ...patience, ...settings.timeouts });
+  return settings.retry === false ? timed : retry(timed, settings.retry);
+};
