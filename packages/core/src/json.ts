@@ -10,6 +10,15 @@ export interface JsonObject {
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Parses JSON; `undefined`, which no JSON says, where the text is none. */
+export const parsedJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
 /** Levels of nesting that a value from outside may have: much of what handles it later is recursive. */
 const maxDepth = 100;
 

@@ -1,5 +1,5 @@
 import { type Observable, of } from 'rxjs';
-import { isTooDeep } from './json.js';
+import { isTooDeep, parsedJson } from './json.js';
 import type { Validation, Validator } from './schema.js';
 
 /**
@@ -7,21 +7,13 @@ import type { Validation, Validator } from './schema.js';
  * a model has put words or a fence around. Emits one verdict and completes.
  */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
-  const value = parsed(text.trim()) ?? objectsIn(text).map(parsed).findLast(isThere);
+  const value = parsedJson(text.trim()) ?? objectsIn(text).map(parsedJson).findLast(isThere);
   if (value === undefined) return of({ valid: false, problems: ['it holds no JSON object'] });
   if (isTooDeep(value)) return of({ valid: false, problems: ['it is nested too deeply'] });
   return output.validation$(value);
 };
 
 const isThere = (value: unknown): boolean => value !== undefined;
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The stretches of a text from an opening brace to the one that closes it, outermost ones only. One pass. */
 const objectsIn = (text: string): readonly string[] => {

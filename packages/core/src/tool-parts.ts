@@ -1,4 +1,4 @@
-import { isRecord, isTooDeep } from './json.js';
+import { isRecord, isTooDeep, parsedJson } from './json.js';
 import type { ToolUseBlock } from './message.js';
 import type { ModelChunk } from './model.js';
 
@@ -65,7 +65,7 @@ export const createToolParts = (
 /** The whole tool use, as far as it has come. */
 export const toToolUse = ({ id, name, input, json }: ToolPart): ToolUseBlock => {
   const text = json.join('');
-  const value = input ?? (text.trim() === '' ? {} : parsed(text));
+  const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
   return isRecord(value) && !isTooDeep(value)
     ? { type: 'tool_use', id, name, input: value }
     : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
@@ -116,12 +116,4 @@ const createFreeId = (isTaken: (id: string) => boolean): ((wanted: string) => st
     used.add(id);
     return id;
   };
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };

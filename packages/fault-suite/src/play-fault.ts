@@ -77,7 +77,7 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
 
 /** Short only where silence is the fault, so that a busy machine does not make others of it. */
 const timeoutsOf = ({ expects: { outcome, requests } }: Fault): ModelTimeouts => {
-  const isSilence = 'error' in outcome && outcome.error === 'timeout';
+  const isSilence = 'error' in outcome && [outcome.error].flat().includes('timeout');
   return {
     firstChunkMs: isSilence && requests > 1 ? 300 : 5_000,
     chunkMs: isSilence ? 150 : 5_000,
@@ -140,7 +140,7 @@ const meets = (
   if ('reason' in outcome) return reply?.reason === outcome.reason;
   return (
     isMillraceError(error) &&
-    error.code === outcome.error &&
+    [outcome.error].flat().includes(error.code) &&
     (outcome.retryable ?? error.retryable) === error.retryable &&
     (outcome.retryAfterMs ?? error.retryAfterMs) === error.retryAfterMs
   );

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { type Bytes, type ResponseScript, type Wire, wires } from '../scenario.js';
-import { bytes, json, stall, status, streamHeaders } from '../steps.js';
+import { bytes, json, stall, status, streamHeaders, wait } from '../steps.js';
 import { bodyOf, streamOf } from '../streams/wires.js';
 import {
   askOslo,
@@ -168,9 +168,15 @@ const bodies: readonly Body[] = [
   },
   {
     id: 'gzip-corrupt',
-    about: 'Bytes that call themselves compressed and are not.',
-    script: (wire) => [zipHeaders('text/event-stream'), bytes(stream(wire))],
-    expects: { outcome: { error: 'invalidResponse' }, requests: 1 },
+    about: 'A compressed stream that is broken behind its first words.',
+    script: (wire) => [
+      zipHeaders('text/event-stream'),
+      bytes(gzipped(stream(wire), 0, firstWords(wire))),
+      wait(30),
+      bytes('these bytes are not compressed'),
+    ],
+    // The `fetch` of Node 20 falls silent at such bytes, where that of later ones errors.
+    expects: { outcome: { error: ['invalidResponse', 'timeout'] }, requests: 1 },
   },
   ...['application/json', 'text/plain', 'text/html', undefined].map((type): Body => ({
     id: `stream-as-${type?.replace('/', '-') ?? 'nothing'}`,

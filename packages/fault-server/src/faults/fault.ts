@@ -8,8 +8,8 @@ export type Outcome =
   | { readonly answer: string }
   | { readonly reason: 'refused' | 'truncated' }
   | {
-      /** The code of a `MillraceError`. */
-      readonly error: string;
+      /** The code of a `MillraceError`, or several of which any will do. */
+      readonly error: string | readonly string[];
       /** What it must say of itself; absent where either will do. */
       readonly retryable?: boolean;
       readonly retryAfterMs?: number;

@@ -1,0 +1,24 @@
+export { isRecord, parsedJson } from '../json.js';
+export { around } from '../models/around.js';
+export { isContent } from '../models/is-content.js';
+export {
+  checkOptions,
+  having,
+  isDelay,
+  isFlag,
+  isFunction,
+  isNumber,
+  isObject,
+  isText,
+  listOf,
+  numberFrom,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '../options.js';
+export {
+  createToolParts,
+  type ToolPart,
+  type ToolParts,
+  type ToolUseChunk,
+} from '../tool-parts.js';
