@@ -23,7 +23,7 @@ const agent = createAgent({ model, output: recipe });
 agent.events$
   .pipe(only('messageDiscarded'))
   .subscribe(({ why }) => console.log('Not this one:', why.split('\n').at(-1)));
-partialOutput$<z.infer<typeof recipe>>(agent.events$, { everyMs: 1 }).subscribe((soFar) =>
+partialOutput$<z.input<typeof recipe>>(agent.events$, { everyMs: 1 }).subscribe((soFar) =>
   console.log('So far:', JSON.stringify(soFar)),
 );
 

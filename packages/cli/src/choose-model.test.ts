@@ -20,7 +20,7 @@ let url: string;
 
 beforeAll(async () => {
   server = createServer(({ url: path, headers }, response) => {
-    const models = { data: [{ id: 'llama' }, { id: 'qwen' }] };
+    const models = { data: [{ id: 'nomic-embed-text' }, { id: 'llama' }, { id: 'qwen' }] };
     const known = path === '/v1/models' && headers.authorization !== 'Bearer wrong';
     response.end(JSON.stringify(known ? models : { error: 'no' }));
   });
@@ -49,6 +49,12 @@ describe('chooseModel', () => {
       'claude-sonnet-4-5 at Anthropic',
     ],
     [{ OPENAI_API_KEY: 'sk-secret', ANTHROPIC_API_KEY: 'sk-secret' }, 'x', 'x at OpenAI'],
+    [{ ANTHROPIC_AUTH_TOKEN: 'sk-secret' }, 'x', 'x at Anthropic'],
+    [
+      { OPENAI_BASE_URL: 'https://models.example.com/v1' },
+      undefined,
+      'gpt-5-mini at models.example.com',
+    ],
     [
       { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'sk-secret' },
       'x',
@@ -65,6 +71,8 @@ describe('chooseModel', () => {
   it('asks an endpoint of its own what its model is called', async () => {
     const { about } = await chooseModel(setting({ OPENAI_BASE_URL: url }));
     expect(about).toBe(`the model llama at ${new URL(url).host}`);
+    const mute = await chooseModel(setting({ OPENAI_BASE_URL: `${url}/elsewhere` }));
+    expect(mute.about).toMatch(/^the model gpt-5-mini at .* \(a guess: .*--model\)$/);
   });
 
   it('finds no name where an endpoint tells none', async () => {

@@ -37,20 +37,27 @@ export const modelChoices: readonly ModelChoice[] = [
       const { openai } = await import('@millrace/openai');
       const { OPENAI_BASE_URL: baseUrl = '', OPENAI_API_KEY: apiKey } = env;
       const host = hostOf(baseUrl);
-      const found =
-        name !== undefined || host === undefined
-          ? undefined
-          : await firstModelName(baseUrl, apiKey);
+      const isAsked = name === undefined && host !== undefined && isNearby(baseUrl);
+      const found = isAsked ? await firstModelName(baseUrl, apiKey) : undefined;
       const chosen = name ?? found ?? 'gpt-5-mini';
-      const about = `the model ${chosen} at ${host ?? 'OpenAI'}`;
+      const guess =
+        isAsked && found === undefined
+          ? ' (a guess: it does not say what it has; see --model)'
+          : '';
+      const about = `the model ${chosen} at ${host ?? 'OpenAI'}${guess}`;
       return { model: openai(chosen, given({ apiKey, baseUrl })), about, unit: 'tokens' };
     },
   },
   {
-    variables: ['ANTHROPIC_API_KEY'],
+    variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
     factory: async ({ env, name = 'claude-sonnet-4-5' }) => {
       const { anthropic } = await import('@millrace/anthropic');
-      const { ANTHROPIC_BASE_URL: baseUrl, ANTHROPIC_API_KEY: apiKey } = env;
+      const {
+        ANTHROPIC_BASE_URL: baseUrl,
+        ANTHROPIC_API_KEY: key,
+        ANTHROPIC_AUTH_TOKEN: token,
+      } = env;
+      const apiKey = key === undefined || key === '' ? token : key;
       const about = `the model ${name} at ${hostOf(baseUrl) ?? 'Anthropic'}`;
       return { model: anthropic(name, given({ apiKey, baseUrl })), about, unit: 'tokens' };
     },
@@ -89,6 +96,12 @@ const given = (
   settings: Readonly<Record<'apiKey' | 'baseUrl', string | undefined>>,
 ): { readonly apiKey?: string; readonly baseUrl?: string } =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? '') !== ''));
+
+/** Whether a server is one's own: a vendor's list begins with anything, at any price. */
+const isNearby = (baseUrl: string): boolean =>
+  /^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal$|[^.]+$|.*\.local$)/.test(
+    new URL(baseUrl).hostname,
+  );
 
 /** Where a base URL leads, without its path and without credentials. */
 const hostOf = (baseUrl = ''): string | undefined =>

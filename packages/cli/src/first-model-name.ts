@@ -2,8 +2,8 @@
 const patience = 3_000;
 
 /**
- * Asks an endpoint for the models that it has, and gives the name of the first: what a server on one's own machine calls its
- * model, nobody can know. Resolves to nothing where it does not tell.
+ * Asks an endpoint for the models that it has, and gives the name of the first that can talk: what a server on one's own
+ * machine calls its model, nobody can know. Resolves to nothing where it does not tell.
  */
 export const firstModelName = async (
   baseUrl: string,
@@ -23,7 +23,12 @@ export const firstModelName = async (
 
 const nameIn = (body: unknown): string | undefined => {
   const list: unknown = Reflect.get(Object(body), 'data');
-  const first: unknown = Array.isArray(list) ? list[0] : undefined;
-  const name: unknown = Reflect.get(Object(first), 'id');
-  return typeof name === 'string' && name !== '' ? name : undefined;
+  const models: readonly unknown[] = Array.isArray(list) ? list : [];
+  return models
+    .map((model): unknown => Reflect.get(Object(model), 'id'))
+    .filter((name) => typeof name === 'string')
+    .find((name) => name !== '' && !isMute.test(name));
 };
+
+/** The names of models that do something else than talk. */
+const isMute = /embed|rerank|whisper|tts|moderation|dall-e|diffusion/i;

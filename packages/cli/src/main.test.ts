@@ -118,7 +118,7 @@ describe('millrace', () => {
     const { code, err } = await ran(['Hi'], scriptedModel(failing));
     expect([code, err]).toEqual([
       1,
-      '✗ The service could not be reached in time. Please try again.\n  connection: connect ECONNREFUSED\n',
+      '✗ The service did not answer as it should. Please try again.\n  connection: connect ECONNREFUSED\n',
     ]);
   });
 

@@ -157,6 +157,23 @@ describe('an agent', () => {
     expect(model.requests[0]?.messages.map((message) => textOf(message))).toEqual(texts);
   });
 
+  it.each([
+    [{ type: 'base64', media_type: 'image/png', data: 'AAAA' }],
+    [{ kind: 'base64', mediaType: 'png', data: 'AAAA' }],
+    [{ kind: 'base64', mediaType: 'image/png', data: './a.png' }],
+    [{ kind: 'base64', mediaType: 'image/png', data: 'data:image/png;base64,AAAA' }],
+    [{ kind: 'base64', mediaType: 'image/png', data: Buffer.from('x') }],
+    [{ kind: 'base64', mediaType: 'image/png', data: '' }],
+    [{ kind: 'url', url: './a.png' }],
+    [undefined],
+  ])('L9: a picture whose source is %j is refused, with the right form', async (source) => {
+    const call = createAgent({ model: scriptedModel() }).call([{ type: 'image', source }] as never);
+    await expect(call).rejects.toMatchObject({
+      code: 'invalidRequest',
+      message: expect.stringContaining("source: { kind: 'base64', mediaType: 'image/png'") as never,
+    });
+  });
+
   it("L9: another agent's message becomes a user message with that agent's name", async () => {
     const model = scriptedModel([text('ok')]);
     const reply = await createAgent({ name: 'Ada', model: scriptedModel([text('hi')]) }).call('?');

@@ -16,7 +16,6 @@ import {
   type CallOptions,
   checkCallOptions,
   checkDefaults,
-  isModel,
   isSchema,
   withDefaults,
 } from './call-options.js';
@@ -33,6 +32,7 @@ import {
   checkOptions,
   having,
   isFunction,
+  isModel,
   isObject,
   isText,
   listOf,

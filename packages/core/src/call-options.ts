@@ -4,8 +4,10 @@ import { isRecord } from './json.js';
 import type { Model, RequestOptions, ToolChoice, ToolDeclaration } from './model.js';
 import {
   checkOptions,
+  defined,
   having,
   isDelay,
+  isModel,
   isObject,
   isText,
   listOf,
@@ -43,7 +45,7 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly onLimit?: OnLimit;
   /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
   readonly timeouts?: Timeouts;
-  /** How often the requests of the whole call may be sent again. Default: 10. */
+  /** How often requests may be sent again, those of sub-agents included. Default: 10. */
   readonly retryBudget?: number;
   /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
   readonly parallel?: boolean | number;
@@ -70,8 +72,6 @@ export type CallDefaults = Omit<
   CallOptions,
   'output' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
 >;
-
-export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
 const isTimeouts: Rule = [
   (value) => {
@@ -147,26 +147,17 @@ export const withDefaults = (defaults: CallDefaults, options: CallOptions): Call
   timeouts: { ...defined(defaults.timeouts), ...defined(options.timeouts) },
 });
 
-const defined = <T extends object>(given: T | undefined): Partial<T> => {
-  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  // What is left of an object has its types, which its entries have lost.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  return Object.fromEntries(entries) as Partial<T>;
-};
-
 /** The limits of a call, where it says nothing else. */
 export const limitsOf = ({
   maxIterations = 10,
   onLimit = 'answer',
   timeouts = {},
-  retryBudget = 10,
   parallel = true,
   maxObservation = 16_000,
 }: CallOptions): Limits => ({
   maxIterations,
   onLimit,
   timeouts: { toolMs: 60_000, ...timeouts },
-  retryBudget,
   parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
   maxObservation,
 });

@@ -5,6 +5,8 @@ import { bothOpen, type Demand } from './demand.js';
 import { misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createInterruption, type Interruption } from './interruption.js';
+import type { RetryBudget } from './model.js';
+import { createRetryBudget } from './models/retry-budget.js';
 import type { ToolContext } from './tool.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
 
@@ -23,6 +25,8 @@ export interface CallScope {
   readonly deliver: Trampoline;
   /** Runs the turns of a whole family of calls, one after the other: nested ones would overflow the stack. */
   readonly turns: Trampoline;
+  /** What a whole family of calls may send again. */
+  readonly retryBudget: RetryBudget;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
   /** The interruption of the call above, where there is one. */
@@ -32,7 +36,7 @@ export interface CallScope {
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
 export const createScope = (
   agentName: string,
-  { parent, callId, demand, scheduler, metadata }: CallOptions,
+  { parent, callId, demand, scheduler, metadata, retryBudget = 10 }: CallOptions,
   sessionId: string | undefined,
   listeners: readonly Listener[],
 ): CallScope => {
@@ -56,6 +60,7 @@ export const createScope = (
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
     nextSeq: scope?.nextSeq ?? counter(),
+    retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     above: scope?.interruption,
   };
 };

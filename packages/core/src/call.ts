@@ -100,7 +100,7 @@ const stopBy =
           mergeMap((reason) => throwError(() => abortedError(call, reason))),
         ),
       ),
-      deadline(timeouts?.callMs, scheduler, 'The call'),
+      deadline(timeouts?.callMs, scheduler, 'The call', 'callMs'),
     );
 
 const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>

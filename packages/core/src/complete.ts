@@ -1,14 +1,24 @@
 import { freeze } from 'immer';
-import { concat, concatMap, defaultIfEmpty, defer, map, of, type OperatorFunction } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  map,
+  type Observable,
+  of,
+  type OperatorFunction,
+} from 'rxjs';
 import { discard } from './discard.js';
 import { stoppedMessage } from './end-stopped.js';
 import type { Context } from './context.js';
-import type { Message } from './message.js';
+import { type Message, textOf } from './message.js';
+import { readOutput$ } from './read-output.js';
 import { remember$ } from './remember.js';
 import type { Reply } from './reply.js';
 import type { EndedRun } from './run.js';
 
-type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler'>;
+type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler' | 'output'>;
 
 /**
  * Completes a call: interceptors have the last word on the reply, then memory gets what it lacks, the
@@ -33,7 +43,7 @@ export const complete = (
       elapsedMs: scheduler.now() - createdAt,
     };
     return hooks.intercepted$(run.iteration, { type: 'postCall', reply }).pipe(
-      map((event) => sameReply(reply, event.reply)),
+      concatMap((event) => withOutput$(context, reply, sameReply(reply, event.reply))),
       defaultIfEmpty(stopped(context, reply)),
       concatMap((final) =>
         concat(
@@ -49,8 +59,22 @@ export const complete = (
     );
   });
 
+/** An output that was read from a text which an interceptor has edited is read again: it must not say what the text does not. */
+const withOutput$ = (
+  { output }: Needs,
+  reply: Reply,
+  { output: given, ...edited }: Reply,
+): Observable<Reply> => {
+  const isStale =
+    output !== undefined && given === reply.output && textOf(edited) !== textOf(reply);
+  if (!isStale) return of(given === undefined ? edited : { ...edited, output: given });
+  return readOutput$(output, textOf(edited)).pipe(
+    map((read) => (read.valid ? { ...edited, output: read.value } : edited)),
+  );
+};
+
 /** The reply of a call whose reply an interceptor would not have. */
-const stopped = ({ call }: Needs, reply: Reply): Reply => ({
+const stopped = ({ call }: Needs, { output: _output, ...reply }: Reply): Reply => ({
   ...reply,
   ...stoppedMessage(call),
   reason: 'stopped',

@@ -34,8 +34,6 @@ export interface Limits {
   readonly maxIterations: number;
   readonly onLimit: OnLimit;
   readonly timeouts: Timeouts;
-  /** Requests of the call that may be sent again. */
-  readonly retryBudget: number;
   /** How many tools of a batch run at once. */
   readonly parallel: number;
   /** Characters that an observation may have. */
@@ -55,7 +53,7 @@ export interface Context {
   /** Runs the turns of a whole family of calls, one after the other. */
   readonly turns: Trampoline;
   readonly limits: Limits;
-  /** What is left of `limits.retryBudget`. It only shrinks. */
+  /** What a whole family of calls may send again. It only shrinks. */
   readonly retryBudget: RetryBudget;
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;

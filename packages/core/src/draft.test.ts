@@ -35,6 +35,12 @@ describe('a draft', () => {
     ]);
   });
 
+  it('X6: arguments that are nested too deeply are no arguments, and nothing breaks', () => {
+    const deep: unknown = JSON.parse(`${'[1,'.repeat(50_000)}1${']'.repeat(50_000)}`);
+    const tools = toolsIn({ type: 'toolUse', name: 'f', input: { deep } });
+    expect(tools).toMatchObject([{ input: {}, invalidInput: expect.any(String) as unknown }]);
+  });
+
   it('R4: joins the arguments of a tool use by index', () => {
     const tools = toolsIn(
       { type: 'toolUse', index: 0, id: 'a', name: 'f', json: '{"x"' },

@@ -6,6 +6,7 @@ import {
   type ToolParts,
   toToolUse,
   type ToolUseChunk,
+  written,
 } from './tool-parts.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
@@ -26,8 +27,10 @@ export interface Draft {
   readonly usage: Usage;
   /** Takes the next chunk in, and tells what it added; nothing, where there is nothing to show. */
   add(chunk: ModelChunk): DraftDelta | undefined;
-  /** Goes on with the same message in another response, after a pause. */
+  /** Goes on with the same message in another response, after a pause. A restart then voids that response only. */
   resume(): void;
+  /** All that the message holds, as one delta a block. */
+  deltas(): readonly DraftDelta[];
   /** The message as far as it has come. */
   message(): AssistantMessage;
 }
@@ -64,15 +67,27 @@ interface Attempt {
   malformed?: string;
 }
 
+/** Where in a message a pause was. */
+interface Pause {
+  readonly parts: number;
+  /** Of the last of these parts. */
+  readonly deltas: number;
+}
+
 /** Begins a message. */
 export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit): Draft => {
-  const begin = (count: number): Attempt => ({
+  const begin = (count: number, kept: readonly Part[]): Attempt => ({
     messageId: count === 1 ? messageId : `${messageId}#${count}`,
-    parts: [],
-    tools: createToolParts(iteration, isTaken),
+    parts: [...kept],
+    tools: createToolParts(
+      iteration,
+      isTaken,
+      kept.filter((part) => part.type === 'tool'),
+    ),
   });
   let attempts = 1;
-  let attempt = begin(attempts);
+  let attempt = begin(attempts, []);
+  let paused: Pause = { parts: 0, deltas: 0 };
   let response = 1;
   let finish: Finish | 'pause' | undefined;
   let earlier = noUsage;
@@ -100,7 +115,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
   const addToolUse = (chunk: ToolUseChunk): DraftDelta => {
     const { part, isNew } = attempt.tools.add(chunk, response);
     if (isNew) attempt.parts.push(part);
-    const delta = chunk.json ?? (chunk.input === undefined ? '' : JSON.stringify(chunk.input));
+    const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
     const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
     return shown({ kind: 'toolInput', delta, toolUse });
   };
@@ -125,7 +140,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
       case 'restart':
         nextResponse();
         attempts += 1;
-        attempt = begin(attempts);
+        attempt = begin(attempts, partsBefore(paused, attempt.parts));
         return;
       case 'malformed':
         attempt.malformed = chunk.feedback;
@@ -149,7 +164,11 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
     get usage() {
       return addUsage(earlier, usage);
     },
-    resume: nextResponse,
+    resume: () => {
+      nextResponse();
+      paused = pauseBehind(attempt.parts);
+    },
+    deltas: () => attempt.parts.flatMap((part) => wholeDelta(part).map(shown)),
     message: () => ({
       id: attempt.messageId,
       role: 'assistant',
@@ -162,6 +181,37 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
         ? add(chunk)
         : undefined,
   };
+};
+
+const pauseBehind = (parts: readonly Part[]): Pause => {
+  const last = parts.at(-1);
+  const isText = last?.type === 'text' || last?.type === 'thinking';
+  return { parts: parts.length, deltas: isText ? last.deltas.length : 0 };
+};
+
+const partsBefore = (pause: Pause, parts: readonly Part[]): readonly Part[] =>
+  parts
+    .slice(0, pause.parts)
+    .map((part, index) =>
+      (part.type === 'text' || part.type === 'thinking') && index === pause.parts - 1
+        ? { ...part, deltas: part.deltas.slice(0, pause.deltas) }
+        : part,
+    );
+
+const wholeDelta = (part: Part): readonly Omit<DraftDelta, 'messageId'>[] => {
+  switch (part.type) {
+    case 'whole':
+      return [];
+    case 'tool': {
+      const delta = part.input === undefined ? part.json.join('') : written(part.input);
+      const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
+      return [{ kind: 'toolInput', delta, toolUse }];
+    }
+    default: {
+      const delta = part.deltas.join('');
+      return delta === '' ? [] : [{ kind: part.type, delta }];
+    }
+  }
 };
 
 const seal = (

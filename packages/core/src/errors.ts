@@ -127,7 +127,7 @@ const userMessageFor = (code: MillraceErrorCode): string => {
     case 'timeout':
     case 'connection':
     case 'server':
-      return 'The service could not be reached in time. Please try again.';
+      return 'The service did not answer as it should. Please try again.';
     case 'contextTooLong':
     case 'tooLarge':
       return 'That is too long to be worked on. Please shorten it.';

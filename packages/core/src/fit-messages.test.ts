@@ -72,11 +72,37 @@ describe('fitMessages', () => {
     expect(idsOf(0)).toEqual(['task', 't3', 't3/results']);
   });
 
+  it('C2: keeps the newest tools also when something was said behind them', () => {
+    const { messages } = fitMessages([...all, user('feedback', 'Answer now.')], 0, isTask);
+    expect(messages.map(({ id }) => id)).toEqual(['task', 't3', 't3/results', 'feedback']);
+    const untooled = [...history, task, assistant('a', long), user('f', 'Better.')];
+    expect(fitMessages(untooled, 0, isTask).messages.map(({ id }) => id)).toEqual([
+      'task',
+      'a',
+      'f',
+    ]);
+  });
+
+  it('C2: two messages of a task stay, the marker stands in the first, and media have a weight', () => {
+    const image: Message = {
+      id: 'h0',
+      role: 'user',
+      content: [{ type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } }],
+    };
+    const { messages, omittedTokens } = fitMessages(
+      [image, task, user('task2', 'Well?')],
+      0,
+      isTask,
+    );
+    expect(messages.map(({ content }) => content.length)).toEqual([2, 1]);
+    expect(omittedTokens).toBe(1000);
+  });
+
   it('I15: says what is left out, in the task, and changes nothing else', () => {
     const { messages, omitted, omittedTokens } = fitMessages(all, 0, isTask);
     expect(omitted).toBe(8);
     expect(textOf(messages[0] ?? { content: [] })).toBe(
-      `[8 earlier messages, about ${omittedTokens} tokens, are left out here.]And now?`,
+      `[8 earlier messages, about ${omittedTokens} tokens, are left out here.]\n\nAnd now?`,
     );
     expect(messages.slice(1)).toEqual(used('t3', 'short'));
     expect(fitMessages(all, 1000, isTask)).toEqual({ messages: all, omitted: 0, omittedTokens: 0 });

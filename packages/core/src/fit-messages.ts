@@ -25,7 +25,7 @@ export const fitMessages = (
   if (task === -1) return { messages, omitted: 0, omittedTokens: 0 };
   const removable = [
     ...unitsOf(messages.slice(0, task), ({ role }) => role === 'user'),
-    ...unitsOf(messages.slice(last + 1), ({ role }) => role !== 'tool').slice(0, -1),
+    ...withoutNewest(unitsOf(messages.slice(last + 1), ({ role }) => role !== 'tool')),
   ];
   let over = tokensOfAll(messages) - budget;
   const omitted = new Set<Message>();
@@ -38,7 +38,7 @@ export const fitMessages = (
     over -= tokens;
   }
   if (omitted.size === 0) return { messages, omitted: 0, omittedTokens: 0 };
-  const marker = `[${omitted.size} earlier messages, about ${omittedTokens} tokens, are left out here.]`;
+  const marker = `[${omitted.size} earlier messages, about ${omittedTokens} tokens, are left out here.]\n\n`;
   const first = messages[task];
   return {
     messages: messages
@@ -47,6 +47,12 @@ export const fitMessages = (
     omitted: omitted.size,
     omittedTokens,
   };
+};
+
+/** What stands before the newest tools: neither they nor what was said of them may go. */
+const withoutNewest = (units: readonly (readonly Message[])[]): readonly (readonly Message[])[] => {
+  const newest = units.findLastIndex((unit) => unit.some(({ role }) => role === 'tool'));
+  return units.slice(0, Math.max(0, newest));
 };
 
 /** The tokens of messages, as estimated. */

@@ -79,5 +79,5 @@ const isMessage = (value: unknown): value is Message =>
 const unreadable = (why: string): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `The input cannot be read: ${why}. Pass a text, content blocks such as { type: 'text', text: '…' }, a message such as { role: 'user', content: [blocks] }, or a list of messages.`,
+    `The input cannot be read: ${why}. Pass a text, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.`,
   );

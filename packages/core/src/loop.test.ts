@@ -336,6 +336,17 @@ describe('assembly of a request', () => {
     expect(other.requests[0]).not.toHaveProperty('metadata');
   });
 
+  it('R5: a toolChoice that names no tool of the call is refused before anything is sent', async () => {
+    const model = scriptedModel();
+    const call = createAgent({ model, tools: [clock] }).call('?', {
+      toolChoice: { name: 'glock' },
+    });
+    await expect(call).rejects.toMatchObject({
+      code: 'config',
+      message: "'toolChoice' names the tool 'glock'. The tools are: clock.",
+    });
+  });
+
   it('R5: a forcing toolChoice covers the first request only', async () => {
     const model = scriptedModel([toolUse('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock] }).call('?', { toolChoice: 'required' });

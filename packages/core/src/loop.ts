@@ -23,7 +23,8 @@ const turn: readonly PhaseFactory[] = [
 /** The ReAct loop: an open run takes turns until it ends. */
 export const loop = (context: Context): OperatorFunction<OpenRun, EndedRun> => {
   const phases = turn.map((create) => create(context));
-  const inTime = deadline<Run>(context.limits.timeouts.iterationMs, context.scheduler, 'The turn');
+  const { iterationMs } = context.limits.timeouts;
+  const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(

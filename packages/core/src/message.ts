@@ -107,7 +107,23 @@ export const isContentBlock = (value: unknown): value is ContentBlock =>
   contentTypes.includes(value.type) &&
   (value.type === 'text'
     ? 'text' in value && typeof value.text === 'string'
-    : 'source' in value && isRecord(value.source));
+    : 'source' in value && isMediaSource(value.source));
+
+const isMediaSource = (source: unknown): source is MediaSource => {
+  if (!isRecord(source)) return false;
+  const { kind, url, mediaType, data } = source;
+  return kind === 'url'
+    ? typeof url === 'string' && URL.canParse(url)
+    : kind === 'base64' &&
+        typeof mediaType === 'string' &&
+        mediaType.includes('/') &&
+        typeof data === 'string' &&
+        looksLikeBase64(data);
+};
+
+/** A path or a data URL shows itself at its beginning; the rest is for the vendor to read. */
+const looksLikeBase64 = (data: string): boolean =>
+  data !== '' && /^[A-Za-z0-9+/_\-\s]*=*\s*$/.test(data.slice(0, 256));
 
 /** Tells whether a value is a list of such blocks. */
 export const areContentBlocks = (value: unknown): value is readonly ContentBlock[] =>

@@ -74,8 +74,12 @@ export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
 export type ModelReport =
   | {
       readonly type: 'modelRetry';
+      /** The name of the model. */
+      readonly model: string;
       /** The attempt that failed, from 1. */
       readonly attempt: number;
+      /** How many there may be. */
+      readonly attempts: number;
       /** Milliseconds until the next one. */
       readonly waitMs: number;
       readonly error: MillraceError;

@@ -32,6 +32,14 @@ export const checkOptions = (
   }
 };
 
+/** Options without those that are `undefined`: these are as good as absent. */
+export const defined = <T extends object>(given: T | undefined): Partial<T> => {
+  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  // What is left of an object has its types, which its entries have lost.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  return Object.fromEntries(entries) as Partial<T>;
+};
+
 const nameOf = (value: unknown): string => {
   switch (typeof value) {
     case 'string':
@@ -80,6 +88,9 @@ export const having = (method: string, what: string): Rule => [
   (value) => isRecord(value) && typeof value[method] === 'function',
   what,
 ];
+
+/** A model, of whatever vendor. */
+export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
 /** A list, whatever is in it. */
 export const listOf = (what: string): Rule => [

@@ -1,12 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, toArray } from 'rxjs';
+import {
+  asapScheduler,
+  concatMap,
+  filter,
+  firstValueFrom,
+  from,
+  identity,
+  map,
+  observeOn,
+  of,
+  Subject,
+  toArray,
+} from 'rxjs';
 import { z } from 'zod';
 import {
   createAgent,
+  type Interceptor,
   type JsonSchema,
   type Model,
   type ModelChunk,
+  on,
   partialOutput$,
+  textBlock,
   textOf,
   tool,
 } from './index.js';
@@ -167,6 +182,79 @@ describe('structured output', () => {
     );
   });
 
+  it('R3: braces in the words before the JSON do not hide it', async () => {
+    const said = [
+      'open with { like so. {"city":"Oslo"}',
+      'a { and a " and a } and {"city":"Oslo"} then { again',
+    ];
+    for (const answer of said) {
+      const agent = createAgent({ model: scriptedModel([text(answer)]) });
+      expect((await agent.call('?', { output: place })).output).toEqual({ city: 'Oslo' });
+    }
+  });
+
+  it('R3, I11: a reply that is stopped or edited at its end has no output that it does not say', async () => {
+    const outputs = (interceptor: Interceptor) =>
+      createAgent({
+        model: scriptedModel([text('{"city":"Secret"}')]),
+        output: place,
+        interceptors: [interceptor],
+      }).call('?');
+    const saying = (said: string) =>
+      on(
+        'postCall',
+        map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock(said)] } })),
+      );
+    expect(
+      (
+        await outputs(
+          on(
+            'postCall',
+            filter(() => false),
+          ),
+        )
+      ).output,
+    ).toBeUndefined();
+    expect((await outputs(saying('{"city":"Redacted"}'))).output).toEqual({ city: 'Redacted' });
+    expect((await outputs(saying('Redacted'))).output).toBeUndefined();
+    expect((await outputs(on('postCall', identity))).output).toEqual({ city: 'Secret' });
+  });
+
+  it('R3, S1: an interrupt does not wait for a schema that never decides, and one that throws is told', async () => {
+    const schema = (decide: () => unknown) =>
+      z.object({ city: z.string() }).refine(decide as () => Promise<boolean>);
+    const asked$ = new Subject<string>();
+    const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"city":"Oslo"}')]);
+    const agent = createAgent({ model });
+    const never = schema(() => {
+      queueMicrotask(() => asked$.next('Enough.'));
+      return new Promise(() => undefined);
+    });
+    const interrupted = await agent.call('?', { output: never, interruptOn: asked$ });
+    expect(interrupted).toMatchObject({ reason: 'interrupted' });
+    const throwing = schema(() => {
+      throw new Error('boom');
+    });
+    await expect(agent.call('?', { output: throwing })).rejects.toThrow(
+      "The schema of 'output' failed: boom",
+    );
+  });
+
+  it('X6: what a model gets wrong ten thousand times is told in a few lines', async () => {
+    const list: JsonSchema = {
+      type: 'object',
+      properties: { list: { type: 'array', items: { type: 'string' } } },
+      patternProperties: { '^x': {} },
+      additionalProperties: false,
+    };
+    const said = `{"list":[${'1,'.repeat(10_000)}1],${Array.from({ length: 4000 }, (_, n) => `"k${n}":{}`).join()}}`;
+    const verdict = await firstValueFrom(readOutput$(createValidator(list, 'test'), said));
+    const problems = verdict.valid ? [] : verdict.problems;
+    expect(problems).toHaveLength(21);
+    expect(problems.at(-1)).toMatch(/^and \d+ more$/);
+    expect(problems.join('').length).toBeLessThan(5_000);
+  });
+
   it('X6, X15: hostile JSON is no output', async () => {
     const validator = createValidator(place, 'test');
     const verdict = (said: string) => firstValueFrom(readOutput$(validator, said));
@@ -210,7 +298,7 @@ describe('partialOutput$', () => {
       });
       const event$ = agent.stream$('?', { scheduler });
       expectObservable(partialOutput$(event$, { everyMs: 10, scheduler })).toBe(
-        'a 9ms b 9ms c 9ms (d|)',
+        'a 9ms b 9ms c-(d|)',
         {
           a: {},
           b: { city: 'Os' },
@@ -219,6 +307,18 @@ describe('partialOutput$', () => {
         },
       );
     });
+  });
+
+  it('R3: shows each of several calls at once, and the whole before its reply', async () => {
+    const answer = (city: string) =>
+      from([...Array.from(`{"city":"${city}"}`, (letter) => text(letter)), finish()]).pipe(
+        concatMap((chunk) => of(chunk).pipe(observeOn(asapScheduler))),
+      );
+    const agent = createAgent({ model: scriptedModel(answer('Oslo'), answer('Rome')) });
+    const seen: unknown[] = [];
+    partialOutput$(agent.events$, { everyMs: 10_000 }).subscribe((it) => seen.push(it));
+    await Promise.all([agent.call('a'), agent.call('b')]);
+    expect(seen).toEqual([{}, {}, { city: 'Oslo' }, { city: 'Rome' }]);
   });
 
   it('R3: begins anew with another message, and leaves sub-agents and thinking out', async () => {
@@ -233,6 +333,9 @@ describe('partialOutput$', () => {
       const event$ = createAgent({ model: scriptedModel([text(said)]) }).stream$('?');
       return firstValueFrom(partialOutput$(event$).pipe(toArray()));
     };
+    const [nested] = await show('{"list":[{"__proto__":{"polluted":1}}');
+    expect(nested).toEqual({ list: [{}] });
+    expect((nested as { list: { polluted?: unknown }[] }).list[0]?.polluted).toBeUndefined();
     const [hostile] = await show('{"__proto__":{"polluted":1},"city":"Os');
     expect(hostile).toEqual({ city: 'Os' });
     expect(hostile).not.toHaveProperty('polluted');

@@ -1,12 +1,23 @@
 import { Allow, parse } from 'partial-json';
 import {
   asyncScheduler,
+  connect,
+  distinctUntilChanged,
+  endWith,
   filter,
+  groupBy,
+  ignoreElements,
   map,
+  merge,
+  mergeMap,
   type Observable,
+  type OperatorFunction,
   scan,
   type SchedulerLike,
-  throttleTime,
+  takeUntil,
+  takeWhile,
+  throttle,
+  timer,
 } from 'rxjs';
 import type { AgentEvent } from './events.js';
 import { isRecord } from './json.js';
@@ -20,50 +31,100 @@ export type PartialOf<T> = T extends readonly (infer Item)[]
 
 /** How often a partial output is shown. */
 export interface PartialOutputOptions {
-  /** The shortest time between two, in milliseconds. Default: 50. */
+  /** The shortest time between two of a call, in milliseconds. Default: 50. */
   readonly everyMs?: number;
   /** Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Emits the structured output of a call as far as it has been written, from the call's events: at most one
- * every so many milliseconds, the last one whole. Texts may be cut; numbers and words are whole or missing. It is
- * a preview: nothing has been validated before `reply.output`. A message that is discarded begins anew.
- * Cold or hot, and ends, as the events do.
+ * Emits the structured output of calls as far as it has been written, from their events: at most one every so many
+ * milliseconds for each call, and the whole one as soon as its message is whole. Texts may be cut; numbers and
+ * words are whole or missing. It is a preview: nothing has been validated before `reply.output`. A message that is discarded
+ * begins anew, and sub-agents are left out. Cold or hot, and ends, as the events do.
  */
 export const partialOutput$ = <Output = unknown>(
   event$: Observable<AgentEvent>,
   { everyMs = 50, scheduler = asyncScheduler }: PartialOutputOptions = {},
 ): Observable<PartialOf<Output>> =>
   event$.pipe(
-    scan(grown, nothing),
-    filter((draft) => draft.hasGrown),
-    throttleTime(everyMs, scheduler, { leading: true, trailing: true }),
+    filter(({ parentId }) => parentId === undefined),
+    groupBy(({ callId }) => callId),
+    mergeMap((call$) => call$.pipe(untilEnd, drafts, sampled(everyMs, scheduler))),
     map(({ deltas }) => preview(deltas.join(''))),
     filter((value): value is PartialOf<Output> => value !== undefined),
   );
+
+/** The group of a call ends with its last event, so that none is kept for calls that are over. */
+const untilEnd: OperatorFunction<AgentEvent, AgentEvent> = takeWhile(
+  ({ type }) => type !== 'postCall' && type !== 'error',
+);
 
 interface Draft {
   readonly messageId: string;
   /** It grows in place: a copy for each delta would cost the square of their number. */
   readonly deltas: string[];
-  readonly hasGrown: boolean;
+  /** How many deltas there are: what tells one state of a draft from another. */
+  readonly length: number;
+  readonly characters: number;
+  readonly isWhole: boolean;
 }
 
-const nothing: Draft = { messageId: '', deltas: [], hasGrown: false };
+const drafts: OperatorFunction<AgentEvent, Draft> = (event$) =>
+  event$.pipe(
+    scan(grown, nothing('')),
+    distinctUntilChanged(),
+    filter(({ length }) => length > 0),
+  );
+
+const nothing = (messageId: string): Draft => ({
+  messageId,
+  deltas: [],
+  length: 0,
+  characters: 0,
+  isWhole: false,
+});
 
 const grown = (draft: Draft, event: AgentEvent): Draft => {
-  const isText =
-    (event.type === 'reasoningChunk' || event.type === 'summaryChunk') && event.kind === 'text';
-  if (!isText || event.parentId !== undefined) {
-    return draft.hasGrown ? { ...draft, hasGrown: false } : draft;
+  switch (event.type) {
+    case 'reasoningChunk':
+    case 'summaryChunk': {
+      if (event.kind !== 'text') return draft;
+      const { messageId, delta } = event;
+      const { deltas, characters } = messageId === draft.messageId ? draft : nothing(messageId);
+      deltas.push(delta);
+      return {
+        messageId,
+        deltas,
+        length: deltas.length,
+        characters: characters + delta.length,
+        isWhole: false,
+      };
+    }
+    case 'postReasoning':
+    case 'postSummary':
+      return { ...draft, isWhole: true };
+    default:
+      return draft;
   }
-  const { messageId, delta } = event;
-  if (messageId !== draft.messageId) return { messageId, deltas: [delta], hasGrown: true };
-  draft.deltas.push(delta);
-  return draft.hasGrown ? draft : { ...draft, hasGrown: true };
 };
+
+/** Characters that a millisecond of waiting pays for: a long text takes long to parse, and is shown less often. */
+const perMs = 200;
+
+const sampled = (everyMs: number, scheduler: SchedulerLike): OperatorFunction<Draft, Draft> =>
+  connect((draft$) =>
+    merge(
+      draft$.pipe(filter(({ isWhole }) => isWhole)),
+      draft$.pipe(
+        throttle(({ characters }) => timer(Math.max(everyMs, characters / perMs), scheduler), {
+          leading: true,
+          trailing: true,
+        }),
+        takeUntil(draft$.pipe(ignoreElements(), endWith(true))),
+      ),
+    ).pipe(distinctUntilChanged((a, b) => a.messageId === b.messageId && a.length === b.length)),
+  );
 
 const preview = (text: string): unknown => {
   const start = text.indexOf('{');

@@ -10,12 +10,12 @@ import {
   tap,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
-import { limitsOf, requestOf } from './call-options.js';
+import { type CallOptions, limitsOf, requestOf } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
-import { MillraceError } from './errors.js';
+import { MillraceError, misuse } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
@@ -23,9 +23,9 @@ import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
 import { type Message, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
-import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
+import type { Toolkit } from './toolkit.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
@@ -119,6 +119,14 @@ const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
     message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
   );
 
+/** No model can be made to use a tool that it is not told of. */
+const refuseUnknownChoice = ({ toolChoice }: CallOptions, { names }: Toolkit): void => {
+  if (typeof toolChoice !== 'object' || names.includes(toolChoice.name)) return;
+  throw misuse(
+    `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,
+  );
+};
+
 const contextOf = (
   { model: plain, toolkit, output, options }: CallPlan,
   scope: CallScope,
@@ -131,7 +139,7 @@ const contextOf = (
 ): Context => {
   const { call, interruption, demand, scheduler, turns } = scope;
   const model = ready(plain);
-  const limits = limitsOf(options);
+  refuseUnknownChoice(options, toolkit);
   const wanted = requestOf(options, toolkit.declarations, system, output?.jsonSchema);
   const { options: request, dropped } = supportedOptions(model, wanted);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
@@ -147,8 +155,8 @@ const contextOf = (
     turns,
     request,
     output,
-    limits,
-    retryBudget: createRetryBudget(limits.retryBudget),
+    limits: limitsOf(options),
+    retryBudget: scope.retryBudget,
     toolUseIds: new Set(),
     step$,
     lend: (toolUseId, iteration, signal) => lend(scope, toolUseId, iteration, signal),

@@ -1,4 +1,5 @@
-import { type Observable, of } from 'rxjs';
+import { defer, type Observable, of } from 'rxjs';
+import { failAs } from './fail-as.js';
 import { isTooDeep, parsedJson } from './json.js';
 import type { Validation, Validator } from './schema.js';
 
@@ -7,10 +8,26 @@ import type { Validation, Validator } from './schema.js';
  * a model has put words or a fence around. Emits one verdict and completes.
  */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
-  const value = parsedJson(text.trim()) ?? objectsIn(text).map(parsedJson).findLast(isThere);
+  const value = parsedJson(text.trim()) ?? lastObjectIn(text);
   if (value === undefined) return of({ valid: false, problems: ['it holds no JSON object'] });
   if (isTooDeep(value)) return of({ valid: false, problems: ['it is nested too deeply'] });
-  return output.validation$(value);
+  return defer(() => output.validation$(value)).pipe(
+    failAs('unknown', "The schema of 'output' failed"),
+  );
+};
+
+/** Braces in the words before an answer that are tried in vain. */
+const maxStarts = 8;
+
+/** The last JSON object in a text. A brace that nothing closes hides what follows, so that it is looked for behind it again. */
+const lastObjectIn = (text: string): unknown => {
+  let start = text.indexOf('{');
+  for (let tries = 0; start !== -1 && tries < maxStarts; tries += 1) {
+    const found = objectsIn(text.slice(start)).map(parsedJson).findLast(isThere);
+    if (found !== undefined) return found;
+    start = text.indexOf('{', start + 1);
+  }
+  return undefined;
 };
 
 const isThere = (value: unknown): boolean => value !== undefined;

@@ -12,6 +12,7 @@ import {
   throwError,
 } from 'rxjs';
 import { contained } from './contained.js';
+import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel } from './events.js';
@@ -44,12 +45,12 @@ export const receive$ = (
   const { options, dropped } = supportedOptions(model, asked.options);
   const lent = lentTo(context, iteration, draft.messageId);
   const take = (chunk: ModelChunk): void => {
-    if (chunk.type === 'restart') {
-      const { messageId } = draft;
-      hooks.report(iteration, { type: 'messageDiscarded', messageId, why: chunk.why });
-    }
+    if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
     const delta = draft.add(chunk);
     if (delta !== undefined) hooks.report(iteration, { type, ...delta });
+    if (chunk.type !== 'restart') return;
+    // Earlier responses of a message that paused are part of the new one.
+    draft.deltas().forEach((kept) => hooks.report(iteration, { type, ...kept }));
   };
   const send$ = (messages: readonly Message[]): Observable<ModelChunk> =>
     defer(() => model.stream$({ ...options, messages }, lent)).pipe(
@@ -65,8 +66,12 @@ export const receive$ = (
       catchError((error: unknown) => {
         const shorter = isOverflow(error, draft) ? shortened(context, messages) : undefined;
         if (shorter === undefined) return throwError(() => toMillraceError(error));
-        hooks.report(iteration, { type: 'warning', message: shorter.warning });
-        return send$(shorter.messages);
+        // Whoever hears of it may leave, and then nothing is sent.
+        const told$ = defer(() => {
+          hooks.report(iteration, { type: 'warning', message: shorter.warning });
+          return EMPTY;
+        });
+        return concat(told$, send$(shorter.messages));
       }),
       catchError((error: unknown) => throwError(() => withPartial(error, draft))),
     );

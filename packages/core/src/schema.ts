@@ -64,7 +64,7 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
   const verdict = (input: unknown, result: StandardSchemaV1.Result<unknown>): Validation =>
     result.issues === undefined
       ? { valid: true, value: result.value }
-      : { valid: false, problems: result.issues.map((issue) => describeIssue(issue, input)) };
+      : { valid: false, problems: some(result.issues, (issue) => describeIssue(issue, input)) };
   return {
     jsonSchema: objectSchema(jsonSchema.input({ target: 'draft-2020-12' }), owner),
     validation$: (input) => {
@@ -95,7 +95,7 @@ const jsonSchemaValidator = (schema: JsonSchema, owner: string): Validator => {
       return of<Validation>(
         validate(value)
           ? { valid: true, value }
-          : { valid: false, problems: (validate.errors ?? []).map(describeError) },
+          : { valid: false, problems: some(validate.errors ?? [], describeError) },
       );
     },
   };
@@ -152,9 +152,32 @@ const describeError = ({ instancePath, keyword, params, message, data }: ErrorOb
   return `${path || 'the input'}: ${message ?? keyword}${allowed}${shown(data)}`;
 };
 
+/** Problems that are told; a model that gets a few things right gets the rest right, too. */
+const maxProblems = 20;
+
+const some = <T>(problems: readonly T[], describe: (problem: T) => string): readonly string[] => {
+  const told = problems.slice(0, maxProblems).map(describe);
+  const more = problems.length - told.length;
+  return more > 0 ? [...told, `and ${more} more`] : told;
+};
+
 const shown = (value: unknown): string => {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  const text = value === undefined ? 'nothing' : brief(value, 81);
   return ` (received ${text.length > 80 ? `${text.slice(0, 80)}…` : text})`;
+};
+
+/** The beginning of a value's JSON, without writing all of what may be huge. */
+const brief = (value: unknown, room: number): string => {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, room));
+  if (typeof value !== 'object' || value === null) return String(value);
+  const isList = Array.isArray(value);
+  let text = isList ? '[' : '{';
+  for (const key in value) {
+    if (text.length > room) return text;
+    const item = brief(Reflect.get(value, key), room - text.length);
+    text += `${text.length > 1 ? ',' : ''}${isList ? '' : `${JSON.stringify(key.slice(0, room))}:`}${item}`;
+  }
+  return `${text}${isList ? ']' : '}'}`;
 };
 
 /** Copies an input without the keys that its schema does not name, where the schema names its keys. */

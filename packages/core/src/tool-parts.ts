@@ -24,13 +24,14 @@ export interface ToolParts {
 /** A piece of a tool use. */
 export type ToolUseChunk = Extract<ModelChunk, { readonly type: 'toolUse' }>;
 
-/** Gathers pieces of tool uses. Ids that the model does not give, or gives again, are made unique. */
+/** Gathers pieces of tool uses, behind those that are known. Ids that the model does not give, or gives again, are made unique. */
 export const createToolParts = (
   iteration: number,
   isTaken: (toolUseId: string) => boolean,
+  known: readonly ToolPart[] = [],
 ): ToolParts => {
-  const parts: ToolPart[] = [];
-  const freeId = createFreeId(isTaken);
+  const parts: ToolPart[] = [...known];
+  const freeId = createFreeId((id) => isTaken(id) || known.some((part) => part.id === id));
 
   const begin = (chunk: ToolUseChunk, response: number): ToolPart => {
     const { index, name = '' } = chunk;
@@ -52,12 +53,12 @@ export const createToolParts = (
   };
   return {
     add: (chunk, response) => {
-      const known = parts.findLast((part) => belongs(part, chunk, response));
-      const part = known ?? begin(chunk, response);
+      const begun = parts.findLast((part) => belongs(part, chunk, response));
+      const part = begun ?? begin(chunk, response);
       if (part.name === '') part.name = chunk.name ?? '';
       if (chunk.json !== undefined) part.json.push(chunk.json);
       if (chunk.input !== undefined) part.input = chunk.input;
-      return { part, isNew: known === undefined };
+      return { part, isNew: begun === undefined };
     },
   };
 };
@@ -93,8 +94,8 @@ const belongs = (
 /** Some vendors send an empty id with every piece but the first. */
 const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
 
-/** What a model sent that cannot be taken; too deep a nesting cannot be written either. */
-const written = (value: unknown): string => {
+/** Writes what a model sent as JSON; too deep a nesting cannot be written. */
+export const written = (value: unknown): string => {
   try {
     return JSON.stringify(value);
   } catch {

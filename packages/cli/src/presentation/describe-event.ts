@@ -32,7 +32,9 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(`Passed over at ${event.of}: ${event.error.message}`);
     case 'modelRetry': {
       const wait = milliseconds(event.waitMs);
-      return note(`Attempt ${event.attempt} failed, again in ${wait}: ${event.error.message}`);
+      return note(
+        `${event.model}: attempt ${event.attempt} of ${event.attempts} failed, again in ${wait}: ${event.error.message}`,
+      );
     }
     case 'modelFallback':
       return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);

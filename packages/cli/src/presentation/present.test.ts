@@ -155,7 +155,14 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
     const error = new MillraceError('rateLimited', 'slow down');
     const model = scriptedModel(
       (_request, { report }) => {
-        report({ type: 'modelRetry', attempt: 1, waitMs: 1_000, error });
+        report({
+          type: 'modelRetry',
+          model: 'big',
+          attempt: 1,
+          attempts: 3,
+          waitMs: 1_000,
+          error,
+        });
         report({ type: 'modelFallback', from: 'big', to: 'small', error });
         report({ type: 'warning', message: 'top_p is\nnot known' });
         return [toolUse('list')];
@@ -178,7 +185,7 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
       ),
     ];
     expect(printed({ model, tools: [list], interceptors }))
-      .toBe(`  • Attempt 1 failed, again in 1.0 s: slow down
+      .toBe(`  • big: attempt 1 of 3 failed, again in 1.0 s: slow down
   • big failed, small takes over: slow down
   • top_p is not known
   • Passed over at postReasoning: The interceptor log failed: lost. It …

@@ -3,6 +3,7 @@ export { around } from '../models/around.js';
 export { isContent } from '../models/is-content.js';
 export {
   checkOptions,
+  defined,
   having,
   isDelay,
   isFlag,

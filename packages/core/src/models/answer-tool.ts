@@ -1,7 +1,8 @@
 import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Model, ModelChunk, ModelRequest, ToolChoice } from '../model.js';
-import { createToolParts, type ToolUseChunk } from '../tool-parts.js';
+import { createToolParts, type ToolUseChunk, written } from '../tool-parts.js';
 import { around } from './around.js';
+import { checkModel } from './check-model.js';
 
 /**
  * Gives a model that has no native structured output a tool to answer with: an `outputSchema` becomes that
@@ -9,6 +10,7 @@ import { around } from './around.js';
  * forces another tool is sent without it.
  */
 export const answerTool = (model: Model): Model => {
+  checkModel('answerTool()', model);
   const takesChoice = model.unsupported?.includes('toolChoice') !== true;
   return around(
     model,
@@ -49,7 +51,7 @@ const asText =
       const spoken = (chunk: ToolUseChunk): ModelChunk => {
         const { part, isNew } = parts.add(chunk, attempt);
         if (part.name !== name) return chunk;
-        const json = chunk.json ?? (chunk.input === undefined ? '' : JSON.stringify(chunk.input));
+        const json = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
         const gap = isNew && hasText ? '\n\n' : '';
         hasText = true;
         return { type: 'text', text: `${gap}${json}` };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, lastValueFrom, type Observable, of, throwError, toArray } from 'rxjs';
+import { concat, lastValueFrom, Observable, of, takeWhile, throwError, toArray } from 'rxjs';
 import {
   createAgent,
   fallback,
@@ -7,6 +7,8 @@ import {
   type Model,
   type ModelChunk,
   only,
+  retry,
+  textOf,
 } from '../index.js';
 import { finish, lentContext, marbles, record, scriptedModel, text } from '../testing/index.js';
 
@@ -44,6 +46,29 @@ describe('fallback', () => {
     }
   });
 
+  it('C8: falls back also when what was shown is void', async () => {
+    const shaky = scriptedModel(fails(down, text('Half')), fails(down));
+    const model = fallback(
+      retry(shaky, { attempts: 2, minMs: 0, retryPartial: true }),
+      scriptedModel([text('Whole.')]),
+    );
+    expect(textOf(await createAgent({ model }).call('?'))).toBe('Whole.');
+  });
+
+  it('I5: whoever leaves at the news asks no other model', () => {
+    const asked: string[] = [];
+    const second: Model = {
+      name: 'second',
+      stream$: () => new Observable(() => void asked.push('second')),
+    };
+    const agent = createAgent({ model: fallback(scriptedModel(fails(down)), second) });
+    agent
+      .stream$('?')
+      .pipe(takeWhile(({ type }) => type !== 'modelFallback'))
+      .subscribe();
+    expect(asked).toEqual([]);
+  });
+
   it('C8: ends with the error of the last', async () => {
     const last = new MillraceError('connection', 'Gone.');
     const model = fallback(scriptedModel(fails(down)), scriptedModel(fails(last)));
@@ -78,10 +103,12 @@ describe('fallback', () => {
 
   it('R5: an option that one of them cannot take is dropped for that one, with a warning', async () => {
     const first: Model = { ...scriptedModel(fails(down)), unsupported: ['stopSequences'] };
+    const some: Model = { ...scriptedModel(), unsupported: ['stopSequences', 'maxTokens'] };
     const script = scriptedModel([text('x')]);
     const second: Model = { ...script, unsupported: ['stopSequences', 'temperature'] };
     const model = fallback(first, second);
     expect(model.unsupported).toEqual(['stopSequences']);
+    expect(fallback(some, second, first).unsupported).toEqual(['stopSequences']);
     const warnings: string[] = [];
     const agent = createAgent({ model });
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));

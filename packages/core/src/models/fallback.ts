@@ -1,9 +1,10 @@
-import { catchError, defer, type Observable, tap, throwError } from 'rxjs';
-import { isMillraceError, misuse, toMillraceError } from '../errors.js';
+import { catchError, concat, defer, EMPTY, type Observable, tap, throwError } from 'rxjs';
+import { misuse, toMillraceError } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { dropWarning, supportedOptions } from '../supported-options.js';
 import { around } from './around.js';
-import { isContent } from './is-content.js';
+import { checkModel } from './check-model.js';
+import { nothingYet, progressBehind, voiding$ } from './progress.js';
 import { ready } from './ready.js';
 
 /**
@@ -12,6 +13,9 @@ import { ready } from './ready.js';
  * take is dropped for the others, with a `warning`.
  */
 export const fallback = (...models: readonly Model[]): Model => {
+  models.forEach((model) => {
+    checkModel('fallback()', model);
+  });
   const [first, ...others] = models.map(ready);
   if (first === undefined || others.length === 0) {
     throw misuse('fallback() needs a model, and at least one to fall back on.');
@@ -31,17 +35,22 @@ const answer$ = (
   context: ModelContext,
 ): Observable<ModelChunk> =>
   defer(() => {
-    let shown = false;
+    let progress = nothingYet;
     return model.stream$(forModel(model, request, context), context).pipe(
       tap((chunk) => {
-        shown ||= isContent(chunk) || chunk.type === 'finish';
+        progress = progressBehind(progress, chunk);
       }),
-      catchError((error: unknown) => {
-        if (next === undefined || shown || !isMillraceError(error) || !error.retryable) {
-          return throwError(() => toMillraceError(error));
+      catchError((cause: unknown) => {
+        const error = toMillraceError(cause);
+        if (next === undefined || progress.isShown || progress.isWhole || !error.retryable) {
+          return throwError(() => error);
         }
-        context.report({ type: 'modelFallback', from: model.name, to: next.name, error });
-        return answer$(next, rest, request, context);
+        // Whoever hears of the change may leave, and then the next model is not asked.
+        const told$ = defer(() => {
+          context.report({ type: 'modelFallback', from: model.name, to: next.name, error });
+          return EMPTY;
+        });
+        return concat(told$, voiding$(progress, error), answer$(next, rest, request, context));
       }),
     );
   });

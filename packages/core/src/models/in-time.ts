@@ -43,16 +43,21 @@ const watched = (
   return (source) =>
     defer(() => {
       const silence = createSilence(scheduler);
-      const limit$ = new BehaviorSubject(firstChunkMs);
+      const first = limitOf(
+        firstChunkMs,
+        (ms) => `did not begin to answer within ${ms} ms (firstChunkMs)`,
+      );
+      const next = limitOf(chunkMs, (ms) => `fell silent for ${ms} ms in its answer (chunkMs)`);
+      const limit$ = new BehaviorSubject(first);
       const hear = (chunk: ModelChunk): void => {
-        if (isContent(chunk)) silence.begin();
+        if (isContent(chunk) || chunk.type === 'restart') silence.begin();
         const limit = limitBehind(chunk, limit$.value);
         if (limit !== limit$.value) limit$.next(limit);
       };
-      const limitBehind = (chunk: ModelChunk, limit: number | undefined): number | undefined => {
+      const limitBehind = (chunk: ModelChunk, limit: Limit | undefined): Limit | undefined => {
         if (chunk.type === 'finish') return undefined;
-        if (chunk.type === 'restart') return firstChunkMs;
-        return isContent(chunk) ? chunkMs : limit;
+        if (chunk.type === 'restart') return first;
+        return isContent(chunk) ? next : limit;
       };
       const overdue$ = combineLatest([limit$, silence.follow$(demand)]).pipe(
         switchMap(([limit, open]) =>
@@ -62,6 +67,15 @@ const watched = (
       return source.pipe(tap(hear), takeUntil(overdue$));
     });
 };
+
+/** How long a silence may last, and what is said of a longer one. */
+interface Limit {
+  readonly ms: number;
+  readonly what: string;
+}
+
+const limitOf = (ms: number | undefined, describe: (ms: number) => string): Limit | undefined =>
+  ms === undefined ? undefined : { ms, what: describe(ms) };
 
 /** Measures a silence: one timer that looks when it is due, because a new one for each chunk would cost too much. */
 const createSilence = (scheduler: SchedulerLike) => {
@@ -85,15 +99,13 @@ const createSilence = (scheduler: SchedulerLike) => {
         }),
       ),
     /** Errors once the silence has lasted for so long. */
-    lasts$: (limit: number, name: string): Observable<never> =>
+    lasts$: ({ ms, what }: Limit, name: string): Observable<never> =>
       concat(
-        defer(() => timer(Math.max(0, left(limit)), scheduler)).pipe(
-          repeat({ delay: () => (left(limit) > 0 ? of(true) : EMPTY) }),
+        defer(() => timer(Math.max(0, left(ms)), scheduler)).pipe(
+          repeat({ delay: () => (left(ms) > 0 ? of(true) : EMPTY) }),
           ignoreElements(),
         ),
-        throwError(
-          () => new MillraceError('timeout', `The model '${name}' was silent for ${limit} ms.`),
-        ),
+        throwError(() => new MillraceError('timeout', `The model '${name}' ${what}.`)),
       ),
   };
 };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   concat,
+  map,
   type Observable,
   of,
   lastValueFrom,
@@ -9,6 +10,7 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import {
+  answerTool,
   createAgent,
   fallback,
   MillraceError,
@@ -20,6 +22,8 @@ import {
   retry,
   type RetryOptions,
   timeouts,
+  tool,
+  type Usage,
 } from '../index.js';
 import {
   finish,
@@ -67,8 +71,22 @@ describe('retry', () => {
       expectSubscriptions(attempts[2]?.subscriptions ?? []).toBe('3010ms ^ 4ms !');
       scheduler.flush();
       expect(reports).toEqual([
-        { type: 'modelRetry', attempt: 1, waitMs: 1000, error: busy() },
-        { type: 'modelRetry', attempt: 2, waitMs: 2000, error: busy() },
+        {
+          type: 'modelRetry',
+          model: 'scripted',
+          attempt: 1,
+          attempts: 3,
+          waitMs: 1000,
+          error: busy(),
+        },
+        {
+          type: 'modelRetry',
+          model: 'scripted',
+          attempt: 2,
+          attempts: 3,
+          waitMs: 2000,
+          error: busy(),
+        },
       ]);
     });
   });
@@ -220,6 +238,108 @@ describe('retry', () => {
     expect(events.at(-1)).toMatchObject({ reply: { id: 'c/1#2', content: [text('Whole.')] } });
   });
 
+  it('I4: each broken attempt voids what it showed, however many there are', async () => {
+    const reset = new MillraceError('connection', 'Reset.');
+    const model = retry(
+      scriptedModel(fails(reset, text('a')), fails(reset, text('b')), fails(reset), [text('c')]),
+      { attempts: 4, retryPartial: true, minMs: 0 },
+    );
+    const chunks = await lastValueFrom(
+      model.stream$(request, lentContext()).pipe(
+        map((chunk) => (chunk.type === 'text' ? chunk.text : chunk.type)),
+        toArray(),
+      ),
+    );
+    expect(chunks).toEqual(['a', 'restart', 'b', 'restart', 'c', 'finish']);
+  });
+
+  it('I4: an answer that is whole is not sent for again, whatever comes behind it', async () => {
+    const reset = new MillraceError('connection', 'Reset.');
+    const model = scriptedModel(fails(reset, text('a'), finish()), answers);
+    const answer$ = retry(model, { retryPartial: true, minMs: 0 }).stream$(request, lentContext());
+    await expect(lastValueFrom(answer$)).rejects.toBe(reset);
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('I9: a pause that is followed by a broken response loses nothing of what stood before it', async () => {
+    const reset = new MillraceError('connection', 'Reset.');
+    const script = scriptedModel(
+      [thinking('Hm.'), text('A '), toolUse('x', {}, 'u1'), text('and '), finish('pause')],
+      fails(reset, text('B'), toolUse('y', {}, 'u2')),
+      [text('B2.'), finish('length')],
+    );
+    const agent = createAgent({ model: retry(script, { retryPartial: true, minMs: 0 }) });
+    const events = await record(agent.stream$('?', { callId: 'c' }));
+    const told = events.flatMap((event) =>
+      event.type === 'reasoningChunk' && event.messageId === 'c/1#2' && event.kind !== 'toolInput'
+        ? [event.delta]
+        : [],
+    );
+    expect(told).toEqual(['Hm.', 'A ', 'and ', 'B2.']);
+    expect(events.at(-1)).toMatchObject({
+      reply: {
+        id: 'c/1#2',
+        content: [thinking('Hm.'), text('A '), text('and B2.')],
+      },
+    });
+  });
+
+  it('L3: what broken attempts cost is counted, and not mixed', async () => {
+    const cost = (usage: Partial<Usage>): ModelChunk => ({ type: 'usage', usage });
+    const model = retry(
+      scriptedModel(fails(busy(), cost({ inputTokens: 100, cacheReadTokens: 50 })), [
+        cost({ inputTokens: 10 }),
+        text('x'),
+      ]),
+      { minMs: 0 },
+    );
+    const events = await record(createAgent({ model }).stream$('?'));
+    expect(events.at(-1)).toMatchObject({
+      reply: { usage: { inputTokens: 110, cacheReadTokens: 50 } },
+    });
+    expect(events.some(({ type }) => type === 'messageDiscarded')).toBe(false);
+  });
+
+  it('H1: sub-agents draw on the budget of the call that they are a part of', async () => {
+    const below = scriptedModel(fails(busy()), fails(busy()), answers);
+    const helper = createAgent({ model: retry(below, { minMs: 0 }) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_input, context) => helper.call$('?', { parent: context, retryBudget: 9 }),
+    });
+    const model = scriptedModel([toolUse('ask')], [text('done')]);
+    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', { retryBudget: 1 });
+    expect(toolUses[0]).toMatchObject({ isError: true });
+    expect(below.requests).toHaveLength(2);
+  });
+
+  it('C4: an option that is undefined is as good as absent', () => {
+    const nothing = { attempts: undefined, minMs: undefined, maxMs: undefined } as never;
+    const waits: number[] = [];
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const refused = cold<ModelChunk>('#', {}, busy());
+      const model = retry(scriptedModel(refused, refused, refused), nothing);
+      const report = (event: ModelReport) =>
+        event.type === 'modelRetry' && waits.push(event.waitMs);
+      const answer$ = model.stream$(request, lentContext({ scheduler, report, ...noJitter }));
+      expectObservable(answer$).toBe('3s #', {}, busy());
+    });
+    expect(waits).toEqual([1000, 2000]);
+    expect(() => timeouts(scriptedModel(), { chunkMs: undefined } as never)).toThrow('or both');
+  });
+
+  it('X4: the longest wait that is allowed is waited for', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const refused = cold<ModelChunk>('#', {}, busy({ retryAfterMs: 60_000 }));
+      const answer$ = retry(scriptedModel(refused, answers)).stream$(
+        request,
+        lentContext({ scheduler }),
+      );
+      expectObservable(answer$).toBe('60s (tf|)', { t: text('t'), f: finish() });
+    });
+  });
+
   it('C4: a policy around another replaces it, whatever stands between them', async () => {
     const counts = async (wrap: (model: Model) => Model): Promise<number> => {
       const model = scriptedModel(...Array.from({ length: 20 }, () => fails(busy())));
@@ -259,6 +379,13 @@ describe('retry', () => {
   it('refuses options that it does not have', () => {
     const model = scriptedModel();
     expect(() => retry(model, { tries: 3 } as never)).toThrow("retry() has no option 'tries'");
+    for (const wrap of [retry, fallback, timeouts, answerTool]) {
+      const misused = wrap as (model: unknown, more?: unknown) => Model;
+      expect(() => misused('gpt', { chunkMs: 1 })).toThrow(
+        "takes a model, such as openai('gpt-5-mini')",
+      );
+    }
+    expect(() => fallback([model, model] as never)).toThrow('not as a list');
     expect(() => retry(model, { attempts: 0 })).toThrow('a whole number of at least 1');
     expect(() => retry(model, { jitter: 2 })).toThrow('a number from 0 to 1');
   });

@@ -1,8 +1,8 @@
 import {
   concat,
   defer,
+  EMPTY,
   type Observable,
-  of,
   retry as resubscribe,
   tap,
   throwError,
@@ -10,10 +10,11 @@ import {
 } from 'rxjs';
 import { isMillraceError, type MillraceError, revised, toMillraceError } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { checkOptions, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
+import { checkOptions, defined, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
 import { around } from './around.js';
+import { checkModel } from './check-model.js';
 import { inTime } from './in-time.js';
-import { isContent } from './is-content.js';
+import { nothingYet, progressBehind, voiding$ } from './progress.js';
 
 /** How often and when a request is sent again. */
 export interface RetryOptions {
@@ -51,8 +52,9 @@ const defaults: Policy = {
  * bounded by the call's `retryBudget`. Around a model that retries already, this policy replaces that one.
  */
 export const retry = (model: Model, options: RetryOptions = {}): Model => {
+  checkModel('retry()', model);
   checkOptions('retry()', options, rules);
-  const policy = { ...defaults, ...options };
+  const policy: Policy = { ...defaults, ...defined(options) };
   const timed = inTime(model);
   return around(timed, (request, context) =>
     context.isRetried === true
@@ -68,31 +70,24 @@ const attempts$ = (
   context: ModelContext,
 ): Observable<ModelChunk> =>
   defer(() => {
-    let shown = false;
-    let isWhole = false;
-    let voided: string | undefined;
+    let progress = nothingYet;
+    let void$: Observable<ModelChunk> = EMPTY;
     const lent: ModelContext = { ...context, isRetried: true };
-    const attempt$ = defer(() => {
-      const answer$ = model.stream$(request, lent);
-      if (voided === undefined) return answer$;
-      const restart: ModelChunk = { type: 'restart', why: voided };
-      shown = false;
-      voided = undefined;
-      return concat(of(restart), answer$);
-    });
-    return attempt$.pipe(
+    return defer(() => {
+      progress = nothingYet;
+      return concat(void$, model.stream$(request, lent));
+    }).pipe(
       tap((chunk) => {
-        shown ||= isContent(chunk);
-        isWhole ||= chunk.type === 'finish';
+        progress = progressBehind(progress, chunk);
       }),
       resubscribe({
         delay: (error: unknown, attempt) => {
-          const refused = !isMillraceError(error) || !error.retryable || isWhole;
-          if (refused || (shown && !policy.retryPartial) || attempt >= policy.attempts) {
+          const refused = !isMillraceError(error) || !error.retryable || progress.isWhole;
+          if (refused || (progress.isShown && !policy.retryPartial) || attempt >= policy.attempts) {
             return throwError(() => toMillraceError(error));
           }
-          if (shown) voided = `The request is sent again: ${error.message}`;
-          return wait$(error, attempt, policy, context);
+          void$ = voiding$(progress, error);
+          return wait$(error, model.name, attempt, policy, context);
         },
       }),
     );
@@ -101,11 +96,12 @@ const attempts$ = (
 /** Emits when it is time for the next attempt, or errors where there must be none. */
 const wait$ = (
   error: MillraceError,
+  model: string,
   attempt: number,
   policy: Policy,
   { scheduler, random, report, retryBudget }: ModelContext,
 ): Observable<unknown> => {
-  const { minMs, maxMs, jitter, maxRetryWait } = policy;
+  const { attempts, minMs, maxMs, jitter, maxRetryWait } = policy;
   const { retryAfterMs } = error;
   if (retryAfterMs !== undefined && retryAfterMs > maxRetryWait) {
     return throwError(() => tooLong(error, retryAfterMs, maxRetryWait));
@@ -113,7 +109,7 @@ const wait$ = (
   if (retryBudget?.take() === false) return throwError(() => error);
   const backoff = Math.min(maxMs, minMs * 2 ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
   const waitMs = Math.round(retryAfterMs ?? backoff);
-  report({ type: 'modelRetry', attempt, waitMs, error });
+  report({ type: 'modelRetry', model, attempt, attempts, waitMs, error });
   return timer(waitMs, scheduler);
 };
 

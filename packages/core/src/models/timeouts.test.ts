@@ -6,7 +6,12 @@ import { finish, lentContext, marbles, scriptedModel, text } from '../testing/in
 const request = { messages: [] };
 const values = { t: text('t'), e: text(''), f: finish() };
 const silent = (ms: number): MillraceError =>
-  new MillraceError('timeout', `The model 'scripted' was silent for ${ms} ms.`);
+  new MillraceError(
+    'timeout',
+    ms === 100
+      ? `The model 'scripted' did not begin to answer within 100 ms (firstChunkMs).`
+      : `The model 'scripted' fell silent for ${ms} ms in its answer (chunkMs).`,
+  );
 
 const mute: Model = { name: 'mute', stream$: () => NEVER };
 
@@ -49,6 +54,21 @@ describe('timeouts', () => {
     expectTimed('t 10ms f 500ms |', 't 10ms f 500ms |');
   });
 
+  it('C5: begins anew when an attempt is void', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const chunks = { ...values, r: { type: 'restart', why: 'x' } } as const;
+      const model = timeouts(scriptedModel(cold('t 9ms r 200ms t', chunks)), {
+        firstChunkMs: 100,
+        chunkMs: 20,
+      });
+      expectObservable(model.stream$(request, lentContext({ scheduler }))).toBe(
+        't 9ms r 99ms #',
+        chunks,
+        silent(100),
+      );
+    });
+  });
+
   it('C5: stands still while demand is closed', () => {
     expectTimed('t 500ms t', 't 89ms #', { ms: 20, demand: '10ms c 69ms o' });
     expectTimed('500ms t', '180ms #', { ms: 100, demand: '40ms c 79ms o' });
@@ -76,7 +96,10 @@ describe('timeouts', () => {
     const ends = (model: Model, options: object): void => {
       marbles(({ scheduler, expectObservable }) => {
         const call$ = createAgent({ model }).call$('?', { scheduler, ...options });
-        const error = new MillraceError('timeout', `The model 'mute' was silent for 30 ms.`);
+        const error = new MillraceError(
+          'timeout',
+          `The model 'mute' did not begin to answer within 30 ms (firstChunkMs).`,
+        );
         expectObservable(call$).toBe('30ms #', {}, error);
       });
     };
@@ -91,7 +114,7 @@ describe('timeouts', () => {
       expectObservable(createAgent({ model: mute }).call$('?', timed)).toBe(
         '70ms #',
         {},
-        new MillraceError('timeout', 'The turn did not finish within 70 ms.'),
+        new MillraceError('timeout', 'The turn did not finish within 70 ms (iterationMs).'),
       );
     });
   });

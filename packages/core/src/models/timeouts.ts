@@ -1,7 +1,8 @@
 import { misuse } from '../errors.js';
 import type { Model, ModelTimeouts } from '../model.js';
-import { checkOptions, isDelay } from '../options.js';
+import { checkOptions, defined, isDelay } from '../options.js';
 import { around } from './around.js';
+import { checkModel } from './check-model.js';
 import { inTime } from './in-time.js';
 
 /**
@@ -11,12 +12,14 @@ import { inTime } from './in-time.js';
  * outermost wrapper.
  */
 export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
+  checkModel('timeouts()', model);
   checkOptions('timeouts()', limits, { firstChunkMs: isDelay, chunkMs: isDelay });
-  if (Object.keys(limits).length === 0) {
+  const own = defined(limits);
+  if (Object.keys(own).length === 0) {
     throw misuse('timeouts() needs firstChunkMs, chunkMs or both.');
   }
   const timed = inTime(model);
   return around(timed, (request, context) =>
-    timed.stream$(request, { ...context, timeouts: { ...limits, ...context.timeouts } }),
+    timed.stream$(request, { ...context, timeouts: { ...own, ...defined(context.timeouts) } }),
   );
 };

@@ -1,4 +1,4 @@
-import { concatMap, map, type Observable, of } from 'rxjs';
+import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discard, discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -97,11 +97,14 @@ const decided$ = (run: OpenRun, decided: Run, context: Needs): Observable<Run> =
   if (output === undefined || decided.status !== 'answer') return of(decided);
   const { answer } = decided;
   return readOutput$(output, textOf(answer)).pipe(
+    takeUntil(context.interruption.cut$),
     map((read) =>
       read.valid
         ? { ...decided, output: read.value }
         : reshape(run, answer, read.problems, context),
     ),
+    defaultIfEmpty(undefined),
+    map((checked) => checked ?? endInterrupted(run, context, answer)),
   );
 };
 
