@@ -21,12 +21,16 @@ import {
 import {
   type AgentEvent,
   createAgent,
+  fallback,
   inProcessMemory,
   isMillraceError,
   type Message,
+  MillraceError,
   type Model,
   type ModelChunk,
+  retry,
   textOf,
+  timeouts,
   tool,
   toolOutput,
 } from './index.js';
@@ -74,6 +78,7 @@ const answer = fc.record({
     'pause',
     'broken',
     'error',
+    'reset',
     'stall',
   ),
 });
@@ -85,6 +90,8 @@ const fate = fc.record({
   maxIterations: fc.integer({ min: 1, max: 4 }),
   parallel: fc.constantFrom(true, false),
   onLimit: fc.constantFrom('answer', 'error', 'partial'),
+  /** What stands around the model. */
+  wrapped: fc.constantFrom('not', 'not', 'retry', 'partial', 'fallback', 'all'),
 });
 
 type Answer = typeof answer extends fc.Arbitrary<infer Value> ? Value : never;
@@ -100,12 +107,31 @@ const played = (
   const last = {
     broken: EMPTY,
     error: throwError(() => new Error('socket closed')),
+    reset: throwError(() => new MillraceError('connection', 'reset')),
     stall: NEVER,
   };
-  return concat(
-    ...spaced,
-    end === 'broken' || end === 'error' || end === 'stall' ? last[end] : of(finish(end)),
-  );
+  return concat(...spaced, isBroken(end) ? last[end] : of(finish(end)));
+};
+
+const isBroken = (end: Answer['end']): end is 'broken' | 'error' | 'reset' | 'stall' =>
+  ['broken', 'error', 'reset', 'stall'].includes(end);
+
+const wrap = (model: Model, how: Fate['wrapped']): Model => {
+  switch (how) {
+    case 'not':
+      return model;
+    case 'retry':
+      return retry(model, { minMs: 3 });
+    case 'partial':
+      return retry(model, { minMs: 3, retryPartial: true });
+    case 'fallback':
+      return fallback(model, model);
+    case 'all':
+      return timeouts(
+        fallback(retry(model, { minMs: 3, retryPartial: true }), retry(model, { minMs: 1 })),
+        { firstChunkMs: 20, chunkMs: 10 },
+      );
+  }
 };
 
 const toolsOn = (scheduler: VirtualTimeScheduler) =>
@@ -121,7 +147,7 @@ const toolsOn = (scheduler: VirtualTimeScheduler) =>
   }).map(([name, run]) => tool({ name, description: name, run }));
 
 /** Plays a script to its end in virtual time, and tells all that can be seen of it. */
-const play = (answers: readonly Answer[], { interruptAt, leaveAt, ...options }: Fate) => {
+const play = (answers: readonly Answer[], { interruptAt, leaveAt, wrapped, ...options }: Fate) => {
   const scheduler = new VirtualTimeScheduler();
   const never = timer(10_000, scheduler);
   let requests = 0;
@@ -137,7 +163,11 @@ const play = (answers: readonly Answer[], { interruptAt, leaveAt, ...options }: 
       }).pipe(tap({ finalize: () => (listening -= 1) })),
   };
   const memory = inProcessMemory();
-  const session = createAgent({ model, tools: toolsOn(scheduler), memory }).session('s');
+  const session = createAgent({
+    model: wrap(model, wrapped),
+    tools: toolsOn(scheduler),
+    memory,
+  }).session('s');
   const events: AgentEvent[] = [];
   let outcome = 'left';
   session
