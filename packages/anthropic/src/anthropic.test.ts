@@ -107,6 +107,46 @@ describe('anthropic()', () => {
       "option 'headers'",
     ],
     ['no tokens', () => anthropic('claude', { apiKey: key, maxTokens: 0 }), 'maxTokens'],
+    [
+      'thinking by a number',
+      () => anthropic('claude', { apiKey: key, thinking: 5 } as object),
+      "'thinking' must be false, 'adaptive' or",
+    ],
+    [
+      'a budget that is called otherwise',
+      () => anthropic('claude', { apiKey: key, thinking: { budget: 5 } } as object),
+      '{ budgetTokens: 1024 }',
+    ],
+    [
+      'a budget that is too small',
+      () => anthropic('claude', { apiKey: key, thinking: { budgetTokens: 5 } }),
+      '{ budgetTokens: 1024 }',
+    ],
+    [
+      'thinking that is only switched on',
+      () => anthropic('claude', { apiKey: key, thinking: true } as object),
+      `'adaptive' or`,
+    ],
+    [
+      'thinking by effort',
+      () => anthropic('claude', { apiKey: key, thinking: 'high' } as object),
+      `'effort' says how much`,
+    ],
+    [
+      'a beta that is no list',
+      () => anthropic('claude', { apiKey: key, betas: 'one' } as object),
+      "'betas' must be a list of names",
+    ],
+    [
+      'built-in tools by name',
+      () => anthropic('claude', { apiKey: key, builtInTools: ['web_search'] } as object),
+      "{ type: 'web_search_20260318', name: 'web_search' }",
+    ],
+    [
+      'a cache of another time',
+      () => anthropic('claude', { apiKey: key, cache: '2h' } as object),
+      "'cache' must be true",
+    ],
   ])('C7: refuses %s at once, and says how to put it right', (_, create, hint) => {
     expect(create).toThrow(
       expect.objectContaining({ code: 'config', message: expect.stringContaining(hint) }),
@@ -133,7 +173,8 @@ describe('anthropic()', () => {
 
   it('X16: sends a request that the vendor takes, with the headers that were wanted', async () => {
     const played = await play(saying('Hi.'));
-    await ask(modelAt(played, { betas: ['one', 'two'], headers: { 'x-team': 'mill' } }), {
+    const headers = { 'x-team': 'mill', 'Anthropic-Beta': 'two, three' };
+    await ask(modelAt(played, { betas: ['one', 'two'], headers }), {
       system: 'Be brief.',
       messages: [
         { id: 'm1', role: 'user', content: [{ type: 'text', text: 'Half \ud83d and "\\ud83d"' }] },
@@ -143,7 +184,7 @@ describe('anthropic()', () => {
     expect(request?.violations).toEqual([]);
     expect(request?.path).toBe('/v1/messages');
     expect(request?.headers).toMatchObject({
-      'anthropic-beta': 'one,two',
+      'anthropic-beta': 'one,two,three',
       'x-team': 'mill',
       'x-stainless-retry-count': '0',
     });
@@ -152,6 +193,41 @@ describe('anthropic()', () => {
       stream: true,
       messages: [{ content: [{ text: 'Half \ufffd and "\\ud83d"' }] }],
     });
+  });
+
+  it('takes an option that is undefined as none, and an address with the version in it', async () => {
+    const played = await play(saying('Hi.'));
+    process.env['ANTHROPIC_API_KEY'] = key;
+    const absent: AnthropicOptions = {
+      apiKey: process.env['NOT_THERE'],
+      headers: undefined,
+      retry: undefined,
+      timeouts: undefined,
+      caps: undefined,
+      fetch: undefined,
+      maxTokens: undefined,
+      thinking: undefined,
+      effort: undefined,
+      cache: undefined,
+      builtInTools: undefined,
+      betas: undefined,
+      body: undefined,
+    };
+    expect(said(await ask(modelAt(played, { ...absent, baseUrl: `${played.url}/v1/` })))).toBe(
+      'Hi.',
+    );
+    const [request] = await played.settled();
+    expect(request?.path).toBe('/v1/messages');
+    expect(request?.body).toMatchObject({ max_tokens: 32_000 });
+    expect(request?.body).toHaveProperty('messages.0.content.0.cache_control');
+  });
+
+  it('C7: says which server has failed, where it is not the one of Anthropic', async () => {
+    const played = await play(json(404, vendorError('messages', 404)));
+    const { host } = new URL(played.url);
+    const error = await failureOf(ask(modelAt(played)));
+    expect(error.message).toContain(`server at ${host}`);
+    expect(error.message).not.toContain('Anthropic');
   });
 
   it('C7: leaves it to Millrace to send a request again', async () => {
@@ -171,6 +247,16 @@ describe('anthropic()', () => {
       'Bearer key-number-1',
       'Bearer key-number-2',
     ]);
+  });
+
+  it('sends no key where a header stands for it', async () => {
+    const played = await play(saying('Hi.'));
+    await ask(anthropic('claude', { baseUrl: played.url, headers: { 'X-Api-Key': key } }));
+    await ask(modelAt(played, { headers: { Authorization: 'Bearer of-the-gateway' } }));
+    const [bare, set] = await played.settled();
+    expect(bare?.headers).toMatchObject({ 'x-api-key': key });
+    expect(bare?.headers).not.toHaveProperty('authorization');
+    expect(set?.headers).toMatchObject({ authorization: 'Bearer of-the-gateway' });
   });
 
   it.each([
@@ -346,6 +432,47 @@ describe('an agent with a model of Anthropic', () => {
           content: [{ text: 'I search. ' }, { ...search, input: { query: 'Oslo' } }, found],
         },
       ],
+    });
+  });
+});
+
+describe('a model that thinks', () => {
+  const map = { type: 'object', additionalProperties: { type: 'number' } };
+  const answer = streamed(
+    messagesStream({ toolCalls: [{ name: 'final_answer', arguments: '{"a":1}' }] }),
+  );
+
+  it.each<[string, AnthropicOptions]>([
+    ['claude-sonnet-4-5', { thinking: { budgetTokens: 1_024 } }],
+    ['claude-opus-5-5', {}],
+  ])('R3: %s gets a tool to answer with, and warns of nothing', async (name, options) => {
+    const played = await play(answer);
+    const reports: ModelReport[] = [];
+    const model = anthropic(name, { apiKey: key, baseUrl: played.url, ...options });
+    const request = { outputSchema: map, tools: [weatherDeclaration] };
+    expect(said(await ask(model, request, reports))).toBe('{"a":1}');
+    expect(said(await ask(model, { ...request, toolChoice: 'none' }, reports))).toBe('{"a":1}');
+    expect(reports).toEqual([]);
+    const bodies = bodiesOf(await played.settled());
+    bodies.forEach((body) => expect(body).not.toHaveProperty('tool_choice'));
+    expect(bodies).toHaveLength(2);
+    await ask(model, { ...request, toolChoice: { name: 'weather' } }, reports);
+    expect(reports).toHaveLength(1);
+  });
+});
+
+describe('our tools beside those of the vendor', () => {
+  it('X7: keep their names, and the vendor gets no name twice', async () => {
+    const played = await play(saying('Hi.'));
+    const own = { ...weatherDeclaration, name: 'web_search' };
+    const builtInTools = [{ type: 'web_search_20260318', name: 'web_search' }];
+    await ask(modelAt(played, { builtInTools }), { tools: [own], toolChoice: { name: own.name } });
+    const [request] = await played.settled();
+    expect(request?.violations).toEqual([]);
+    const renamed = expect.stringMatching(/^web_search_./);
+    expect(request?.body).toMatchObject({
+      tools: [...builtInTools, { name: renamed }],
+      tool_choice: { name: renamed },
     });
   });
 });

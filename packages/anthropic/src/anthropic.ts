@@ -1,15 +1,24 @@
 import { answerTool, type Model, type ModelRequest } from '@millrace/core';
-import { defaultCaps, toolNames, vendorModel, type VendorSpec } from '@millrace/wire';
+import { around } from '@millrace/core/adapter';
+import {
+  type Access,
+  checkModelCall,
+  textAt,
+  vendorModel,
+  type VendorSpec,
+  withKey,
+} from '@millrace/wire';
 import { defer } from 'rxjs';
-import { type Access, findAccess, secretsIn } from './access.js';
+import { accessOf, type MessagesAccess } from './access.js';
 import type { CacheTime } from './cache-marks.js';
 import { createSend } from './client.js';
 import { fitRequest } from './fit-request.js';
 import { createMessagesReader } from './messages-events.js';
 import { toMessagesBody } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
-import { type AnthropicOptions, checkCall } from './options.js';
-import { thinkingConfig } from './thinking.js';
+import { type AnthropicOptions, optionRules } from './options.js';
+import { ownToolNames } from './own-tool-names.js';
+import { thinkingConfig, thinks } from './thinking.js';
 
 /**
  * Makes a model of Anthropic, over its Messages API. Nothing is sent before a request, and the vendor's SDK is loaded
@@ -20,59 +29,66 @@ import { thinkingConfig } from './thinking.js';
  * temperature, unless the header `anthropic-version` asks for the version of 2023-06-01.
  */
 export const anthropic = (model: string, options: AnthropicOptions = {}): Model => {
-  checkCall(model, options);
-  const bare = vendorModel(specOf(model, options, findAccess(options)), options);
-  const thinking = options.body?.['thinking'] ?? thinkingConfig(options.thinking);
-  const fitting: Model = {
-    ...bare,
-    stream$: (request, context) =>
-      defer(() => {
-        const fitted = fitRequest(request, thinking);
-        fitted.dropped.forEach((what) => {
-          const message = `The model '${model}' cannot take ${what}: it was left out of the request.`;
-          context.report({ type: 'warning', message });
-        });
-        return bare.stream$(fitted.request, context);
-      }),
-  };
-  const answering = answerTool(fitting);
-  return {
-    ...fitting,
-    stream$: (request, context) =>
-      (needsAnswerTool(request) ? answering : fitting).stream$(request, context),
-  };
+  checkModelCall({
+    vendor: 'Anthropic',
+    example: 'claude-sonnet-4-5',
+    model,
+    options,
+    rules: optionRules,
+  });
+  const bare = vendorModel(specOf(model, options, accessOf(options)), options);
+  const isThinking = thinks(model, options.body?.['thinking'] ?? thinkingConfig(options.thinking));
+  const fitting = around(bare, (request, context) =>
+    defer(() => {
+      const fitted = fitRequest(request, isThinking);
+      fitted.dropped.forEach((what) => {
+        const message = `The model '${model}' cannot take ${what}: it was left out of the request.`;
+        context.report({ type: 'warning', message });
+      });
+      return bare.stream$(fitted.request, context);
+    }),
+  );
+  return answering(fitting, isThinking);
 };
 
-/** Not every schema is one that the API can hold an answer to. */
-const needsAnswerTool = ({ outputSchema }: ModelRequest): boolean =>
-  outputSchema !== undefined && nativeSchema(outputSchema) === undefined;
-
-const specOf = (model: string, options: AnthropicOptions, access: Access): VendorSpec => {
-  const { caps, fetch, cache = true, maxTokens = 32_000, ...others } = options;
-  const secrets = [...secretsIn(access)];
-  const errorBytes = caps?.errorBytes ?? defaultCaps.errorBytes;
-  const send = createSend({
-    ...access,
-    errorBytes,
-    fetch,
-    onKey: (key) => {
-      if (!secrets.includes(key)) secrets.push(key);
-    },
+/**
+ * Lets a model answer by a tool where the API cannot hold the answer to a schema. One that thinks is not made to use
+ * it: the API refuses that, and nobody has asked for it.
+ */
+const answering = (model: Model, isThinking: boolean): Model => {
+  const forbidden = { unsupported: [...(model.unsupported ?? []), 'toolChoice' as const] };
+  const byTool = answerTool(
+    isThinking
+      ? around(model, (request, context) => model.stream$(unforbidden(request), context), forbidden)
+      : model,
+  );
+  return around(model, (request, context) => {
+    const { outputSchema } = request;
+    const isNative = outputSchema === undefined || nativeSchema(outputSchema) !== undefined;
+    return isNative ? model.stream$(request, context) : byTool.stream$(request, context);
   });
-  const settings = { ...others, model, maxTokens, cache: cacheTime(cache) };
+};
+
+/** A choice of no tool would forbid the one to answer with, too. */
+const unforbidden = ({ toolChoice, ...request }: ModelRequest): ModelRequest =>
+  toolChoice === undefined || toolChoice === 'none' ? request : { ...request, toolChoice };
+
+const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess): VendorSpec => {
+  const { cache, builtInTools = [] } = options;
+  const send = createSend(access, options);
+  const settings = { ...options, model, cache: cacheTime(cache ?? true) };
+  const builtIn = builtInTools.map((tool) => textAt(tool, 'name'));
   return {
     name: model,
     ...(takesTemperature(access) ? {} : { unsupported: ['temperature'] }),
     exchange: (request) => {
-      const names = toolNames((request.tools ?? []).map(({ name }) => name));
+      const own = (request.tools ?? []).map(({ name }) => name);
+      const names = ownToolNames(own, builtIn);
       const body = toMessagesBody(settings, request, names);
-      const { read, readWhole } = createMessagesReader((name) => names.fromWire(name));
       return {
-        vendor: 'Anthropic',
-        secrets,
-        send: (signal) => send(body, signal),
-        read: ({ data }) => read(data),
-        readWhole,
+        vendor: access.vendor,
+        ...withKey(access, (sending) => send(body, sending)),
+        ...createMessagesReader((name) => names.fromWire(name)),
       };
     },
   };
@@ -84,7 +100,5 @@ const cacheTime = (cache: boolean | CacheTime): CacheTime | undefined => {
 };
 
 /** The version of 2026-10-21, which the SDK asks for, refuses it. */
-const takesTemperature = ({ headers }: Access): boolean =>
-  Object.entries(headers).some(
-    ([name, value]) => name.toLowerCase() === 'anthropic-version' && value < '2026-10-21',
-  );
+const takesTemperature = ({ headers: { 'anthropic-version': version } }: Access): boolean =>
+  typeof version === 'string' && version < '2026-10-21';

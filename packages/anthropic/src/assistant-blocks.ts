@@ -1,7 +1,7 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
-import type { ToolNames } from '@millrace/wire';
-import { isWritten, kept } from './opaque-block.js';
+import { isKept, type ToolNames } from '@millrace/wire';
+import { keptBlock } from './opaque-block.js';
 import { toWireId } from './tool-use-id.js';
 import { toText } from './user-blocks.js';
 
@@ -37,7 +37,7 @@ export const isThinking = ({ type }: ContentBlockParam): boolean =>
 
 const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {
   if (signature === undefined || signature === '') return [];
-  if (isWritten(signature)) return [kept(signature)].filter((block) => block !== undefined);
+  if (isKept(signature)) return [keptBlock(signature)].filter((block) => block !== undefined);
   return redacted === true
     ? [{ type: 'redacted_thinking', data: signature }]
     : [{ type: 'thinking', thinking: text, signature }];

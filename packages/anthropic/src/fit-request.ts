@@ -1,5 +1,4 @@
 import type { ModelRequest } from '@millrace/core';
-import { thinks } from './thinking.js';
 
 /** A request that the API takes, and what it lost for that: names of options, each with the circumstance. */
 export interface Fitted {
@@ -11,9 +10,8 @@ export interface Fitted {
  * Takes out of a request what the API refuses together with something else of it: a forced choice of tools and a
  * temperature while the model thinks, a temperature above 1, and stop sequences of nothing but white space.
  */
-export const fitRequest = (request: ModelRequest, thinking: unknown): Fitted => {
+export const fitRequest = (request: ModelRequest, isThinking: boolean): Fitted => {
   const { toolChoice, temperature, stopSequences = [], ...rest } = request;
-  const isThinking = thinks(thinking);
   const isForced = isThinking && (toolChoice === 'required' || typeof toolChoice === 'object');
   const isWarm = isThinking && temperature !== undefined;
   const isHot = !isThinking && temperature !== undefined && temperature > 1;

@@ -13,7 +13,7 @@ const same = (name: string): string => name;
 
 const readAll = (...events: readonly unknown[]): readonly ModelChunk[] => {
   const { read } = createMessagesReader(same);
-  return events.flatMap(read);
+  return events.flatMap((data) => read({ data }));
 };
 
 const begin = (index: unknown, block: Data): Data => ({
@@ -139,7 +139,7 @@ describe('the reader of messages', () => {
     );
     fc.assert(
       fc.property(fc.oneof(event, fc.jsonValue()), (data) => {
-        expect(() => [...read(data), ...readWhole(data)]).not.toThrow();
+        expect(() => [...read({ data }), ...readWhole(data)]).not.toThrow();
       }),
     );
   });
@@ -210,6 +210,12 @@ describe('the reader of messages', () => {
       { ...search, input: { query: 'Oslo' } },
       found,
     ]);
+  });
+
+  it('I18: is over with `message_stop`', () => {
+    const { isLast } = createMessagesReader(same);
+    expect(isLast?.({ data: end('end_turn') })).toBe(false);
+    expect(isLast?.({ data: { type: 'message_stop' } })).toBe(true);
   });
 
   it('reads a whole answer as it reads a stream', () => {

@@ -1,23 +1,25 @@
 import type { Finish, ModelChunk, Usage } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
-import { isOpaque, keep } from './opaque-block.js';
+import { isRecord, parsedJson } from '@millrace/core/adapter';
+import {
+  at,
+  countAt,
+  type JsonRecord,
+  placeOf,
+  type Reader,
+  signatureChunks,
+  textAt,
+  textChunks,
+} from '@millrace/wire';
+import { isOpaque, keepBlock } from './opaque-block.js';
 
-/** Reads one answer of the Messages API. */
-export interface MessagesReader {
-  /** Reads the data of one event. Unknown events, blocks and deltas give nothing. */
-  readonly read: (data: unknown) => readonly ModelChunk[];
-  /** Reads an answer that came whole; nothing, where it is no answer. */
-  readonly readWhole: (body: unknown) => readonly ModelChunk[];
-}
-
-type Fields = Readonly<Record<string, unknown>>;
+type Chunks = readonly ModelChunk[];
 
 /** A block that has begun and not stopped. */
 interface OpenBlock {
-  readonly block: Fields;
+  readonly block: JsonRecord;
   /** What came of the input of a tool that Anthropic runs itself. */
   readonly json: string[];
-  signature: string | undefined;
+  signature: string;
 }
 
 /**
@@ -31,20 +33,23 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
   ['pause_turn', 'pause'],
 ]);
 
-/** Begins to read an answer. `toolNameOf` turns the wire's name of a tool into ours. */
-export const createMessagesReader = (toolNameOf: (wireName: string) => string): MessagesReader => {
+/**
+ * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. `toolNameOf` turns
+ * the wire's name of a tool into ours.
+ */
+export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
 
-  const start = ({ index, content_block: block }: Fields): readonly ModelChunk[] => {
+  const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
-    open.set(index, { block, json: [], signature: textOf(block['signature']) });
+    open.set(index, { block, json: [], signature: textAt(block, 'signature') });
     switch (block['type']) {
       case 'text':
-        return textChunk(block['text']);
+        return textChunks('text', textAt(block, 'text'));
       case 'thinking':
-        return thinkingChunk(block['thinking']);
+        return textChunks('thinking', textAt(block, 'thinking'));
       case 'redacted_thinking':
-        return redactedChunk(block['data']);
+        return signatureChunks(textAt(block, 'data'), { redacted: true });
       case 'tool_use':
         return [toolUseChunk(index, block, toolNameOf)];
       default:
@@ -52,97 +57,75 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     }
   };
 
-  const addTo = ({ index, delta }: Fields): readonly ModelChunk[] => {
-    if (!isRecord(delta)) return [];
+  const addTo = (index: unknown, delta: unknown): Chunks => {
     const begun = open.get(index);
-    switch (delta['type']) {
+    switch (at(delta, 'type')) {
       case 'text_delta':
-        return textChunk(delta['text']);
+        return textChunks('text', textAt(delta, 'text'));
       case 'thinking_delta':
-        return thinkingChunk(delta['thinking']);
+        return textChunks('thinking', textAt(delta, 'thinking'));
       case 'signature_delta':
-        if (begun !== undefined) begun.signature = undefined;
-        return signatureChunk(textOf(delta['signature']));
+        if (begun !== undefined) begun.signature = '';
+        return signatureChunks(textAt(delta, 'signature'));
       case 'input_json_delta':
         if (begun !== undefined && isOpaque(begun.block)) {
-          begun.json.push(textOf(delta['partial_json']) ?? '');
+          begun.json.push(textAt(delta, 'partial_json'));
           return [];
         }
-        return [{ type: 'toolUse', ...indexOf(index), ...argumentsOf(delta['partial_json']) }];
+        return [{ type: 'toolUse', ...placeOf(index), ...argumentsOf(at(delta, 'partial_json')) }];
       default:
         return [];
     }
   };
 
-  const stop = ({ index }: Fields): readonly ModelChunk[] => {
+  const stop = (index: unknown): Chunks => {
     const begun = open.get(index);
     open.delete(index);
     if (begun === undefined) return [];
     const { block, json, signature } = begun;
-    if (block['type'] === 'thinking') return signatureChunk(signature);
-    return isOpaque(block) ? redactedChunk(keep(withInput(block, json.join('')))) : [];
+    if (block['type'] === 'thinking') return signatureChunks(signature);
+    return isOpaque(block)
+      ? signatureChunks(keepBlock(withInput(block, json.join(''))), { redacted: true })
+      : [];
   };
 
-  const read = (data: unknown): readonly ModelChunk[] => {
-    if (!isRecord(data)) return [];
-    switch (data['type']) {
+  const read = (data: unknown): Chunks => {
+    const index = at(data, 'index');
+    switch (at(data, 'type')) {
       case 'message_start':
-        return isRecord(data['message']) ? usageChunk(data['message']['usage']) : [];
+        return usageChunks(at(data, 'message', 'usage'));
       case 'content_block_start':
-        return start(data);
+        return start(index, at(data, 'content_block'));
       case 'content_block_delta':
-        return addTo(data);
+        return addTo(index, at(data, 'delta'));
       case 'content_block_stop':
-        return stop(data);
+        return stop(index);
       case 'message_delta':
         return [
-          ...usageChunk(data['usage']),
-          ...finishChunk(isRecord(data['delta']) ? data['delta']['stop_reason'] : undefined),
+          ...usageChunks(at(data, 'usage')),
+          ...finishChunks(at(data, 'delta', 'stop_reason')),
         ];
       default:
         return [];
     }
   };
 
-  const readWhole = (body: unknown): readonly ModelChunk[] => {
-    if (!isRecord(body) || !Array.isArray(body['content'])) return [];
-    const blocks: readonly unknown[] = body['content'];
+  const readWhole = (body: unknown): Chunks => {
+    const blocks = at(body, 'content');
+    if (!Array.isArray(blocks)) return [];
     return [
-      ...usageChunk(body['usage']),
-      ...blocks.flatMap((block, index) => [
-        ...start({ index, content_block: block }),
-        ...stop({ index }),
-      ]),
-      ...finishChunk(body['stop_reason']),
+      ...usageChunks(at(body, 'usage')),
+      ...blocks.flatMap((block: unknown, index) => [...start(index, block), ...stop(index)]),
+      ...finishChunks(at(body, 'stop_reason')),
     ];
   };
 
-  return { read, readWhole };
+  return {
+    read: ({ data }) => read(data),
+    readWhole,
+    isLast: ({ data }) => at(data, 'type') === 'message_stop',
+  };
 };
-
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
-
-const textChunk = (value: unknown): readonly ModelChunk[] => {
-  const text = textOf(value);
-  return text === undefined ? [] : [{ type: 'text', text }];
-};
-
-const thinkingChunk = (value: unknown): readonly ModelChunk[] => {
-  const text = textOf(value);
-  return text === undefined ? [] : [{ type: 'thinking', text }];
-};
-
-const signatureChunk = (signature: string | undefined): readonly ModelChunk[] =>
-  signature === undefined ? [] : [{ type: 'thinking', text: '', signature }];
-
-const redactedChunk = (data: unknown): readonly ModelChunk[] => {
-  const signature = textOf(data);
-  return signature === undefined ? [] : [{ type: 'thinking', text: '', signature, redacted: true }];
-};
-
-const indexOf = (index: unknown): { readonly index?: number } =>
-  typeof index === 'number' ? { index } : {};
 
 /** Arguments come as text in pieces; some servers that speak this wire send them as an object. */
 const argumentsOf = (value: unknown): { readonly json?: string; readonly input?: unknown } => {
@@ -152,25 +135,20 @@ const argumentsOf = (value: unknown): { readonly json?: string; readonly input?:
 
 const toolUseChunk = (
   index: unknown,
-  { id, name, input }: Fields,
+  { id, name, input }: JsonRecord,
   toolNameOf: (wireName: string) => string,
 ): ModelChunk => ({
   type: 'toolUse',
-  ...indexOf(index),
+  ...placeOf(index),
   ...(typeof id === 'string' ? { id } : {}),
   ...(typeof name === 'string' ? { name: toolNameOf(name) } : {}),
   // An empty object is the wire's way to say that the input follows.
   ...(isRecord(input) && Object.keys(input).length === 0 ? {} : argumentsOf(input)),
 });
 
-const withInput = (block: Fields, json: string): Fields => {
-  if (json === '') return block;
-  try {
-    const input: unknown = JSON.parse(json);
-    return { ...block, input };
-  } catch {
-    return block;
-  }
+const withInput = (block: JsonRecord, json: string): JsonRecord => {
+  const input = parsedJson(json);
+  return input === undefined ? block : { ...block, input };
 };
 
 const counters = [
@@ -180,14 +158,13 @@ const counters = [
   ['cacheWriteTokens', 'cache_creation_input_tokens'],
 ] as const satisfies readonly (readonly [keyof Usage, string])[];
 
-const usageChunk = (counted: unknown): readonly ModelChunk[] => {
-  if (!isRecord(counted)) return [];
+const usageChunks = (counted: unknown): Chunks => {
   const said = counters.flatMap(([ours, theirs]) => {
-    const tokens = counted[theirs];
-    return typeof tokens === 'number' ? [[ours, tokens] as const] : [];
+    const tokens = countAt(counted, theirs);
+    return tokens === undefined ? [] : [[ours, tokens] as const];
   });
   return said.length === 0 ? [] : [{ type: 'usage', usage: Object.fromEntries(said) }];
 };
 
-const finishChunk = (reason: unknown): readonly ModelChunk[] =>
+const finishChunks = (reason: unknown): Chunks =>
   typeof reason === 'string' ? [{ type: 'finish', finish: finishes.get(reason) ?? 'stop' }] : [];

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
 import { type RequestSettings, toMessagesBody } from './messages-request.js';
-import { thinkingConfig } from './thinking.js';
+import { thinkingConfig, thinks } from './thinking.js';
 
 /** Only the older version of the API takes a temperature. */
 const violationsOf = (body: Readonly<Record<string, unknown>>): readonly string[] => {
@@ -60,7 +60,10 @@ describe('the body of a request', () => {
   it('X16: is one that the API takes, whatever the conversation and the options', () => {
     fc.assert(
       fc.property(modelRequest, anySettings, (request, more) => {
-        const { request: fitted } = fitRequest(request, thinkingConfig(more.thinking));
+        const { request: fitted } = fitRequest(
+          request,
+          thinks(settings.model, thinkingConfig(more.thinking)),
+        );
         fc.pre(hasContent(() => bodyOf(fitted, more)));
         expect(violationsOf(bodyOf(fitted, more))).toEqual([]);
       }),
@@ -143,6 +146,37 @@ describe('the body of a request', () => {
     });
     expect(bodyOf({}, { thinking: false })).toMatchObject({ thinking: { type: 'disabled' } });
   });
+
+  it.each([
+    ['claude-sonnet-4-5', undefined, 32_000],
+    ['claude-sonnet-4-5', 8_000, 40_000],
+    ['claude-opus-4-5', 8_000, 40_000],
+    ['claude-opus-4-1', 8_000, 32_000],
+    ['claude-opus-4-20250514', 8_000, 32_000],
+    ['anthropic.claude-opus-4-1-20250805-v1:0', 8_000, 32_000],
+    ['claude-3-5-haiku-latest', undefined, 8_192],
+    ['claude-3-haiku-20240307', undefined, 4_096],
+    ['claude-3-7-sonnet-latest', undefined, 32_000],
+  ])('lets %s with a budget of %j use %j tokens by default', (model, budgetTokens, expected) => {
+    const thinking = budgetTokens === undefined ? undefined : { budgetTokens };
+    const more = { model, maxTokens: undefined, thinking };
+    expect(bodyOf({}, more)['max_tokens']).toBe(expected);
+    expect(bodyOf({ maxTokens: 50_000 }, { model })['max_tokens']).toBe(50_000);
+  });
+
+  it.each(['filter[id]', '$top', 'two words', '', 'x'.repeat(65)])(
+    'X16: refuses a tool with a property that is called %j',
+    (key) => {
+      const properties = { ok: { type: 'object', properties: { 'a b': {} } }, [key]: {} };
+      const named = { ...weather, inputSchema: { type: 'object', properties } };
+      expect(() => bodyOf({ tools: [named] })).toThrow(
+        expect.objectContaining({
+          code: 'invalidRequest',
+          message: expect.stringContaining(`'weather' has a property '${key}'`),
+        }),
+      );
+    },
+  );
 
   it('does not think on within an answer that did not begin so', () => {
     const messages: ModelRequest['messages'] = [

@@ -5,10 +5,18 @@ import type {
   Tool,
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
-import type { JsonSchema, ModelRequest, ToolChoice, ToolDeclaration } from '@millrace/core';
-import { isRecord, type ToolNames } from '@millrace/wire';
+import {
+  type JsonSchema,
+  MillraceError,
+  type ModelRequest,
+  type ToolChoice,
+  type ToolDeclaration,
+} from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import type { JsonRecord, ToolNames } from '@millrace/wire';
 import { cacheMark, type CacheTime, withMarks } from './cache-marks.js';
 import { nativeSchema } from './native-schema.js';
+import { mostTokens } from './most-tokens.js';
 import { canThinkOn, type Thinking, thinkingConfig } from './thinking.js';
 import { toText } from './user-blocks.js';
 import { toWireMessages } from './wire-messages.js';
@@ -16,8 +24,8 @@ import { toWireMessages } from './wire-messages.js';
 /** What the body of a request is made with, beside the request. */
 export interface RequestSettings {
   readonly model: string;
-  /** Tokens that an answer may have where the request says none. */
-  readonly maxTokens: number;
+  /** Tokens that an answer may have where the request says none. Default: 32,000, or what the model has. */
+  readonly maxTokens?: number | undefined;
   readonly thinking?: Thinking | undefined;
   readonly effort?: Effort | undefined;
   readonly cache?: CacheTime | undefined;
@@ -25,9 +33,6 @@ export interface RequestSettings {
   /** Further fields. They go before all others. */
   readonly body?: JsonRecord | undefined;
 }
-
-/** An object of a request's body. */
-export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** How much work a model puts into its answer. */
 export type Effort = NonNullable<OutputConfig['effort']>;
@@ -55,7 +60,7 @@ export const toMessagesBody = (
   const canThink = budget === 0 || canThinkOn(messages);
   return present({
     model,
-    max_tokens: (request.maxTokens ?? settings.maxTokens) + (canThink ? budget : 0),
+    max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
     system: filled(markedLast<TextBlockParam>(system, mark)),
     tools: filled(tools),
     tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, names),
@@ -72,11 +77,24 @@ export const toMessagesBody = (
 const toTool = (
   { name, description, inputSchema }: ToolDeclaration,
   names: Pick<ToolNames, 'toWire'>,
-): Tool => ({
-  name: names.toWire(name),
-  ...(description === '' ? {} : { description }),
-  input_schema: toInputSchema(inputSchema),
-});
+): Tool => {
+  const bad = Object.keys(inputSchema['properties'] ?? {}).find((key) => !takenKey.test(key));
+  if (bad !== undefined) {
+    const what = `The input of the tool '${name}' has a property '${bad.slice(0, 80)}', which cannot be sent.`;
+    throw new MillraceError(
+      'invalidRequest',
+      `${what} Its name may have letters, digits, '_', '.' and '-', and at most 64 of them.`,
+    );
+  }
+  return {
+    name: names.toWire(name),
+    ...(description === '' ? {} : { description }),
+    input_schema: toInputSchema(inputSchema),
+  };
+};
+
+/** What the API takes as a name of a property; it looks at those at the top only. */
+const takenKey = /^[a-zA-Z0-9_.-]{1,64}$/u;
 
 /**
  * The API takes no choice of schemas at the top. The model is told of it; whoever validates the input looks after
@@ -119,6 +137,12 @@ const outputConfig = (
   };
   return Object.keys(config).length === 0 ? undefined : config;
 };
+
+const defaultTokens = 32_000;
+
+/** What is asked for is never made less: the API says what is wrong with it. */
+const tokensFor = (model: string, asked: number | undefined, budget: number): number =>
+  asked === undefined ? Math.min(defaultTokens + budget, mostTokens(model)) : asked + budget;
 
 /** The tokens that a model is given to think with, where it is told so. */
 const budgetOf = (thinking: unknown): number => {

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
+import { isRecord } from '@millrace/core/adapter';
 
 /**
  * Writes a JSON Schema in the part of it that Anthropic can hold an answer to; `undefined` where that is not

@@ -1,5 +1,6 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
-import { isRecord } from '@millrace/wire';
+import { isRecord } from '@millrace/core/adapter';
+import { keep, kept } from '@millrace/wire';
 
 /** What messages of ours say in other ways. */
 const understood = [
@@ -26,25 +27,12 @@ export const isOpaque = (block: unknown): block is OpaqueBlock =>
 
 /**
  * Writes a block as the signature of redacted thinking, so that a message of ours keeps it in its place: an answer
- * that paused is continued only if all of it comes back. It names the vendor, because no other may get it.
+ * that paused is continued only if all of it comes back.
  */
-export const keep = (block: unknown): string =>
-  JSON.stringify({ vendor: 'Anthropic', kind: 'block', value: block });
+export const keepBlock = (block: unknown): string => keep('Anthropic', 'block', block);
 
-/** Reads what `keep` wrote; `undefined` for any other signature. */
-export const kept = (signature: string): OpaqueBlock | undefined => {
-  const told = isWritten(signature) ? parsed(signature) : undefined;
-  if (!isRecord(told) || told['vendor'] !== 'Anthropic') return undefined;
-  return isOpaque(told['value']) ? told['value'] : undefined;
-};
-
-/** Tells a signature that an adapter wrote from one that a vendor did. */
-export const isWritten = (signature: string): boolean => signature.startsWith('{');
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** Reads what `keepBlock` wrote; `undefined` for any other signature. */
+export const keptBlock = (signature: string): OpaqueBlock | undefined => {
+  const block = kept('Anthropic', 'block', signature);
+  return isOpaque(block) ? block : undefined;
 };

@@ -1,5 +1,5 @@
 import type { ThinkingConfigParam } from '@anthropic-ai/sdk/resources/messages';
-import { isRecord } from '@millrace/wire';
+import { isRecord } from '@millrace/core/adapter';
 import { isThinking } from './assistant-blocks.js';
 import type { WireMessage } from './wire-messages.js';
 
@@ -19,9 +19,13 @@ export const thinkingConfig = (thinking: Thinking | undefined): ThinkingConfigPa
     : { type: 'enabled', budget_tokens: thinking.budgetTokens };
 };
 
-/** Tells whether a model is told to think. It can then not be made to use a tool. */
-export const thinks = (config: unknown): boolean =>
-  isRecord(config) && (config['type'] === 'enabled' || config['type'] === 'adaptive');
+/** Models that think whatever they are told. https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5 */
+const alwaysThinking = /opus-5[-.]5|fable-5[-.]1/u;
+
+/** Tells whether a model thinks: because it is told to, or whatever it is told. It cannot then be made to use a tool. */
+export const thinks = (model: string, config: unknown): boolean =>
+  alwaysThinking.test(model) ||
+  (isRecord(config) && (config['type'] === 'enabled' || config['type'] === 'adaptive'));
 
 /**
  * Tells whether a conversation can be gone on with while a budget for thinking is given: an answer that is not

@@ -4,7 +4,14 @@ import type {
   ImageBlockParam,
   TextBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
-import { type ContentBlock, type FileBlock, type ImageBlock, MillraceError } from '@millrace/core';
+import {
+  type ContentBlock,
+  type FileBlock,
+  type ImageBlock,
+  type MediaSource,
+  MillraceError,
+} from '@millrace/core';
+import { withoutDataUrl } from './data-url.js';
 
 /** What the wire takes from people and tools. */
 export type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam;
@@ -35,9 +42,23 @@ type ImageType = Base64ImageSource['media_type'];
 
 const imageTypes: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-const imageSource = ({ source }: ImageBlock, where: string): ImageBlockParam['source'] => {
+/** What people write where they mean another one. */
+const aliases: ReadonlyMap<string, string> = new Map([
+  ['image/jpg', 'image/jpeg'],
+  ['image/pjpeg', 'image/jpeg'],
+  ['image/x-png', 'image/png'],
+]);
+
+/** Without parameters, such as a charset. */
+const essenceOf = (mediaType: string): string => {
+  const essence = mediaType.toLowerCase().split(';', 1).join('').trim();
+  return aliases.get(essence) ?? essence;
+};
+
+const imageSource = (block: ImageBlock, where: string): ImageBlockParam['source'] => {
+  const source = sourceOf(block, where);
   if (source.kind === 'url') return { type: 'url', url: source.url };
-  const mediaType = imageTypes.find((type) => type === source.mediaType.toLowerCase());
+  const mediaType = imageTypes.find((type) => type === essenceOf(source.mediaType));
   if (mediaType !== undefined) {
     return { type: 'base64', media_type: mediaType, data: source.data };
   }
@@ -50,8 +71,9 @@ const toDocument = (block: FileBlock, where: string): DocumentBlockParam => ({
   ...(block.name === undefined ? {} : { title: block.name }),
 });
 
-const documentSource = ({ source }: FileBlock, where: string): DocumentBlockParam['source'] => {
-  const mediaType = source.mediaType?.toLowerCase() ?? pdf;
+const documentSource = (block: FileBlock, where: string): DocumentBlockParam['source'] => {
+  const source = sourceOf(block, where);
+  const mediaType = essenceOf(source.mediaType ?? pdf);
   if (source.kind === 'url') {
     if (mediaType === pdf) return { type: 'url', url: source.url };
     throw refusal(where, `a file of the type '${mediaType}' at an address`, `Only ${pdf} may be.`);
@@ -67,6 +89,17 @@ const pdf = 'application/pdf';
 /** The API takes plain text only; what else people can read goes as that. */
 const isText = (mediaType: string): boolean =>
   /^text\/|^application\/(.+\+)?(json|xml|yaml)\b/.test(mediaType);
+
+/** The vendor fetches from the web only. */
+const sourceOf = ({ type, source }: ImageBlock | FileBlock, where: string): MediaSource => {
+  const inline = withoutDataUrl(source);
+  if (inline?.kind === 'base64' || (inline && /^https?:\/\//iu.test(inline.url))) return inline;
+  throw refusal(
+    where,
+    `${type === 'image' ? 'an image' : 'a file'} at an address that is not of the web`,
+    `Use http, https, or a data: URL.`,
+  );
+};
 
 const refusal = (where: string, what: string, hint: string): MillraceError =>
   new MillraceError('invalidRequest', `${where} has ${what}, which cannot be sent. ${hint}`);

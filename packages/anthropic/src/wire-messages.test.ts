@@ -118,7 +118,20 @@ describe('a conversation on the wire', () => {
       { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
       { role: 'assistant', content: [{ type: 'text', text: 'Yes' }] },
     ]);
-    expect(() => wire(user(text(' ')))).toThrow(invalid('empty'));
+    expect(() => wire(assistant(text(' ')))).toThrow(invalid('empty'));
+  });
+
+  it('X16: does not lose a turn of the user who says nothing, now or later', () => {
+    const asked = [user(text('Hi')), assistant(text('Yes')), user(text('\n'))];
+    const empty = { role: 'user', content: [{ type: 'text', text: '(empty)' }] };
+    const sent = [
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'Yes' }] },
+      empty,
+    ];
+    expect(wire(...asked)).toEqual(sent);
+    expect(wire(...asked, assistant(text('What?')))).toMatchObject([...sent, {}]);
+    expect(wire(user(text(' ')))).toEqual([empty]);
   });
 
   it('X8: sends thinking back with its signature, but none that Anthropic has not signed', () => {
@@ -178,6 +191,22 @@ describe('a conversation on the wire', () => {
       { type: 'image', source: { kind: 'base64', mediaType: 'IMAGE/PNG', data: 'AAAA' } },
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
     ],
+    [
+      { type: 'image', source: { kind: 'base64', mediaType: 'image/jpg', data: 'AAAA' } },
+      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'AAAA' } },
+    ],
+    [
+      { type: 'image', source: { kind: 'url', url: 'data:image/jpg;base64,AAAA' } },
+      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'AAAA' } },
+    ],
+    [
+      { type: 'file', source: { kind: 'url', url: 'data:application/pdf;base64,AAAA' } },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } },
+    ],
+    [
+      { type: 'file', source: { kind: 'url', url: 'data:,caf%C3%A9%2C%20noir' } },
+      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'café, noir' } },
+    ],
     [picture, { type: 'image', source: { type: 'url', url: 'https://a.b/c.png' } }],
     [
       {
@@ -217,6 +246,9 @@ describe('a conversation on the wire', () => {
       { type: 'image', source: { kind: 'base64', mediaType: 'image/tiff', data: 'AAAA' } },
       'image/tiff',
     ],
+    [{ type: 'image', source: { kind: 'url', url: 'data:image/tiff;base64,AAAA' } }, 'image/tiff'],
+    [{ type: 'image', source: { kind: 'url', url: 'file:///a.png' } }, 'not of the web'],
+    [{ type: 'file', source: { kind: 'url', url: 'data:image/png,%FF' } }, 'not of the web'],
     [
       { type: 'file', source: { kind: 'base64', mediaType: 'application/zip', data: 'AAAA' } },
       'application/zip',

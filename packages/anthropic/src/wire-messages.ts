@@ -4,14 +4,8 @@ import type {
   ToolResultBlockParam,
   UserMessageParam,
 } from '@anthropic-ai/sdk/resources/messages';
-import {
-  type ContentBlock,
-  type Message,
-  MillraceError,
-  type ToolMessage,
-  type UserMessage,
-} from '@millrace/core';
-import type { ToolNames } from '@millrace/wire';
+import { type Message, MillraceError, type ToolMessage } from '@millrace/core';
+import { named, type ToolNames } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toWireId } from './tool-use-id.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
@@ -59,15 +53,6 @@ const toWireMessage = (message: Message, names: Pick<ToolNames, 'toWire'>): Wire
   }
 };
 
-/** The wire has no field for who speaks. */
-const named = ({ name, content }: UserMessage): readonly ContentBlock[] => {
-  if (name === undefined || name === '') return content;
-  const [first, ...rest] = content;
-  return first?.type === 'text'
-    ? [{ type: 'text', text: `${name}: ${first.text}` }, ...rest]
-    : [{ type: 'text', text: `${name}:` }, ...content];
-};
-
 /** Results come first; behind them the media of failed ones, which may say text only. */
 const toResults = ({ content }: ToolMessage): readonly ContentBlockParam[] => {
   const results = content.map(({ toolUseId, content: said, isError }) => {
@@ -90,15 +75,18 @@ const failureText = (blocks: readonly UserBlock[]): UserBlock[] => {
   return texts.length > 0 ? texts : [{ type: 'text', text: 'The tool failed.' }];
 };
 
-/** Joins what one side says in a row, and leaves out who says nothing. */
+/** A blank question is one too: without it the model would go on with what it said before. */
+const blank: ContentBlockParam = { type: 'text', text: '(empty)' };
+
+/** Joins what one side says in a row, and leaves out who says nothing, unless a turn of the user is lost by it. */
 const inTurns = (messages: readonly WireMessage[]): readonly WireMessage[] => {
   const turns: WireMessage[] = [];
   for (const { role, content } of messages) {
-    if (content.length === 0) continue;
     const last = turns.at(-1);
-    if (last?.role === role)
+    if (last?.role === role) {
       turns[turns.length - 1] = { role, content: [...last.content, ...content] };
-    else turns.push({ role, content });
+    } else if (content.length > 0) turns.push({ role, content });
+    else if (role === 'user') turns.push({ role, content: [blank] });
   }
   return turns;
 };

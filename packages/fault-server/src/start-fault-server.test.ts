@@ -72,6 +72,15 @@ describe('startFaultServer', () => {
     expect(await played.requests()).toHaveLength(3);
   });
 
+  it('X16: refuses half a character, which is no JSON to the vendors', async () => {
+    const played = await play(json(200, 'fine'));
+    const say = (content: string) => ({ ...question, messages: [{ role: 'user', content }] });
+    const half = await ask(played, { body: say('Half \ud83d') });
+    expect(half.status).toBe(400);
+    expect(await half.text()).toContain('no low surrogate');
+    expect((await ask(played, { body: say('Whole \ud83d\ude00 and "\\ud83d"') })).status).toBe(200);
+  });
+
   it('plays scenarios side by side', async () => {
     const [one, other] = [await play(json(200, 'one')), await play(json(200, 'other'))];
     expect(await (await ask(other)).json()).toBe('other');

@@ -1,15 +1,27 @@
-import type { Finish, ModelChunk } from '@millrace/core';
-import { failure, isRecord } from '@millrace/wire';
-import { at, countAt, listAt, textAt } from './json.js';
-import { keep } from './kept.js';
+import type { ModelChunk } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import {
+  at,
+  countAt,
+  keep,
+  listAt,
+  placeOf,
+  type Reader,
+  signatureChunks,
+  textAt,
+  textChunks,
+} from '@millrace/wire';
+import { finishChunks } from './finish-reason.js';
 import { createReasoningDetails, detailText } from './reasoning-details.js';
-import { type Reader, type ReaderSource, textChunks } from './reader.js';
 import { chatUsage, usageChunks } from './usage.js';
+import type { ReaderSource } from './wire-model.js';
 
 /** From whom a chat completion is read. */
 export interface ChatSource extends ReaderSource {
   /** See `Profile.sendsWholeCalls`. */
   readonly sendsWholeCalls?: boolean | undefined;
+  /** See `Profile.finishesEachCall`. */
+  readonly finishesEachCall?: boolean | undefined;
 }
 
 /**
@@ -19,26 +31,38 @@ export interface ChatSource extends ReaderSource {
 export const chatReader = (source: ChatSource): Reader => {
   const details = createReasoningDetails(source.vendor);
   let refused = false;
+  let held = '';
 
-  const read = (data: unknown): readonly ModelChunk[] => {
+  /** The finish beside a call is none yet where another call may follow: another one, or usage alone, comes last. */
+  const finish = (choice: unknown, hasCalls: boolean): readonly ModelChunk[] => {
+    const reason = textAt(choice, 'finish_reason');
+    const isHeld = hasCalls && source.finishesEachCall === true;
+    if (isHeld) held = reason || held;
+    const told = isHeld ? '' : reason || (choice === undefined ? held : '');
+    return finishChunks(told, { server: source.server, refused });
+  };
+
+  const read = (data: unknown, isWhole: boolean): readonly ModelChunk[] => {
     const choice = listAt(data, 'choices').find((it) => (countAt(it, 'index') ?? 0) === 0);
     const delta = at(choice, 'delta') ?? at(choice, 'message');
     const refusal = textAt(delta, 'refusal');
     refused ||= refusal !== '';
+    const calls = listAt(delta, 'tool_calls').filter(isRecord);
     details.add(listAt(delta, 'reasoning_details'));
     return details.seal([
       ...textChunks('thinking', reasoningOf(delta)),
       ...contentChunks(at(delta, 'content')),
       ...textChunks('text', refusal),
-      ...listAt(delta, 'tool_calls')
-        .filter(isRecord)
-        .flatMap((call) => callChunks(call, source)),
+      ...calls.flatMap((call) => callChunks(call, source)),
       ...legacyCall(at(delta, 'function_call'), source),
       ...usageChunks(usageOf(data, choice), chatUsage),
-      ...finishChunks(textAt(choice, 'finish_reason'), refused, source.vendor),
+      ...finish(choice, calls.length > 0 && !isWhole),
     ]);
   };
-  return { read: ({ data }) => read(data), readWhole: read };
+  return {
+    read: ({ data }) => read(data, false),
+    readWhole: (body) => read(body, true),
+  };
 };
 
 /** Some servers say the same in two fields: the first one counts. */
@@ -76,12 +100,11 @@ const callChunks = (
   const index = sendsWholeCalls === true ? undefined : at(call, 'index');
   const id = textAt(call, 'id');
   const extra = at(call, 'extra_content');
-  const signature = isRecord(extra) ? keep(vendor, 'extra_content', extra) : undefined;
   return [
-    ...(signature === undefined ? [] : [{ type: 'thinking', text: '', signature } as const]),
+    ...(isRecord(extra) ? signatureChunks(keep(vendor, 'extra_content', extra)) : []),
     {
       type: 'toolUse',
-      ...(typeof index === 'number' ? { index } : {}),
+      ...placeOf(index),
       ...(id === '' ? {} : { id }),
       ...functionOf(at(call, 'function'), toolName),
     },
@@ -104,31 +127,3 @@ const legacyCall = (called: unknown, { toolName }: ChatSource): readonly ModelCh
 /** Beside its own place, Moonshot puts usage into the choice, and Groq into a field of its own. */
 const usageOf = (data: unknown, choice: unknown): unknown =>
   at(data, 'usage') ?? at(choice, 'usage') ?? at(data, 'x_groq', 'usage');
-
-const finishChunks = (reason: string, refused: boolean, vendor: string): readonly ModelChunk[] => {
-  if (reason === '') return [];
-  if (failures.has(reason)) {
-    const message = `The answer ended with the finish reason '${reason}'.`;
-    throw failure(vendor, { type: 'server_error', message });
-  }
-  const finish = refused ? 'refusal' : (finishes.get(reason) ?? 'stop');
-  return [{ type: 'finish', finish }];
-};
-
-/** A reason that is not listed is a `stop`: the vendor ended the answer by itself. */
-const finishes: ReadonlyMap<string, Finish> = new Map([
-  ['length', 'length'],
-  ['max_tokens', 'length'],
-  ['model_length', 'length'],
-  ['content_filter', 'filtered'],
-  ['safety', 'filtered'],
-  ['sensitive', 'filtered'],
-  ['refusal', 'refusal'],
-]);
-
-/** Reasons that mean that the vendor broke down: OpenRouter and Mistral, DeepSeek, Zhipu. */
-const failures: ReadonlySet<string> = new Set([
-  'error',
-  'insufficient_system_resource',
-  'network_error',
-]);

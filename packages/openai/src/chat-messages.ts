@@ -7,17 +7,16 @@ import {
   type ToolMessage,
   type UserMessage,
 } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
+import { isRecord } from '@millrace/core/adapter';
+import { type JsonRecord, kept, listAt, named } from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
-import { type JsonRecord, listAt } from './json.js';
-import { kept } from './kept.js';
-import { addressOf, checkMedia, fileName, type MediaBlock, unsendable } from './media.js';
-import { contentOf, mediaOf, named, resultText } from './said.js';
+import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
+import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
@@ -60,7 +59,7 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
     if (block.type === 'text') return { type: 'text', text: block.text };
     const { profile, model } = target;
     checkMedia(block, { model, media: profile.media });
-    return mediaPart(block, model);
+    return mediaPart(inlined(block), model);
   });
 
 const mediaPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
@@ -89,7 +88,7 @@ const fromAssistant = (message: AssistantMessage, target: Target): Messages => {
   if (text === '' && calls.length === 0) return [];
   const wire: ChatCompletionAssistantMessageParam = {
     role: 'assistant',
-    content: text === '' ? null : text,
+    content: text === '' && target.profile.takesNoContent === true ? null : text,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...thinkingBack(message, target, calls.length > 0),
   };
@@ -104,7 +103,8 @@ const toolCalls = (
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
     if (block.type !== 'tool_use') return [];
-    const extra = before?.type === 'thinking' ? kept(vendor, 'extra_content', before) : undefined;
+    const extra =
+      before?.type === 'thinking' ? kept(vendor, 'extra_content', before.signature) : undefined;
     return [isRecord(extra) ? { extra_content: extra } : {}];
   });
   const isSigned = extras.some((extra) => Object.hasOwn(extra, 'extra_content'));
@@ -123,7 +123,9 @@ const thinkingBack = (
   hasCalls: boolean,
 ): JsonRecord => {
   const thoughts = content.filter((block) => block.type === 'thinking');
-  const details = thoughts.flatMap((thought) => listAt(kept(name, 'reasoning_details', thought)));
+  const details = thoughts.flatMap((thought) =>
+    listAt(kept(name, 'reasoning_details', thought.signature)),
+  );
   return {
     ...(details.length === 0 ? {} : { reasoning_details: details }),
     ...(thinkingField === undefined || !hasCalls

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkChatRequest } from '@millrace/fault-server';
-import { toolNames } from '@millrace/wire';
+import { keep, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
@@ -14,8 +14,6 @@ import {
   use,
   user,
 } from './conversation.test-support.js';
-import { listAt } from './json.js';
-import { keep } from './kept.js';
 import type { Profile } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { profiles } from './vendors.js';
@@ -82,7 +80,11 @@ describe('a request for chat completions', () => {
         );
         const read = wire.map((message) =>
           told(
-            chatReader({ vendor: 'OpenAI', toolName: (name) => names.fromWire(name) }).readWhole({
+            chatReader({
+              vendor: 'OpenAI',
+              server: 'OpenAI',
+              toolName: (name) => names.fromWire(name),
+            }).readWhole({
               choices: [{ index: 0, message, finish_reason: 'stop' }],
             }),
           ),
@@ -107,16 +109,19 @@ describe('a request for chat completions', () => {
   it('R3: holds the answer to a schema, strictly where the schema fits', () => {
     const schema = { type: 'object', properties: { city: { type: 'string' } } };
     const strict = { ...schema, required: ['city'], additionalProperties: false };
+    const open = { ...schema, required: ['city'] };
     const formatOf = (outputSchema: object) =>
       bodyOf({ messages: [user('Hi')], outputSchema: { ...outputSchema } })['response_format'];
     expect(formatOf(schema)).toEqual({
       type: 'json_schema',
       json_schema: { name: 'answer', schema },
     });
-    expect(formatOf(strict)).toEqual({
-      type: 'json_schema',
-      json_schema: { name: 'answer', schema: strict, strict: true },
-    });
+    for (const fitting of [strict, open]) {
+      expect(formatOf(fitting)).toEqual({
+        type: 'json_schema',
+        json_schema: { name: 'answer', schema: strict, strict: true },
+      });
+    }
   });
 
   it('says every option in its field, and nothing of an absent one', () => {
@@ -154,6 +159,23 @@ describe('a request for chat completions', () => {
       seed: 7,
       stream: true,
       stream_options: { include_usage: true },
+    });
+  });
+
+  it('X16: declares tools as they are taken', () => {
+    const choice = { anyOf: [{ required: ['city'] }] };
+    const tools = [{ name: 'a', description: 'A.', inputSchema: { type: 'object', ...choice } }];
+    expect(bodyOf({ messages: [user('Hi')], tools })['tools']).toMatchObject([
+      { function: { parameters: { type: 'object', properties: {} } } },
+    ]);
+    expect(JSON.stringify(bodyOf({ messages: [user('Hi')], tools }))).not.toContain('"anyOf":');
+  });
+
+  it('X8: offers all tools where the one that is forced is not there', () => {
+    const request = { messages: [user('Hi')], tools: [weather], toolChoice: { name: 'other' } };
+    expect(bodyOf(request, { name: 'Mine', takesNamedChoice: false })).toMatchObject({
+      tools: [{ function: { name: 'weather' } }],
+      tool_choice: 'required',
     });
   });
 
@@ -247,6 +269,12 @@ describe('a message', () => {
     });
   });
 
+  it('X8: says nothing beside tool calls as an empty text, and to OpenAI as null', () => {
+    const messages = [assistant(use('c1')), results(['c1', 'rain'])];
+    expect(messagesOf(messages)[0]).toHaveProperty('content', '');
+    expect(messagesOf(messages, profiles.openai)[0]).toHaveProperty('content', null);
+  });
+
   it.each([
     ['ada', { role: 'user', name: 'ada', content: 'Hi' }],
     ['Ada Lovelace', { role: 'user', content: 'Ada Lovelace: Hi' }],
@@ -280,6 +308,26 @@ describe('a message', () => {
       'image',
       { kind: 'url', url: 'https://example.com/a.png' },
       { image_url: { url: 'https://example.com/a.png' } },
+    ],
+    [
+      'image',
+      { kind: 'base64', mediaType: 'image/jpg', data: 'AA==' },
+      { image_url: { url: 'data:image/jpeg;base64,AA==' } },
+    ],
+    [
+      'image',
+      { kind: 'url', url: 'data:image/jpg;base64,AA==' },
+      { image_url: { url: 'data:image/jpeg;base64,AA==' } },
+    ],
+    [
+      'audio',
+      { kind: 'url', url: 'data:audio/wav;base64,AA==' },
+      { input_audio: { data: 'AA==', format: 'wav' } },
+    ],
+    [
+      'file',
+      { kind: 'url', url: 'data:application/pdf;base64,AA==' },
+      { file: { filename: 'file.pdf', file_data: 'data:application/pdf;base64,AA==' } },
     ],
   ] as const)('carries media: %s %j', (type, source, expected) => {
     expect(messagesOf([user({ type, source })])[0]).toMatchObject({ content: [expected] });

@@ -1,13 +1,14 @@
 import type { ModelRequest, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type { JsonRecord } from '@millrace/wire';
 import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionFunctionTool,
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
-import type { JsonRecord } from './json.js';
 import type { ReasoningEffort } from './profile.js';
-import { isStrictSchema } from './strict-schema.js';
+import { strictSchema } from './strict-schema.js';
+import { toolSchema } from './tool-schema.js';
 import type { Target } from './wire-model.js';
 
 /** What a chat completion may be asked beside what a request says. */
@@ -47,7 +48,9 @@ const toolFields = ({ tools = [], toolChoice }: RequestOptions, target: Target) 
   const { takesNamedChoice = true } = target.profile;
   const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
   const isAlone = named !== undefined && !takesNamedChoice;
-  const offered = isAlone ? tools.filter(({ name }) => name === named) : tools;
+  const alone = isAlone ? tools.filter(({ name }) => name === named) : [];
+  // A list without tools is refused.
+  const offered = alone.length === 0 ? tools : alone;
   const choice = isAlone ? 'required' : toolChoice;
   return {
     tools: offered.map((tool) => declaration(tool, target)),
@@ -58,15 +61,19 @@ const toolFields = ({ tools = [], toolChoice }: RequestOptions, target: Target) 
 const declaration = (
   { name, description, inputSchema }: ToolDeclaration,
   { profile: { strictTools }, toolName }: Target,
-): ChatCompletionFunctionTool => ({
-  type: 'function',
-  function: {
-    name: toolName(name),
-    description,
-    parameters: inputSchema,
-    ...(strictTools === true && isStrictSchema(inputSchema) ? { strict: true } : {}),
-  },
-});
+): ChatCompletionFunctionTool => {
+  const schema = toolSchema(inputSchema);
+  const strict = strictTools === true ? strictSchema(schema) : undefined;
+  return {
+    type: 'function',
+    function: {
+      name: toolName(name),
+      description,
+      parameters: strict ?? schema,
+      ...(strict === undefined ? {} : { strict: true }),
+    },
+  };
+};
 
 const choiceOf = (
   toolChoice: NonNullable<RequestOptions['toolChoice']>,
@@ -87,16 +94,17 @@ const limitFields = (
 
 const outputFields = ({
   outputSchema,
-}: RequestOptions): Pick<ChatCompletionCreateParamsStreaming, 'response_format'> =>
-  outputSchema === undefined
-    ? {}
-    : {
-        response_format: {
-          type: 'json_schema',
-          json_schema: {
-            name: 'answer',
-            schema: outputSchema,
-            ...(isStrictSchema(outputSchema) ? { strict: true } : {}),
-          },
-        },
-      };
+}: RequestOptions): Pick<ChatCompletionCreateParamsStreaming, 'response_format'> => {
+  if (outputSchema === undefined) return {};
+  const strict = strictSchema(outputSchema);
+  return {
+    response_format: {
+      type: 'json_schema',
+      json_schema: {
+        name: 'answer',
+        schema: strict ?? outputSchema,
+        ...(strict === undefined ? {} : { strict: true }),
+      },
+    },
+  };
+};

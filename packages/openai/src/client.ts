@@ -1,35 +1,28 @@
-import { defaultCaps, guardedFetch } from '@millrace/wire';
+import { type Access, sdkOptions, variable } from '@millrace/wire';
 import type { OpenAI } from 'openai';
-import type { Connection } from './connection.js';
 import type { EndpointOptions } from './options.js';
-
-/** The longest that a timer can wait: time is kept by the model, on the scheduler of the call. */
-const forever = 2 ** 31 - 1;
+import type { Profile } from './profile.js';
 
 /** Makes the function that gives the vendor's client. The SDK is loaded on first use. */
 export const createClient = (
-  { baseUrl, organization, project, headers }: Connection,
-  { fetch, caps }: Pick<EndpointOptions, 'fetch' | 'caps'>,
+  { isOpenAI = false }: Profile,
+  access: Access,
+  options: EndpointOptions,
 ): (() => Promise<OpenAI>) => {
+  const {
+    organization = isOpenAI ? variable('OPENAI_ORG_ID') : undefined,
+    project = isOpenAI ? variable('OPENAI_PROJECT_ID') : undefined,
+  } = options;
   let client: Promise<OpenAI> | undefined;
   const load = async (): Promise<OpenAI> => {
     const sdk = await import('openai');
     return new sdk.OpenAI({
-      baseURL: baseUrl,
-      organization,
-      project,
-      // The real key goes with each request.
-      apiKey: 'none',
+      ...sdkOptions(access, options),
+      // Without these the SDK would read its variables.
+      organization: organization ?? null,
+      project: project ?? null,
       adminAPIKey: null,
       webhookSecret: null,
-      defaultHeaders: headers,
-      maxRetries: 0,
-      timeout: forever,
-      logLevel: 'off',
-      fetch: guardedFetch({
-        errorBytes: caps?.errorBytes ?? defaultCaps.errorBytes,
-        ...(fetch === undefined ? {} : { fetch }),
-      }),
     });
   };
   return () => (client ??= load());

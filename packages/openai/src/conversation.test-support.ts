@@ -1,6 +1,6 @@
 import type { AssistantBlock, ContentBlock, Message, ModelChunk } from '@millrace/core';
 import fc from 'fast-check';
-import { parsed } from './json.js';
+import { parsedJson } from '@millrace/core/adapter';
 
 /** A user message, for a test. */
 export const user = (...content: readonly (string | ContentBlock)[]): Message => ({
@@ -179,7 +179,7 @@ export const told = (chunks: readonly ModelChunk[]) => ({
   thinking: chunks.map((chunk) => (chunk.type === 'thinking' ? chunk.text : '')).join(''),
   uses: chunks.flatMap((chunk) =>
     chunk.type === 'toolUse'
-      ? [{ id: chunk.id, name: chunk.name, input: parsed(chunk.json ?? '{}') }]
+      ? [{ id: chunk.id, name: chunk.name, input: parsedJson(chunk.json ?? '{}') }]
       : [],
   ),
   signatures: chunks.flatMap((chunk) =>

@@ -1,13 +1,14 @@
-import { MillraceError, type Model } from '@millrace/core';
+import type { Model } from '@millrace/core';
+import { checkModelCall } from '@millrace/wire';
 import { chatModel } from './chat-model.js';
 import {
-  chatOptionNames,
-  checkCall,
+  chatRules,
   type EndpointOptions,
-  responsesOptionNames,
+  responsesRules,
   type ResponsesOptions,
 } from './options.js';
 import type { Profile } from './profile.js';
+import { checkProfile } from './profile-rules.js';
 import { responsesModel } from './responses-model.js';
 
 /** Makes the models of one vendor, by their names. */
@@ -22,19 +23,18 @@ export interface Endpoint {
 
 /**
  * Makes the models of a vendor that speaks the wires of OpenAI. A profile says where it is and how it differs; what
- * it does not say is what most take.
+ * it does not say is what most take. Throws a `MillraceError` (`config`) for a profile with a field that there is not.
  */
 export const endpoint = (profile: Profile): Endpoint => {
+  checkProfile(profile);
   const { name } = profile;
-  if (typeof name !== 'string' || name.trim() === '') {
-    throw new MillraceError('config', `endpoint() needs the name of the vendor: { name: 'Mine' }.`);
-  }
+  const example = 'gpt-5-mini';
   const chat = (model: string, options: EndpointOptions = {}): Model => {
-    checkCall(name, model, options, chatOptionNames);
+    checkModelCall({ vendor: name, example, model, options, rules: chatRules });
     return chatModel(profile, model, options);
   };
   const responses = (model: string, options: ResponsesOptions = {}): Model => {
-    checkCall(name, model, options, responsesOptionNames);
+    checkModelCall({ vendor: name, example, model, options, rules: responsesRules });
     return responsesModel(profile, model, options);
   };
   return Object.assign((model: string, options?: EndpointOptions) => chat(model, options), {

@@ -1,5 +1,6 @@
+export type { ApiKey } from '@millrace/wire';
 export { endpoint, type Endpoint } from './endpoint.js';
-export type { ApiKey, EndpointOptions, ResponsesOptions } from './options.js';
+export type { EndpointOptions, ResponsesOptions } from './options.js';
 export type {
   MediaType,
   Profile,
@@ -20,5 +21,6 @@ export {
   openrouter,
   profiles,
   qwen,
+  type VendorName,
   vllm,
 } from './vendors.js';

@@ -26,6 +26,21 @@ export const unsendable = (type: MediaType, model: string, why: string): Millrac
 export const addressOf = ({ source }: MediaBlock): string =>
   source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
 
+/** Gives a block whose address is a data URI its content inline, and media types the names that vendors know. */
+export const inlined = <Block extends MediaBlock>(block: Block): Block => {
+  const { source } = block;
+  if (source.kind === 'base64') {
+    return { ...block, source: { ...source, mediaType: usual(source.mediaType) } };
+  }
+  const [, mediaType, data] = dataUri.exec(source.url) ?? [];
+  if (mediaType === undefined || data === undefined) return block;
+  return { ...block, source: { kind: 'base64', mediaType: usual(mediaType), data } };
+};
+
+const dataUri = /^data:([^;,]+)(?:;[^;,]*)*;base64,(.*)$/isu;
+
+const usual = (mediaType: string): string => mediaType.replace(/^image\/jpg$/iu, 'image/jpeg');
+
 /** What a file is called: some vendors refuse one without a name. */
 export const fileName = (block: Extract<MediaBlock, { readonly type: 'file' }>): string => {
   const extension = /\/([a-z0-9]+)$/u.exec(block.source.mediaType ?? '')?.[1] ?? 'bin';

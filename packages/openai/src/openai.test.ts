@@ -28,7 +28,7 @@ import { toolNames } from '@millrace/wire';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { user } from './conversation.test-support.js';
 import { endpoint } from './endpoint.js';
-import { azure, deepseek, gemini, ollama, openai, vllm } from './vendors.js';
+import { azure, deepseek, gemini, groq, ollama, openai, vllm } from './vendors.js';
 
 let server: FaultServer;
 beforeAll(async () => {
@@ -283,6 +283,43 @@ describe('errors', () => {
       const { message, stack, cause } = error as Error;
       expect([message, stack, String(cause)].join()).not.toContain(apiKey);
     }
+  });
+
+  it('X8: are told to the model where it wrote a call that cannot be read', async () => {
+    const error = {
+      message: 'Failed to call a function.',
+      type: 'invalid_request_error',
+      code: 'tool_use_failed',
+      failed_generation: '<function=weather{"city"',
+    };
+    const played = await play([json(400, { error }), hello('chat')]);
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    const reply = await createAgent({ model, tools: [weather] }).call('How is the weather?');
+    expect(textOf(reply)).toBe('Hello.');
+    const [, second] = await played.settled();
+    expect(second?.violations).toEqual([]);
+    expect(JSON.stringify(second?.body)).toContain('<function=weather');
+  });
+
+  it('X1: come of a stream that was aborted, and no tool runs', async () => {
+    const call = { id: 'c1', function: { name: weatherOnWire, arguments: '{"city":"Oslo"}' } };
+    const event = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`;
+    const played = await play([
+      streamed([
+        event({ delta: { tool_calls: [{ index: 0, ...call }] } }),
+        event({ delta: {}, finish_reason: 'abort' }),
+      ]),
+    ]);
+    const runs: unknown[] = [];
+    const counted = { ...weather, run: (input: unknown) => runs.push(input) };
+    const model = openai('m', { apiKey, baseUrl: played.url, retry: false });
+    await expect(
+      createAgent({ model, tools: [counted] }).call('How is the weather?'),
+    ).rejects.toMatchObject({
+      code: 'server',
+      message: expect.stringMatching(/^The server at 127\.0\.0\.1:\d+ failed/u),
+    });
+    expect(runs).toEqual([]);
   });
 
   it('C7: are not sent again when the function for the key fails', async () => {

@@ -1,7 +1,6 @@
 import type { ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
-import { at, type JsonRecord, textAt } from './json.js';
-import { keep } from './kept.js';
+import { isRecord } from '@millrace/core/adapter';
+import { at, type JsonRecord, keep, signatureChunks, textAt } from '@millrace/wire';
 
 /** The `reasoning_details` of one answer (OpenRouter), which are wanted back as they were said. */
 export interface ReasoningDetails {
@@ -27,11 +26,7 @@ export const createReasoningDetails = (vendor: string): ReasoningDetails => {
       if (gathered.length === 0 || end === -1) return chunks;
       const signature = keep(vendor, 'reasoning_details', gathered);
       gathered = [];
-      return [
-        ...chunks.slice(0, end),
-        { type: 'thinking', text: '', signature },
-        ...chunks.slice(end),
-      ];
+      return [...chunks.slice(0, end), ...signatureChunks(signature), ...chunks.slice(end)];
     },
   };
 };

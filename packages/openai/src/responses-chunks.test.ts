@@ -1,13 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
+import { parsedJson } from '@millrace/core/adapter';
 import { responsesBody, responsesStream } from '@millrace/fault-server';
+import { keep } from '@millrace/wire';
 import { told } from './conversation.test-support.js';
-import { parsed } from './json.js';
-import { keep } from './kept.js';
 import { responsesReader } from './responses-chunks.js';
 
 const reader = () =>
-  responsesReader({ vendor: 'Mine', toolName: (name) => name.replace('wire_', '') });
+  responsesReader({
+    vendor: 'Mine',
+    server: 'Mine',
+    toolName: (name) => name.replace('wire_', ''),
+  });
 
 const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
   const { read: next } = reader();
@@ -15,7 +19,7 @@ const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
 };
 
 const parsedStream = (answer: Parameters<typeof responsesStream>[0]): readonly unknown[] =>
-  responsesStream(answer).map((event) => parsed(/^data: (.*)$/mu.exec(event)?.[1] ?? ''));
+  responsesStream(answer).map((event) => parsedJson(/^data: (.*)$/mu.exec(event)?.[1] ?? ''));
 
 const answer = {
   thinking: 'Hm, well.',
@@ -67,6 +71,13 @@ describe('a response', () => {
     expect(whole.signatures).toHaveLength(1);
   });
 
+  it('I18: is over with its last event', () => {
+    const { isLast } = reader();
+    const over = parsedStream(answer).map((data) => isLast?.({ data }));
+    expect(over.indexOf(true)).toBe(over.length - 1);
+    expect(isLast?.({ data: { type: 'response.incomplete' } })).toBe(true);
+  });
+
   it('I4: reads an event once that comes twice', () => {
     const events = parsedStream(answer);
     expect(read(...events.flatMap((event) => [event, event]))).toEqual(read(...events));
@@ -99,6 +110,54 @@ describe('a response', () => {
     expect(() => read({ type: 'response.failed', response: broken })).toThrow(
       expect.objectContaining({ code: 'server' }),
     );
+  });
+
+  it.each([
+    ['completed', 'stop'],
+    ['incomplete', 'length'],
+  ])('X8: finishes by the event where there is no status: %s', (what, finish) => {
+    expect(read({ type: `response.${what}`, response: { id: 'r' } })).toEqual([
+      { type: 'finish', finish },
+    ]);
+    expect(() => read({ type: 'response.failed', response: {} })).toThrow(/failed/u);
+  });
+
+  it('X8: reads a text that does not come in pieces, once', () => {
+    const text = (what: string, fields: object, place: object) => ({
+      type: `response.output_text.${what}`,
+      ...fields,
+      ...place,
+    });
+    const item = (...texts: readonly string[]) => ({
+      type: 'response.output_item.done',
+      output_index: 0,
+      item: { type: 'message', content: texts.map((it) => ({ type: 'output_text', text: it })) },
+    });
+    const refusal = {
+      type: 'response.output_item.done',
+      output_index: 0,
+      item: { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] },
+    };
+    const [here, there] = [0, 1].map((content_index) => ({ output_index: 0, content_index }));
+    const said = (...events: readonly unknown[]) => told(read(...events)).text;
+    expect(said(text('done', { text: 'Hi' }, here ?? {}), item('Hi'))).toBe('Hi');
+    expect(said(text('delta', { delta: 'Hi' }, here ?? {}), item('Hi', ' you'))).toBe('Hi you');
+    expect(
+      said(
+        text('delta', { delta: 'Hi' }, here ?? {}),
+        text('done', { text: 'Hi' }, here ?? {}),
+        text('done', { text: ' you' }, there ?? {}),
+        item('Hi', ' you'),
+      ),
+    ).toBe('Hi you');
+    expect(
+      said(text('delta', { delta: 'Hi' }, {}), text('done', { text: 'Hi' }, {}), item('Hi')),
+    ).toBe('Hi');
+    expect(said(text('done', { text: 'Hi' }, {}), item('Hi'))).toBe('Hi');
+    expect(told(read(refusal, ended({ status: 'completed' })))).toMatchObject({
+      text: 'No.',
+      finish: ['refusal'],
+    });
   });
 
   it('X1: does not finish by a status that is no end', () => {
@@ -171,7 +230,7 @@ describe('a response', () => {
     [{ type: 'response.output_item.added' }],
     [{ type: 'response.output_item.done', item: null }],
     [{ type: 'response.output_text.delta', delta: 7 }],
-    [{ type: 'response.output_text.done', text: 'again' }],
+    [{ type: 'response.output_text.done', text: '' }],
     [{ type: 'response.something.new', delta: 'x' }],
     [{ type: 'keepalive', sequence_number: 4 }],
     [{ output: [null, 7, { type: 'message' }, { type: 'message', content: [null] }] }],

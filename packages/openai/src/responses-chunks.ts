@@ -1,9 +1,18 @@
-import type { Finish, ModelChunk } from '@millrace/core';
-import { failure, isRecord } from '@millrace/wire';
-import { at, countAt, listAt, textAt } from './json.js';
-import { keep } from './kept.js';
-import { type Reader, type ReaderSource, textChunks } from './reader.js';
-import { responsesUsage, usageChunks } from './usage.js';
+import type { ModelChunk } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import {
+  at,
+  countAt,
+  keep,
+  listAt,
+  placeOf,
+  type Reader,
+  signatureChunks,
+  textAt,
+  textChunks,
+} from '@millrace/wire';
+import { endChunks, endedBy } from './responses-end.js';
+import type { ReaderSource } from './wire-model.js';
 
 type Chunks = readonly ModelChunk[];
 
@@ -11,6 +20,8 @@ type Chunks = readonly ModelChunk[];
 interface Answer extends ReaderSource {
   /** The places of tool calls whose arguments have come. */
   readonly written: Set<unknown>;
+  /** The places of texts that have come. */
+  readonly said: Set<string>;
   refused: boolean;
   newest: number;
 }
@@ -20,15 +31,24 @@ interface Answer extends ReaderSource {
  * tools that ran at the vendor) becomes the signature of thinking. An event that comes twice is read once.
  */
 export const responsesReader = (source: ReaderSource): Reader => {
-  const answer: Answer = { ...source, written: new Set(), refused: false, newest: 0 };
+  const answer: Answer = {
+    ...source,
+    written: new Set(),
+    said: new Set(),
+    refused: false,
+    newest: 0,
+  };
   return {
     read: ({ data }) => (isRepeat(data, answer) ? [] : eventChunks(data, answer)),
     readWhole: (body) => [
       ...listAt(body, 'output').flatMap((item, index) => wholeItem(item, index, answer)),
-      ...endChunks(body, answer),
+      ...endChunks(body, at(body, 'status'), answer),
     ],
+    isLast: ({ data }) => lastEvents.has(at(data, 'type')),
   };
 };
+
+const lastEvents: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
 
 /** Some servers number all events alike, by 0, and what keeps a connection alive by anything. */
 const isRepeat = (data: unknown, answer: Answer): boolean => {
@@ -44,9 +64,14 @@ const eventChunks = (data: unknown, answer: Answer): Chunks => {
   const delta = textAt(data, 'delta');
   switch (at(data, 'type')) {
     case 'response.output_text.delta':
+      answer.said.add(placeIn(data));
       return textChunks('text', delta);
     case 'response.refusal.delta':
+      answer.said.add(placeIn(data));
       return refusalChunks(delta, answer);
+    case 'response.output_text.done':
+    case 'response.refusal.done':
+      return lateChunks(data, placeIn(data), answer);
     case 'response.reasoning_summary_text.delta':
     case 'response.reasoning_text.delta':
       return textChunks('thinking', delta);
@@ -58,17 +83,46 @@ const eventChunks = (data: unknown, answer: Answer): Chunks => {
         : phaseChunks(at(data, 'item'), answer);
     case 'response.function_call_arguments.delta':
       answer.written.add(index);
-      return [{ type: 'toolUse', ...place(index), json: delta }];
+      return [{ type: 'toolUse', ...placeOf(index), json: delta }];
     case 'response.output_item.done':
-      return itemChunks(at(data, 'item'), index, answer);
+      return doneChunks(at(data, 'item'), index, answer);
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed':
-      return endChunks(at(data, 'response'), answer);
+      return endChunks(at(data, 'response'), endedBy(data), answer);
     default:
       return [];
   }
 };
+
+/** Where in an answer a text stands, as far as it is told. */
+const placeIn = (data: unknown): string =>
+  placeOfPart(at(data, 'output_index'), at(data, 'content_index'));
+
+const placeOfPart = (item: unknown, part: unknown): string =>
+  typeof item === 'number' && typeof part === 'number' ? `${item}/${part}` : somewhere;
+
+const somewhere = 'somewhere';
+
+/** A text that is done, where it did not come in pieces. */
+const lateChunks = (part: unknown, place: string, answer: Answer): Chunks => {
+  const { said } = answer;
+  if (said.has(place) || said.has(somewhere) || (place === somewhere && said.size > 0)) return [];
+  said.add(place);
+  return partChunks(part, answer);
+};
+
+const doneChunks = (item: unknown, index: unknown, answer: Answer): Chunks =>
+  at(item, 'type') === 'message'
+    ? listAt(item, 'content').flatMap((part, place) =>
+        lateChunks(part, placeOfPart(index, place), answer),
+      )
+    : itemChunks(item, index, answer);
+
+const partChunks = (part: unknown, answer: Answer): Chunks => [
+  ...textChunks('text', textAt(part, 'text')),
+  ...refusalChunks(textAt(part, 'refusal'), answer),
+];
 
 const refusalChunks = (text: string, answer: Answer): Chunks => {
   answer.refused ||= text !== '';
@@ -78,18 +132,14 @@ const refusalChunks = (text: string, answer: Answer): Chunks => {
 /** Whether a message is a commentary or the answer: newer models want that back, in front of its text. */
 const phaseChunks = (item: unknown, { vendor }: Answer): Chunks => {
   const phase = textAt(item, 'phase');
-  const signature = keep(vendor, 'phase', phase);
-  return phase === '' ? [] : [{ type: 'thinking', text: '', signature, redacted: true }];
+  return phase === '' ? [] : signatureChunks(keep(vendor, 'phase', phase), { redacted: true });
 };
 
 const isCall = (item: unknown): boolean => at(item, 'type') === 'function_call';
 
-const place = (index: unknown): { readonly index?: number } =>
-  typeof index === 'number' ? { index } : {};
-
 const callChunk = (item: unknown, index: unknown, { toolName }: Answer) => ({
   type: 'toolUse' as const,
-  ...place(index),
+  ...placeOf(index),
   id: textAt(item, 'call_id') || textAt(item, 'id'),
   name: toolName(textAt(item, 'name')),
 });
@@ -105,26 +155,9 @@ const wholeItem = (item: unknown, index: number, answer: Answer): Chunks =>
   at(item, 'type') === 'message'
     ? [
         ...phaseChunks(item, answer),
-        ...listAt(item, 'content').flatMap((part) => [
-          ...textChunks('text', textAt(part, 'text')),
-          ...refusalChunks(textAt(part, 'refusal'), answer),
-        ]),
+        ...listAt(item, 'content').flatMap((part) => partChunks(part, answer)),
       ]
     : [...textChunks('thinking', reasoningText(item)), ...itemChunks(item, index, answer)];
-
-const endChunks = (response: unknown, { refused, vendor }: Answer): Chunks => {
-  const usage = usageChunks(at(response, 'usage'), responsesUsage);
-  switch (at(response, 'status')) {
-    case 'completed':
-      return [...usage, { type: 'finish', finish: refused ? 'refusal' : 'stop' }];
-    case 'incomplete':
-      return [...usage, { type: 'finish', finish: cutBy(response) }];
-    case 'failed':
-      throw failed(vendor, response);
-    default:
-      return usage;
-  }
-};
 
 /** The items of an answer that are wanted back: reasoning, and what tools that ran at the vendor did. */
 const keptItems: ReadonlySet<unknown> = new Set([
@@ -142,9 +175,7 @@ const keptItems: ReadonlySet<unknown> = new Set([
 
 const keptChunks = (item: unknown, vendor: string): Chunks => {
   if (!isRecord(item) || !keptItems.has(item['type'])) return [];
-  const isHidden = reasoningText(item) === '';
-  const signature = keep(vendor, 'item', item);
-  return [{ type: 'thinking', text: '', signature, ...(isHidden ? { redacted: true } : {}) }];
+  return signatureChunks(keep(vendor, 'item', item), { redacted: reasoningText(item) === '' });
 };
 
 const reasoningText = (item: unknown): string =>
@@ -152,12 +183,3 @@ const reasoningText = (item: unknown): string =>
     .map((part) => textAt(part, 'text'))
     .filter((text) => text !== '')
     .join('\n\n');
-
-const cutBy = (response: unknown): Finish =>
-  at(response, 'incomplete_details', 'reason') === 'content_filter' ? 'filtered' : 'length';
-
-const failed = (vendor: string, response: unknown): Error => {
-  const error = at(response, 'error');
-  const message = textAt(error, 'message') || 'The response failed.';
-  return failure(vendor, { code: textAt(error, 'code') || 'server_error', message });
-};

@@ -6,12 +6,11 @@ import type {
   ToolMessage,
   ToolResultBlock,
 } from '@millrace/core';
+import { kept, listAt, named, textAt } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
-import { listAt, textAt } from './json.js';
-import { kept } from './kept.js';
-import { addressOf, checkMedia, fileName, type MediaBlock, unsendable } from './media.js';
+import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
 import type { Profile } from './profile.js';
-import { contentOf, mediaOf, named, resultText } from './said.js';
+import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
 
 /** Whom input items are written for. */
@@ -41,7 +40,7 @@ const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
     if (block.type === 'text') return { type: 'input_text', text: block.text };
     const { profile, model } = target;
     checkMedia(block, { model, media: profile.media });
-    return mediaPart(block, model);
+    return mediaPart(inlined(block), model);
   });
 
 const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
@@ -65,7 +64,7 @@ const fromAssistant = (
       case 'text':
         return block.text === '' ? [] : [said(block.text, content[index - 1], profile)];
       case 'thinking': {
-        const item = kept(profile.name, 'item', block);
+        const item = kept(profile.name, 'item', block.signature);
         return isItem(item) && isSendable(item, target) ? [item] : [];
       }
       case 'tool_use':
@@ -92,7 +91,7 @@ const said = (
   before: AssistantBlock | undefined,
   { name }: Profile,
 ): ResponseInputItem => {
-  const phase = before?.type === 'thinking' ? kept(name, 'phase', before) : undefined;
+  const phase = before?.type === 'thinking' ? kept(name, 'phase', before.signature) : undefined;
   return phase === 'commentary' || phase === 'final_answer'
     ? { role: 'assistant', content: text, phase }
     : { role: 'assistant', content: text };

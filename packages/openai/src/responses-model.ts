@@ -14,7 +14,12 @@ export const responsesModel = (
   const { store = false } = options;
   return wireModel(profile, model, options, {
     // The wire has no field for stop sequences.
-    unsupported: [...new Set([...unsupportedBy(profile, model), 'stopSequences' as const])],
+    unsupported: [
+      ...new Set([
+        ...unsupportedBy(profile, model, options.reasoningEffort),
+        'stopSequences' as const,
+      ]),
+    ],
     write: (request, target) => responsesRequest(request, { ...target, store }, options),
     send: (sdk, body, init) => sdk.responses.create(body, init).asResponse(),
     reader: responsesReader,

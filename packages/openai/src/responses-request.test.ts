@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkResponsesRequest } from '@millrace/fault-server';
-import { toolNames } from '@millrace/wire';
+import { keep, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import {
   assistant,
@@ -12,8 +12,6 @@ import {
   use,
   user,
 } from './conversation.test-support.js';
-import { listAt } from './json.js';
-import { keep } from './kept.js';
 import { responsesReader } from './responses-chunks.js';
 import type { ResponsesTarget } from './responses-input.js';
 import { responsesRequest } from './responses-request.js';
@@ -93,7 +91,11 @@ describe('a request for responses', () => {
             ? { type: 'message', content: [{ type: 'output_text', text: content }] }
             : item;
         });
-        const source = { vendor: 'OpenAI', toolName: (name: string) => names.fromWire(name) };
+        const source = {
+          vendor: 'OpenAI',
+          server: 'OpenAI',
+          toolName: (name: string) => names.fromWire(name),
+        };
         const read = told(responsesReader(source).readWhole({ status: 'completed', output }));
         const given = messages.flatMap((message) =>
           message.role === 'assistant' ? [message] : [],
@@ -169,6 +171,34 @@ describe('a request for responses', () => {
   });
 });
 
+describe('what is strict', () => {
+  const open = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+  it('R3: is an answer of open objects too, which are closed', () => {
+    expect(bodyOf({ messages: [user('Hi')], outputSchema: open })['text']).toMatchObject({
+      format: { strict: true, schema: { ...open, additionalProperties: false } },
+    });
+  });
+
+  it('X16: is no tool, unless the profile says so; and it is declared as it is taken', () => {
+    const tools = [
+      { name: 'a', description: 'A.', inputSchema: open },
+      { name: 'b', description: 'B.', inputSchema: { type: 'object' } },
+    ];
+    const request = { messages: [user('Hi')], tools };
+    expect(bodyOf(request)['tools']).toMatchObject([
+      { strict: false, parameters: open },
+      { strict: false, parameters: { type: 'object', properties: {} } },
+    ]);
+    expect(
+      bodyOf(request, { profile: { name: 'Mine', strictTools: true } })['tools'],
+    ).toMatchObject([
+      { strict: true, parameters: { additionalProperties: false } },
+      { strict: false },
+    ]);
+  });
+});
+
 describe('an item', () => {
   it('brings reasoning back before what it led to, as it came', () => {
     const item = { ...reasoning('rs_1'), summary: [{ type: 'summary_text', text: 'Hm.' }] };
@@ -225,6 +255,10 @@ describe('an item', () => {
       { content: [{ type: 'input_text', text: 'Look:' }, image] },
       { type: 'function_call' },
       { output: [{ type: 'input_text', text: '(no text)' }, image] },
+    ]);
+    const data = { kind: 'url', url: 'data:application/pdf;base64,AA==' } as const;
+    expect(inputOf([user({ type: 'file', source: data })])).toMatchObject([
+      { content: [{ type: 'input_file', file_data: data.url, filename: 'file.pdf' }] },
     ]);
     const linked = { kind: 'url', url: 'https://example.com/a.pdf' } as const;
     expect(inputOf([user({ type: 'file', source: linked })])).toMatchObject([

@@ -1,12 +1,13 @@
 import type { ModelRequest, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type { JsonRecord } from '@millrace/wire';
 import type {
   FunctionTool,
   ResponseCreateParamsStreaming,
 } from 'openai/resources/responses/responses';
-import type { JsonRecord } from './json.js';
 import type { ReasoningEffort } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
-import { isStrictSchema } from './strict-schema.js';
+import { strictSchema } from './strict-schema.js';
+import { toolSchema } from './tool-schema.js';
 
 /** What the Responses API may be asked beside what a request says. */
 export interface ResponsesExtras {
@@ -70,29 +71,28 @@ const toolFields = (
 const declaration = (
   { name, description, inputSchema }: ToolDeclaration,
   { profile: { strictTools }, toolName }: ResponsesTarget,
-): FunctionTool => ({
-  type: 'function',
-  name: toolName(name),
-  description,
-  parameters: inputSchema,
-  strict: strictTools === true && isStrictSchema(inputSchema),
-});
+): FunctionTool => {
+  const schema = toolSchema(inputSchema);
+  const strict = strictTools === true ? strictSchema(schema) : undefined;
+  return {
+    type: 'function',
+    name: toolName(name),
+    description,
+    parameters: { ...(strict ?? schema) },
+    strict: strict !== undefined,
+  };
+};
 
 const outputFields = ({
   outputSchema,
-}: RequestOptions): Pick<ResponseCreateParamsStreaming, 'text'> =>
-  outputSchema === undefined
-    ? {}
-    : {
-        text: {
-          format: {
-            type: 'json_schema',
-            name: 'answer',
-            schema: outputSchema,
-            strict: isStrictSchema(outputSchema),
-          },
-        },
-      };
+}: RequestOptions): Pick<ResponseCreateParamsStreaming, 'text'> => {
+  if (outputSchema === undefined) return {};
+  const strict = strictSchema(outputSchema);
+  const schema = { ...(strict ?? outputSchema) };
+  return {
+    text: { format: { type: 'json_schema', name: 'answer', schema, strict: strict !== undefined } },
+  };
+};
 
 const reasoningFields = ({
   reasoningEffort: effort,

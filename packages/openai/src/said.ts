@@ -1,4 +1,4 @@
-import type { ContentBlock, ToolResultBlock, UserMessage } from '@millrace/core';
+import type { ContentBlock, ToolResultBlock } from '@millrace/core';
 import type { MediaBlock } from './media.js';
 
 /** The text of a tool result, as the model reads it: a failure says that it is one. */
@@ -22,12 +22,3 @@ export const contentOf = <Part>(
 /** The blocks that are no text. */
 export const mediaOf = (content: readonly ContentBlock[]): readonly MediaBlock[] =>
   content.filter((block) => block.type !== 'text');
-
-/** What a user says, the name before it: for a wire that has no field for it. */
-export const named = ({ name, content }: UserMessage): readonly ContentBlock[] => {
-  if (name === undefined || name === '') return content;
-  const [first, ...rest] = content;
-  return first?.type === 'text'
-    ? [{ type: 'text', text: `${name}: ${first.text}` }, ...rest]
-    : [{ type: 'text', text: `${name}:` }, ...content];
-};

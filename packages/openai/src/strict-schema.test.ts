@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isStrictSchema } from './strict-schema.js';
+import { isStrictSchema, strictSchema } from './strict-schema.js';
 
 const closed = (properties: object, more: object = {}) => ({
   type: 'object',
@@ -50,5 +50,40 @@ describe('isStrictSchema', () => {
     ['a schema that is true', closed({ a: true })],
   ])('R3: refuses %s', (_what, schema) => {
     expect(isStrictSchema({ ...schema })).toBe(false);
+  });
+});
+
+describe('strictSchema', () => {
+  const open = (properties: object, more: object = {}) => ({
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    ...more,
+  });
+
+  it('R3: closes the objects that do not say whether they are', () => {
+    const schema = (object: typeof open) =>
+      object(
+        {
+          a: object({ b: text }),
+          c: { type: 'array', items: object({ d: text }) },
+          e: { anyOf: [object({ f: text }), { type: 'null' }] },
+        },
+        { $defs: { g: object({ h: text }) } },
+      );
+    const given = schema(open);
+    const before = structuredClone(given);
+    expect(strictSchema(given)).toEqual(schema(closed));
+    expect(given).toEqual(before);
+  });
+
+  it.each([
+    ['an optional key', open({ a: text }, { required: [] })],
+    ['a map of any keys', open({ a: { type: 'object' } })],
+    ['a map that names no keys', open({ a: open({}) })],
+    ['an object that says it is open', open({ a: text }, { additionalProperties: true })],
+    ['a map of one kind', open({ a: text }, { additionalProperties: text })],
+  ])('R3: has nothing for %s', (_what, schema) => {
+    expect(strictSchema({ ...schema })).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
-import { at, type JsonRecord, listAt } from './json.js';
+import { isRecord } from '@millrace/core/adapter';
+import { at, type JsonRecord, listAt } from '@millrace/wire';
 
 /** The keywords that OpenAI takes in a strict schema (guide "Structured outputs", supported schemas). */
 const supported: ReadonlySet<string> = new Set([
@@ -43,6 +43,39 @@ const formats: ReadonlySet<unknown> = new Set([
 const maxDepth = 10;
 
 /**
+ * Closes the objects of a schema that do not say whether they are, so that OpenAI can hold an answer to it: what fits
+ * the result fits the original. Gives `undefined` where that is still not possible.
+ */
+export const strictSchema = (schema: JsonSchema): JsonSchema | undefined => {
+  const closed = close(schema);
+  return isRecord(closed) && isStrictSchema(closed) ? closed : undefined;
+};
+
+/** An object without keys may be a map of any: it stays open. */
+const close = (schema: unknown): unknown => {
+  if (!isRecord(schema)) return schema;
+  const written = Object.entries(schema).map(([keyword, value]) => {
+    if (isNamed(keyword) && isRecord(value)) return [keyword, closeEach(value)] as const;
+    if (keyword === 'items') return [keyword, close(value)] as const;
+    if (keyword === 'anyOf' && Array.isArray(value)) return [keyword, value.map(close)] as const;
+    return [keyword, value] as const;
+  });
+  const { properties, additionalProperties } = schema;
+  const isOpen =
+    isRecord(properties) &&
+    Object.keys(properties).length > 0 &&
+    additionalProperties === undefined;
+  return { ...Object.fromEntries(written), ...(isOpen ? { additionalProperties: false } : {}) };
+};
+
+const closeEach = (schemas: JsonRecord): JsonRecord =>
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, close(schema)]));
+
+/** The keywords that hold schemas by name. */
+const namedSchemas: readonly string[] = ['properties', '$defs', 'definitions'];
+const isNamed = (keyword: string): boolean => namedSchemas.includes(keyword);
+
+/**
  * Tells whether a schema is one that OpenAI can hold an answer to: an object at the root, every object closed and all
  * of its keys required, nothing but supported keywords, at most ten levels deep.
  */
@@ -77,7 +110,7 @@ const isClosed = ({ properties, required, additionalProperties }: JsonRecord): b
 
 /** The schemas within a schema. */
 const partsOf = (schema: JsonRecord): readonly unknown[] => [
-  ...['properties', '$defs', 'definitions'].flatMap((keyword) => {
+  ...namedSchemas.flatMap((keyword) => {
     const named = at(schema, keyword);
     return isRecord(named) ? Object.values(named) : [];
   }),

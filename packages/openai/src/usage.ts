@@ -1,12 +1,14 @@
 import type { ModelChunk, Usage } from '@millrace/core';
-import { isRecord } from '@millrace/wire';
-import { at, countAt } from './json.js';
+import { isRecord } from '@millrace/core/adapter';
+import { at, countAt, type JsonRecord } from '@millrace/wire';
 
 /** Where a wire puts its counts. */
 export interface UsageFields {
   readonly input: string;
   readonly inputDetails: string;
   readonly output: string;
+  /** The sum of both, where it may count what the output leaves out. */
+  readonly total?: string;
 }
 
 /** The counts of chat completions. */
@@ -14,6 +16,7 @@ export const chatUsage: UsageFields = {
   input: 'prompt_tokens',
   inputDetails: 'prompt_tokens_details',
   output: 'completion_tokens',
+  total: 'total_tokens',
 };
 
 /** The counts of responses. */
@@ -27,7 +30,7 @@ export const responsesUsage: UsageFields = {
 export const usageChunks = (usage: unknown, fields: UsageFields): readonly ModelChunk[] => {
   if (!isRecord(usage)) return [];
   const input = countAt(usage, fields.input);
-  const outputTokens = countAt(usage, fields.output);
+  const outputTokens = outputOf(usage, input, fields);
   const details = at(usage, fields.inputDetails);
   // DeepSeek counts hits at the top.
   const read = countAt(details, 'cached_tokens') ?? countAt(usage, 'prompt_cache_hit_tokens');
@@ -41,4 +44,15 @@ export const usageChunks = (usage: unknown, fields: UsageFields): readonly Model
     ...(written === undefined ? {} : { cacheWriteTokens: written }),
   };
   return Object.keys(told).length === 0 ? [] : [{ type: 'usage', usage: told }];
+};
+
+/** Gemini counts the thinking in the total only. */
+const outputOf = (
+  usage: JsonRecord,
+  input: number | undefined,
+  { output, total }: UsageFields,
+): number | undefined => {
+  const told = countAt(usage, output);
+  const sum = total === undefined ? undefined : countAt(usage, total);
+  return sum === undefined || input === undefined ? told : Math.max(told ?? 0, sum - input);
 };

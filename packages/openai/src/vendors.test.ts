@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message, ModelRequest } from '@millrace/core';
+import { keep, listAt } from '@millrace/wire';
 import { chatRequest } from './chat-request.js';
 import { assistant, picture, results, use, user } from './conversation.test-support.js';
-import { listAt } from './json.js';
-import { keep } from './kept.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { openai, profiles } from './vendors.js';
@@ -33,6 +32,22 @@ describe('the profile of', () => {
     ['vllm', 'max_tokens'],
   ] as const)('X8: %s limits an answer by %s', (vendor, field) => {
     expect(bodyOf(profiles[vendor], limited)).toHaveProperty(field, 9);
+  });
+
+  it.each([
+    ['openai', null],
+    ['azure', null],
+    ['gemini', null],
+    ['groq', null],
+    ['openrouter', null],
+    ['qwen', ''],
+    ['vllm', ''],
+    ['ollama', ''],
+  ] as const)('X8: %s is told of tool calls alone with the content %j', (vendor, content) => {
+    expect(messagesOf(profiles[vendor], assistant(use('c1')))[0]).toHaveProperty(
+      'content',
+      content,
+    );
   });
 
   it('X8: mistral is asked for nothing that it does not know', () => {
@@ -180,8 +195,27 @@ describe('unsupported options', () => {
     ['deepseek', 'deepseek-reasoner', ['outputSchema', 'toolChoice']],
     ['ollama', 'qwen3', ['toolChoice']],
     ['groq', 'llama', ['outputSchema']],
+    ['azure', 'gpt-35-turbo', []],
+    ['azure', 'gpt-35-turbo-16k', []],
+    ['openai', 'gpt-3.5-turbo', []],
+    ['openai', 'gpt-10', ['temperature', 'stopSequences']],
+    ['openai', 'ft:o4-mini-2025-04-16:acme::a1', ['temperature', 'stopSequences']],
+    ['openai', 'ft:gpt-5-mini:acme:chat-bot:a1', ['temperature', 'stopSequences']],
+    ['openai', 'ft:gpt-4o-mini:acme:o1:a1', []],
   ] as const)('X8: of %s %s', (vendor, model, expected) => {
     expect(unsupportedBy(profiles[vendor], model)).toEqual(expected);
+  });
+
+  it('X8: are fewer for a model that is asked not to think', () => {
+    expect(unsupportedBy(profiles.openai, 'gpt-5.1', 'none')).toEqual(['stopSequences']);
+    expect(unsupportedBy(profiles.openai, 'gpt-5.1', 'low')).toEqual([
+      'temperature',
+      'stopSequences',
+    ]);
+    const options = { apiKey: 'k', reasoningEffort: 'none' } as const;
+    for (const make of [openai, openai.responses]) {
+      expect(make('gpt-5.2', options).unsupported).toEqual(['stopSequences']);
+    }
   });
 
   it('X8: of a vendor that nothing is known of', () => {

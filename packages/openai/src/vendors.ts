@@ -1,19 +1,41 @@
 import { endpoint } from './endpoint.js';
 import type { Profile } from './profile.js';
 
-/** OpenAI's models that think first: they take neither temperature nor stop sequences, and encrypt their thinking. */
-const reasoners = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat)|codex|computer-use)/u;
+/**
+ * OpenAI's models that think first: they take neither temperature nor stop sequences, and encrypt their thinking. The
+ * first generation that can be asked not to think is 5.1, and `gpt-35-turbo` is Azure's name of an old one.
+ */
+const reasoners = /^(?:ft:)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d)(?![^:]*chat)|codex|computer-use)/u;
 
 const ofOpenAI: Omit<Profile, 'name'> = {
   maxTokensField: 'max_completion_tokens',
   nativeOutput: 'always',
   takesNames: true,
   encryptsReasoning: reasoners,
-  unsupported: [{ models: reasoners, options: ['temperature', 'stopSequences'] }],
+  takesNoContent: true,
+  unsupported: [
+    { models: reasoners, options: ['temperature'], whileReasoning: true },
+    { models: reasoners, options: ['stopSequences'] },
+  ],
 };
 
+/** The vendors that there is a profile of. */
+export type VendorName =
+  | 'openai'
+  | 'azure'
+  | 'deepseek'
+  | 'qwen'
+  | 'mistral'
+  | 'groq'
+  | 'openrouter'
+  | 'gemini'
+  | 'ollama'
+  | 'vllm'
+  | 'llamaCpp'
+  | 'lmStudio';
+
 /** Profiles of vendors, as data. */
-export const profiles = {
+export const profiles: Readonly<Record<VendorName, Profile>> = {
   openai: {
     ...ofOpenAI,
     name: 'OpenAI',
@@ -28,6 +50,7 @@ export const profiles = {
     baseUrlVariable: 'AZURE_OPENAI_BASE_URL',
     keyVariable: 'AZURE_OPENAI_API_KEY',
     keyHeader: 'api-key',
+    takesTokens: true,
   },
   deepseek: {
     name: 'DeepSeek',
@@ -63,12 +86,14 @@ export const profiles = {
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
     maxTokensField: 'max_completion_tokens',
+    takesNoContent: true,
     media: ['image'],
   },
   openrouter: {
     name: 'OpenRouter',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
+    takesNoContent: true,
   },
   gemini: {
     name: 'Gemini',
@@ -77,6 +102,8 @@ export const profiles = {
     nativeOutput: 'withoutTools',
     media: ['image', 'audio'],
     sendsWholeCalls: true,
+    // An empty text is refused by some of its models.
+    takesNoContent: true,
     // What Google documents for calls that another model has made.
     unsignedCall: {
       extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
@@ -91,6 +118,7 @@ export const profiles = {
     nativeOutput: 'withoutTools',
     media: ['image'],
     sendsWholeCalls: true,
+    finishesEachCall: true,
     // It passes over it without a word.
     unsupported: [{ options: ['toolChoice'] }],
   },
@@ -123,12 +151,12 @@ export const profiles = {
     media: ['image'],
     takesNamedChoice: false,
   },
-} satisfies Readonly<Record<string, Profile>>;
+};
 
 /** The models of OpenAI. The key is `OPENAI_API_KEY`, the address `OPENAI_BASE_URL` where it is set. */
 export const openai = endpoint(profiles.openai);
 
-/** The models of an Azure resource: `AZURE_OPENAI_BASE_URL` is `https://RESOURCE.openai.azure.com/openai/v1`. */
+/** The models of an Azure resource: `AZURE_OPENAI_BASE_URL` is `https://RESOURCE.openai.azure.com/openai/v1`. An `apiKey` function gives Entra tokens. */
 export const azure = endpoint(profiles.azure);
 
 /** The models of DeepSeek. The key is `DEEPSEEK_API_KEY`. */

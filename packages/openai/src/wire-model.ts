@@ -1,12 +1,17 @@
 import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
-import { toolNames, vendorModel } from '@millrace/wire';
+import {
+  answerToolWhere,
+  type Reader,
+  type SendOptions,
+  toolNames,
+  vendorModel,
+  withKey,
+} from '@millrace/wire';
 import type { OpenAI } from 'openai';
+import { accessOf, serverOf } from './access.js';
 import { createClient } from './client.js';
-import { connect } from './connection.js';
-import { nativeOutput } from './native-output.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
-import type { Reader, ReaderSource } from './reader.js';
 import { toolIds } from './tool-ids.js';
 
 /** Whom a request is written for. */
@@ -19,19 +24,23 @@ export interface Target {
   readonly toolId: (id: string) => string;
 }
 
+/** From whom an answer is read. */
+export interface ReaderSource {
+  /** The vendor, under whose name is kept what it wants back. */
+  readonly vendor: string;
+  /** What errors call the other side. */
+  readonly server: string;
+  /** The name that we gave a tool, from the one that the vendor knows. */
+  readonly toolName: (wireName: string) => string;
+}
+
 /** One of the wires that a vendor may speak. */
 export interface Wire<Body> {
   readonly unsupported: readonly (keyof RequestOptions)[];
   readonly toolIds?: ToolIdRule | undefined;
   readonly write: (request: ModelRequest, target: Target) => Body;
-  readonly send: (sdk: OpenAI, body: Body, init: RequestInit) => Promise<Response>;
+  readonly send: (sdk: OpenAI, body: Body, options: SendOptions) => Promise<Response>;
   readonly reader: (source: ReaderSource) => Reader;
-}
-
-/** What goes with one request beside its body. */
-export interface RequestInit {
-  readonly signal: AbortSignal;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Makes a model that is asked over a wire. Each request has a reader and names of its own. */
@@ -41,9 +50,10 @@ export const wireModel = <Body>(
   options: EndpointOptions,
   wire: Wire<Body>,
 ): Model => {
-  const connection = connect(profile, options);
-  const client = createClient(connection, options);
-  const vendor = profile.name;
+  const access = accessOf(profile, options);
+  const client = createClient(profile, access, options);
+  const { name: vendor, nativeOutput } = profile;
+  const server = serverOf(profile, access.baseUrl);
   const asked = vendorModel(
     {
       name: model,
@@ -53,23 +63,17 @@ export const wireModel = <Body>(
         const toolName = (name: string): string => names.toWire(name);
         const toolId = toolIds(request.messages, wire.toolIds);
         const body = wire.write(request, { profile, model, toolName, toolId });
-        const secrets = [...connection.secrets];
         return {
-          vendor,
-          secrets,
-          send: async (signal) => {
-            const [sdk, { headers, secret }] = await Promise.all([
-              client(),
-              connection.credentials(),
-            ]);
-            secrets.push(secret);
-            return wire.send(sdk, body, { signal, headers });
-          },
-          ...wire.reader({ vendor, toolName: (name) => names.fromWire(name) }),
+          vendor: server,
+          ...withKey(access, async (sending) => wire.send(await client(), body, sending)),
+          ...wire.reader({ vendor, server, toolName: (name) => names.fromWire(name) }),
         };
       },
     },
     options,
   );
-  return nativeOutput(asked, profile);
+  // While it has tools to ask for, a schema would keep such a vendor's model from asking.
+  return nativeOutput === 'withoutTools'
+    ? answerToolWhere(asked, (_schema, { tools = [] }) => tools.length > 0)
+    : asked;
 };

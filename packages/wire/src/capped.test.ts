@@ -118,6 +118,17 @@ describe('capped', () => {
     ).rejects.toThrow('caps.argumentLength');
   });
 
+  it('X6: counts the name and id of a tool use, once each', async () => {
+    const long = 'x'.repeat(60);
+    const repeated = times(9, () => ({ index: 0, name: 'f', id: long, json: '1' }));
+    expect(await passed(uses(...repeated), { argumentLength: 70 })).toBe(9);
+    for (const chunk of [{ name: long }, { name: 'f', id: long }]) {
+      await expect(passed(uses({ index: 0, ...chunk }), { argumentLength: 50 })).rejects.toThrow(
+        'caps.argumentLength',
+      );
+    }
+  });
+
   it('X6: counts text, thinking, signatures and blocks together', async () => {
     const chunks: readonly ModelChunk[] = [
       { type: 'text', text: '12345' },

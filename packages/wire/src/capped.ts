@@ -1,21 +1,20 @@
-import type { ModelChunk } from '@millrace/core';
+import { createToolParts, type ToolPart, type ToolUseChunk } from '@millrace/core/adapter';
 import { defer, type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { Caps } from './caps.js';
 import type { Piece } from './decode.js';
 import { createNesting, measure } from './nesting.js';
 import { overCap } from './over-cap.js';
 
-type ToolUseChunk = Extract<ModelChunk, { readonly type: 'toolUse' }>;
-
 /** What is counted of one tool use. */
 interface Counted {
-  readonly index: number | undefined;
-  readonly id: string | undefined;
   readonly depthOf: (json: string) => number;
-  name: string;
   length: number;
-  isWhole: boolean;
+  /** Some vendors repeat them with each piece. */
+  name: string;
+  id: string;
 }
+
+const begun = (): Counted => ({ depthOf: createNesting(), length: 0, name: '', id: '' });
 
 /** Passes an answer on as long as it keeps to the caps, and errors with `tooLarge` at the chunk that does not. */
 export const capped = (vendor: string, caps: Caps): MonoTypeOperatorFunction<Piece> => {
@@ -24,21 +23,23 @@ export const capped = (vendor: string, caps: Caps): MonoTypeOperatorFunction<Pie
   };
   return (source) =>
     defer(() => {
-      const counted: Counted[] = [];
+      // Told apart as in the message that they will be part of, so that nothing is a way round a cap.
+      const parts = createToolParts(0, () => false);
+      const counted = new Map<ToolPart, Counted>();
       let textLength = 0;
       const takeText = (length: number): void => {
         textLength += length;
         check(textLength, 'textLength');
       };
       const takeToolUse = (chunk: ToolUseChunk): void => {
-        const known = counted.findLast((it) => goesOn(it, chunk));
-        const toolUse = known ?? begin(chunk);
-        if (known === undefined) check(counted.push(toolUse), 'toolUses');
-        if (toolUse.name === '') toolUse.name = chunk.name ?? '';
-        const { json = '', input } = chunk;
+        const { part } = parts.add(chunk, 0);
+        const toolUse = counted.get(part) ?? begun();
+        check(counted.set(part, toolUse).size, 'toolUses');
+        const { json = '', input, name = toolUse.name, id = toolUse.id } = chunk;
         const whole = input === undefined ? undefined : measure(input);
-        toolUse.isWhole ||= whole !== undefined;
         toolUse.length += json.length + (whole?.length ?? 0);
+        if (name !== toolUse.name) toolUse.length += (toolUse.name = name).length;
+        if (id !== toolUse.id) toolUse.length += (toolUse.id = id).length;
         check(toolUse.length, 'argumentLength');
         check(Math.max(toolUse.depthOf(json), whole?.depth ?? 0), 'depth');
       };
@@ -53,28 +54,3 @@ export const capped = (vendor: string, caps: Caps): MonoTypeOperatorFunction<Pie
       );
     });
 };
-
-const begin = (chunk: ToolUseChunk): Counted => ({
-  index: chunk.index,
-  id: idOf(chunk),
-  depthOf: createNesting(),
-  name: chunk.name ?? '',
-  length: 0,
-  isWhole: false,
-});
-
-/**
- * Tells whether a piece goes on with a tool use, by the rule of the message that it will be part of: one that
- * tells apart by a new index, id or name begins another, so that none of them is a way round the cap.
- */
-const goesOn = (toolUse: Counted, chunk: ToolUseChunk): boolean => {
-  const { index, name } = chunk;
-  const id = idOf(chunk);
-  if (id !== undefined && toolUse.id !== undefined && id !== toolUse.id) return false;
-  if (index !== undefined && toolUse.index !== undefined && index !== toolUse.index) return false;
-  if (name === undefined) return true;
-  if (toolUse.isWhole || (toolUse.name !== '' && toolUse.name !== name)) return false;
-  return (id ?? index) !== undefined || (toolUse.name === '' && toolUse.length === 0);
-};
-
-const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);

@@ -1,10 +1,10 @@
-import { MillraceError } from '@millrace/core';
+import { checkOptions, defined, type Rule } from '@millrace/core/adapter';
 
 /** How much of an answer is taken before it is given up with a `tooLarge` error, and its socket closed. */
 export interface Caps {
   /** Characters of text and thinking. Default: 10,000,000. */
   readonly textLength: number;
-  /** Characters of the arguments of one tool use. Default: 1,000,000. */
+  /** Characters of one tool use: its arguments, name and id. Default: 1,000,000. */
   readonly argumentLength: number;
   /** Tool uses of one message. Default: 128. */
   readonly toolUses: number;
@@ -26,20 +26,22 @@ export const defaultCaps: Caps = {
   errorBytes: 65_536,
 };
 
+const count: Rule = [(value) => typeof value === 'number' && value > 0, 'a number above 0'];
+
+const rules: Readonly<Record<keyof Caps, Rule>> = {
+  textLength: count,
+  argumentLength: count,
+  toolUses: count,
+  depth: count,
+  eventLength: count,
+  errorBytes: count,
+};
+
 /**
  * Fills up the caps that somebody sets. Throws a `MillraceError` (`config`) for one that there is not, or that is
  * no number above 0.
  */
 export const capsOf = (set: Partial<Caps> = {}): Caps => {
-  const given = Object.entries(set).filter(([, value]) => typeof value !== 'undefined');
-  for (const [name, value] of given) {
-    if (!Object.hasOwn(defaultCaps, name)) {
-      const known = Object.keys(defaultCaps).join(', ');
-      throw new MillraceError('config', `There is no cap '${name}'. The caps are: ${known}.`);
-    }
-    if (!(typeof value === 'number' && value > 0)) {
-      throw new MillraceError('config', `The cap '${name}' must be a number above 0.`);
-    }
-  }
-  return { ...defaultCaps, ...Object.fromEntries(given) };
+  checkOptions(`'caps'`, set, rules);
+  return { ...defaultCaps, ...defined(set) };
 };

@@ -1,5 +1,6 @@
 import { MillraceError } from '@millrace/core';
 import { plainError } from './plain-error.js';
+import type { Redactor } from './redactor.js';
 
 /**
  * Makes the error that may leave the package: the same without secrets, and with what the vendor calls the request,
@@ -7,7 +8,7 @@ import { plainError } from './plain-error.js';
  */
 export const cleanError = (
   error: MillraceError,
-  clean: (text: string) => string,
+  { answer, error: clean }: Redactor,
   request?: string,
 ): MillraceError => {
   const { code, message, retryable, userMessage, retryAfterMs, status, partial } = error;
@@ -17,7 +18,7 @@ export const cleanError = (
     retryable,
     userMessage: clean(userMessage),
     ...(cause === undefined ? {} : { cause }),
-    ...(partial === undefined ? {} : { partial: clean(partial) }),
+    ...(partial === undefined ? {} : { partial: answer(partial) }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(status === undefined ? {} : { status }),
     ...(requestId === undefined ? {} : { requestId: clean(requestId) }),

@@ -1,11 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createDemand, MillraceError } from '@millrace/core';
+import { createDemand, MillraceError, type ModelChunk } from '@millrace/core';
 import { lentContext } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { take, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import { failure } from './failure.js';
+import { at } from './paths.js';
 import {
   bodyOf,
   chunksOf,
@@ -228,6 +229,32 @@ describe('exchange$, behind the finish', () => {
     expect(scheduler.now()).toBe(2_000);
     expect(complete).toHaveBeenCalledTimes(1);
     expect(onCancel).toHaveBeenCalledTimes(1);
+  });
+
+  it.each<[string, string, Partial<Exchange>]>([
+    ['says that it is done', doneEvent, {}],
+    [
+      'says so in its own way',
+      event({ over: true }),
+      { isLast: ({ data }) => at(data, 'over') === true },
+    ],
+  ])('I18: waits 50 ms for a server that %s', async (_, last, reader) => {
+    const scheduler = new VirtualTimeScheduler();
+    const open = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const text = textEvent('a') + finishEvent + usageEvent + last;
+        controller.enqueue(new TextEncoder().encode(text));
+      },
+    });
+    const exchange = exchangeWith(() => Promise.resolve(new Response(open)), {
+      read: ({ data }) => (at(data, 'over') === true ? [] : [data as ModelChunk]),
+      ...reader,
+    });
+    const outcome = outcomeOf(exchange, { scheduler });
+    await settle();
+    scheduler.flush();
+    expect((await outcome).chunks.map(({ type }) => type)).toEqual(['text', 'finish', 'usage']);
+    expect(scheduler.now()).toBe(50);
   });
 });
 
@@ -470,6 +497,43 @@ describe('exchange$ and secrets', () => {
     ]);
   });
 
+  it.each(['ollama', 'choices', 'text'])('leaves an answer whole whose key is %s', async (key) => {
+    const said = 'Run `ollama pull`: the choices are text.';
+    const send = respond([textEvent(said) + finishEvent]);
+    expect(await chunksOf(exchangeWith(send, { secrets: [key] }))).toEqual([
+      { type: 'text', text: said },
+      finish,
+    ]);
+  });
+
+  it('X10: finds a secret that is escaped, in answers and where an error is cut', async () => {
+    const escaped = secret.replaceAll('/', '\\/');
+    const said = textEvent(secret).replaceAll('/', '\\/') + finishEvent;
+    const chunks = await chunksOf(exchangeWith(respond([said]), { secrets: [secret] }));
+    expect(chunks[0]).toMatchObject({ text: '[redacted]' });
+    const message = `{"error":{"message":"${'x '.repeat(245)}${escaped}"}}`;
+    for (const send of [
+      respond([message], { status: 400 }),
+      respond([`data: ${message}\n\n`]),
+      respond([message]),
+      respond([`event: error\ndata: ${message}\n\n`]),
+    ]) {
+      const error = await errorOf(exchangeWith(send, { secrets: [secret] }));
+      expect(error.message).not.toContain(secret.slice(0, 7));
+    }
+  });
+
+  it('X10: takes a secret that may be words out of an error before that is cut', async () => {
+    const fault = event({ error: { message: `${'x '.repeat(246)}change,able` } });
+    const error = await errorOf(exchangeWith(respond([fault]), { secrets: ['change,able'] }));
+    expect(error.message).not.toContain('change');
+  });
+
+  it('X5: passes over an event that has only a detail, or an error that says nothing', async () => {
+    const odd = event({ type: 'unheard', detail: 'half' }) + event({ type: 'unheard', error: {} });
+    expect(await chunksOf(exchangeWith(respond([odd + finishEvent])))).toEqual([finish]);
+  });
+
   it.each(forms)(
     'X10: takes %s out of errors, their causes, partial texts and ids',
     async (form) => {
@@ -481,6 +545,7 @@ describe('exchange$ and secrets', () => {
           headers: { 'x-request-id': form },
         }),
         respond([`${'x'.repeat(490)}${form}`], { status: 500 }),
+        respond([`data: ${'x'.repeat(190)}${form}\n\n`]),
         () => Promise.reject(new TypeError(form, { cause: new Error(form) })),
         () =>
           Promise.reject(

@@ -18,20 +18,19 @@ import { wholeAnswer } from './whole-answer.js';
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
   defer(() => {
     const { vendor, caps } = exchange;
-    const clean = createRedactor(exchange.secrets);
+    const redactor = createRedactor(exchange.secrets);
     let requestId: string | undefined;
     const reception: Reception = {
-      clean,
+      clean: redactor.error,
       now: () => context.scheduler.now(),
       see: (headers) => {
         requestId = requestIdOf(headers);
       },
     };
     const fail = (thrown: unknown): MillraceError =>
-      cleanError(failureOf(vendor, thrown, reception), clean, requestId);
+      cleanError(failureOf(vendor, thrown, reception), redactor, requestId);
     return fromPull((signal) => receive(exchange, signal, reception), context.demand).pipe(
-      concatMap((frames) => frames),
-      concatMap((frame) => decode(exchange, clean, frame)),
+      concatMap((frames) => decode({ ...exchange, redactor }, frames)),
       capped(vendor, caps),
       wholeAnswer(vendor, context, fail),
     );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MillraceError } from '@millrace/core';
+import { noteAddress } from './asked.js';
 import { failureOf } from './failure-of.js';
 
 const reception = { now: () => 0, clean: (text: string) => text };
@@ -61,12 +62,46 @@ describe('failureOf', () => {
   it('says where nothing answered, and how to put it right', () => {
     const refused = (address: string) => system('ECONNREFUSED', { address, port: 11434 });
     expect(of(fetchFailed(refused('127.0.0.1'))).message).toBe(
-      'Acme does not answer at 127.0.0.1:11434 (ECONNREFUSED). Is the server running, and the base URL right?',
+      'Acme at 127.0.0.1:11434 does not answer (ECONNREFUSED). Is the server running, and the base URL right?',
     );
     const both = new AggregateError([refused('::1'), refused('127.0.0.1')]);
-    expect(of(fetchFailed(both)).message).toContain('at [::1]:11434 (ECONNREFUSED)');
+    expect(of(fetchFailed(both)).message).toContain('at [::1]:11434 does');
     const unknown = system('ENOTFOUND', { hostname: 'acme.example' });
-    expect(of(fetchFailed(unknown)).message).toContain('at acme.example (ENOTFOUND)');
+    expect(of(fetchFailed(unknown)).message).toContain('Acme at acme.example was not found');
+  });
+
+  it.each([
+    [fetchFailed(system('UND_ERR_SOCKET')), 'broke off the connection (UND_ERR_SOCKET).'],
+    [fetchFailed(system('UND_ERR_CONNECT_TIMEOUT')), 'did not answer in time'],
+    [fetchFailed(new Error('bad port')), 'cannot be asked, because fetch refuses this port'],
+    [new TypeError('terminated'), 'could not be reached, or broke off the connection'],
+  ])('names host and port: %s', (thrown, did) => {
+    const said = (vendor: string, address: string): string => {
+      const copy = Object.assign(Object.create(thrown) as object, {
+        message: thrown.message,
+        cause: thrown.cause,
+      });
+      noteAddress(copy, address);
+      return failureOf(vendor, { cause: copy }, reception).message;
+    };
+    expect(said('Acme', 'https://acme.example/v1?k=1')).toContain(
+      `Acme at acme.example:443 ${did}`,
+    );
+    expect(said('Acme', 'http://[::1]:9/v1')).toContain(`Acme at [::1]:9 ${did}`);
+    expect(said('The server at 127.0.0.1:11434', 'http://127.0.0.1:11434/v1')).toContain(
+      `The server at 127.0.0.1:11434 ${did}`,
+    );
+  });
+
+  it('reads well with a vendor that is called by its host', () => {
+    const server = 'The server at 127.0.0.1:11434';
+    expect(failureOf(server, new Error('x'), reception).message).toBe(
+      'The request to the server at 127.0.0.1:11434 failed: x',
+    );
+  });
+
+  it('refuses a blocked port for good', () => {
+    expect(of(fetchFailed(new Error('bad port')))).toMatchObject({ code: 'config' });
   });
 
   it.each([

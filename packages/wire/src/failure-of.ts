@@ -1,7 +1,9 @@
 import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
 import { type Fault, failure } from './failure.js';
-import { faultOf } from './fault-of.js';
-import { isRecord } from './json.js';
+import { askedAddress } from './asked.js';
+import { faultOf, faultOfBody } from './fault-of.js';
+import { inside } from './inside.js';
 import { describe } from './plain-error.js';
 import type { Reception } from './receive.js';
 import type { HeadersLike } from './retry-after.js';
@@ -41,7 +43,7 @@ const faultThrown = (thrown: unknown): (Fault & { readonly message: string }) | 
   if (typeof status !== 'number' || status < 300) return undefined;
   return {
     message: typeof message === 'string' ? bodyIn(message) : '',
-    ...(faultOf(error) ?? faultOf({ error })),
+    ...(faultOfBody(error) ?? faultOf({ error })),
     status,
     ...(hasGet(headers) ? { headers } : {}),
   };
@@ -99,6 +101,12 @@ const symptoms: readonly Symptom[] = [
     code: 'invalidResponse',
     did: 'answered with what cannot be read',
   },
+  {
+    pattern: /^bad port$/,
+    code: 'config',
+    did: 'cannot be asked, because fetch refuses this port',
+    hint: 'Let the server listen on another one.',
+  },
   { pattern: /^ERR_INVALID_URL$/, code: 'config', did: 'has no valid base URL' },
   { pattern: /^(AbortError|APIUserAbortError)$/, code: 'aborted', did: 'was left' },
   // What `fetch` and SDKs throw where nothing else tells more.
@@ -121,29 +129,41 @@ const networkFailure = (
   if (found === undefined) {
     return new MillraceError(
       'unknown',
-      `The request to ${vendor} failed: ${describe(thrown, clean)}`,
+      `The request to ${inside(vendor)} failed: ${describe(thrown, clean)}`,
       cause,
     );
   }
   const { code, did, hint, retryable, pattern } = found;
-  const where = chain.map(placeOf).find((it) => it !== undefined);
-  const at = where === undefined ? '' : ` at ${where}`;
   const sign = signs.find((it) => pattern.test(it)) ?? '';
   return new MillraceError(
     code,
-    `${vendor} ${did}${at} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
+    `${withPlace(vendor, chain)} ${did} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
     { ...cause, ...(retryable === undefined ? {} : { retryable }) },
   );
 };
+
+/** What errors call the vendor, and its host and port where that does not name them. */
+const withPlace = (vendor: string, chain: readonly unknown[]): string => {
+  const asked = chain.map(askedAddress).find((it) => it !== undefined);
+  const place =
+    asked === undefined ? chain.map(placeOf).find((it) => it !== undefined) : hostOf(asked);
+  const isNamed = vendor.includes(asked?.host ?? place ?? '');
+  return isNamed ? vendor : `${vendor} at ${place}`;
+};
+
+const hostOf = ({ protocol, hostname, port }: URL): string =>
+  `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 
 /** Its code and names; its message, where `fetch` says nothing else. */
 const signsOf = (thrown: unknown): readonly string[] => {
   if (!isRecord(thrown)) return [];
   const { code, name, message, constructor: made } = thrown;
-  const bare = message === 'terminated' || message === 'fetch failed' ? message : undefined;
+  const bare = bareMessages.find((it) => it === message);
   const className = typeof made === 'function' ? made.name : undefined;
   return [code, name, className, bare].filter((it) => typeof it === 'string');
 };
+
+const bareMessages: readonly string[] = ['bad port', 'fetch failed', 'terminated'];
 
 /** Host and port, as an error of the system names them. */
 const placeOf = (thrown: unknown): string | undefined => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { noteAddress } from './asked.js';
 import { failure } from './failure.js';
 
 describe('failure', () => {
@@ -20,6 +21,7 @@ describe('failure', () => {
     [500, 'server', true],
     [503, 'server', true],
     [529, 'server', true],
+    [999, 'unknown', false],
   ])('C7: the status %i is %s', (status, code, retryable) => {
     expect(failure('Acme', { status })).toMatchObject({ code, retryable, status });
   });
@@ -117,6 +119,20 @@ describe('failure', () => {
     const { message } = failure('Acme', { status: 307, headers });
     expect(message).toContain('redirects to https://other.example (');
     expect(message).not.toMatch(/user|pass|key=/);
+  });
+
+  it('C7: 404 says which path was asked, and not the query', () => {
+    const headers = new Headers();
+    noteAddress(headers, 'https://acme.example/v1/v1/messages?key=1');
+    expect(failure('Acme', { status: 404, headers }).message).toBe(
+      "Acme knows no such model or address (404). The path was /v1/v1/messages. Check the model's name and the base URL.",
+    );
+    expect(failure('Acme', { status: 400, headers }).message).not.toContain('/v1');
+  });
+
+  it('X10: cuts no secret in half', () => {
+    const message = `${'x '.repeat(245)}sk-1234567890`;
+    expect(failure('Acme', { status: 400, message }).message).not.toContain('sk-');
   });
 
   it('says who, what and how to put it right, in one line', () => {

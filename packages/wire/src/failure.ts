@@ -6,7 +6,9 @@ import {
   refusalWords,
   statusOfWord,
 } from './fault-words.js';
+import { askedAddress } from './asked.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
+import { shortened } from './shortened.js';
 
 /** What a vendor tells of an error. */
 export interface Fault {
@@ -70,13 +72,14 @@ const sentence = (vendor: string, { code, did, hint = '' }: Verdict, fault: Faul
   const { status, type, headers } = fault;
   const words = [status, type, fault.code].filter((it) => it !== undefined);
   const facts = [...new Set(words)].filter((word) => String(word).length <= longestWord);
-  const said = fault.message?.replaceAll(/\s+/g, ' ').trim() ?? '';
+  const said = shortened(fault.message?.replaceAll(/\s+/g, ' ').trim() ?? '', longestMessage);
   const where = code === 'redirect' ? targetOf(headers) : '';
   return [
     `${vendor} ${did}${where}`,
     facts.length === 0 ? '' : ` (${facts.join(', ')})`,
     // A page of HTML, as proxies send it, tells nothing.
-    said === '' || said.startsWith('<') ? '.' : `: ${ended(said.slice(0, longestMessage))}`,
+    said === '' || said.startsWith('<') ? '.' : `: ${ended(said)}`,
+    status === 404 || status === 405 ? pathOf(headers) : '',
     hint === '' ? '' : ` ${hint}`,
   ].join('');
 };
@@ -160,7 +163,13 @@ const verdictOnStatus = (status: number): Verdict => {
   const known = byStatus.get(status);
   if (known !== undefined) return known;
   if (status >= 300 && status < 400) return verdicts.redirect;
-  return status >= 500 ? verdicts.server : verdicts.unknown;
+  return status >= 500 && status < 600 ? verdicts.server : verdicts.unknown;
+};
+
+/** What was asked, without the query: a base URL is often given with too much of the path, or too little. */
+const pathOf = (headers: HeadersLike | undefined): string => {
+  const path = askedAddress(headers)?.pathname;
+  return path === undefined || path.length > longestWord ? '' : ` The path was ${path}.`;
 };
 
 /** Only the origin: the rest of an address may hold credentials. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { faultOf } from './fault-of.js';
+import { faultOf, faultOfBody } from './fault-of.js';
 
 describe('faultOf', () => {
   it.each([
@@ -30,8 +30,6 @@ describe('faultOf', () => {
       { type: 'error', code: 'c', message: 'm', sequence_number: 1 },
       { code: 'c', message: 'm' },
     ],
-    ['FastAPI', { detail: 'm' }, { message: 'm' }],
-    ['FastAPI, a list', { detail: [{ msg: 'm' }] }, { message: 'm' }],
     [
       'Google',
       [{ error: { code: 429, message: 'm', status: 'RESOURCE_EXHAUSTED' } }],
@@ -42,15 +40,25 @@ describe('faultOf', () => {
       { error: { code: 502, message: 'm', metadata: { raw: 'why' } }, choices: [] },
       { code: 502, message: 'm: why' },
     ],
-    ['nothing but a mark', { error: {} }, {}],
   ])('C7: reads the error of %s', (_, body, fault) => {
     expect(faultOf(body)).toEqual(fault);
+  });
+
+  it.each([
+    [{ detail: 'm' }, { message: 'm' }],
+    [{ detail: [{ msg: 'm' }] }, { message: 'm' }],
+    [{ detail: { message: 'm', code: 'c' } }, { message: 'm', code: 'c' }],
+    [{ error: { message: 'm' } }, { message: 'm' }],
+  ])('C7: reads %j in the place of a stream', (body, fault) => {
+    expect(faultOfBody(body)).toEqual(fault);
   });
 
   it('C4: reads the wait that Google asks for', () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' }];
     expect(faultOf({ error: { code: 429, details } })).toMatchObject({ retryAfterMs: 34_500 });
-    expect(faultOf({ error: { details: [{ retryDelay: '-1s' }, null] } })).toEqual({});
+    expect(faultOf({ error: { code: 1, details: [{ retryDelay: '-1s' }, null] } })).toEqual({
+      code: 1,
+    });
   });
 
   it.each([
@@ -60,6 +68,11 @@ describe('faultOf', () => {
     [{ type: 'message_start', message: { role: 'assistant' } }],
     [{ code: 0, message: 'Success', choices: [] }],
     [{ error: '' }],
+    [{ error: {} }],
+    [{ error: true }],
+    [{ error: { message: null, code: 0 } }],
+    [{ type: 'progress', detail: 'Half of it' }],
+    [{ detail: [{ msg: 'm' }] }],
     [{ choices: [{ error: 'm' }] }],
     [[]],
     ['error'],
@@ -72,8 +85,9 @@ describe('faultOf', () => {
   it('X1: throws for no body', () => {
     fc.assert(fc.property(fc.anything(), (body) => void faultOf(body)));
     fc.assert(fc.property(fc.anything(), (error) => void faultOf({ error })));
+    fc.assert(fc.property(fc.anything(), (detail) => void faultOfBody({ detail })));
     const deep: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
     expect(faultOf(deep)).toBeUndefined();
-    expect(faultOf({ detail: deep })).toEqual({ message: '' });
+    expect(faultOfBody({ detail: deep })).toEqual({ message: '' });
   });
 });

@@ -1,38 +1,48 @@
+import { isRecord } from '@millrace/core/adapter';
 import type { Fault } from './failure.js';
-import { isRecord } from './json.js';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonRecord } from './paths.js';
 
 /**
- * Reads what went wrong from the body of a response or the data of an event, in the shapes that vendors write:
- * `{ error: { message, type, code } }` (also in a list, as Google's), `{ type: 'error', error: {…} }`, `{
- * error: 'text' }`, `{ message, code }`, `{ detail }`. Undefined for a body that reports no error: `error:
- * null` is none.
+ * Reads what went wrong from the body of a response or the data of an event, in the shapes that vendors write: an
+ * `error` with a `message`, a `type` or a `code`, alone or in a list as Google's; an `error` that is a text; or these
+ * fields at the top. Undefined for what reports no error: an `error` of `null` is none, and neither is one that says
+ * nothing.
  */
 export const faultOf = (given: unknown): Fault | undefined => {
   const body: unknown = Array.isArray(given) ? given[0] : given;
   if (!isRecord(body)) return undefined;
-  const { error, detail } = body;
-  if (isRecord(error)) return faultIn(error);
+  const { error } = body;
+  if (isRecord(error)) return saying(faultIn(error));
   if (typeof error === 'string' && error !== '') return { ...faultIn(body), message: error };
-  if (error === true || isFlat(body)) return faultIn(body);
-  return faultOfDetail(detail);
+  return error === true || isFlat(body) ? saying(faultIn(body)) : undefined;
 };
 
+/**
+ * Reads it from a body that stands in the place of a stream, where `{ detail }` is an error too. Any event may have
+ * a detail.
+ */
+export const faultOfBody = (body: unknown): Fault | undefined =>
+  faultOf(body) ?? (isRecord(body) ? faultOfDetail(body['detail']) : undefined);
+
+const saying = (fault: Fault): Fault | undefined =>
+  fault.message === undefined && fault.type === undefined && fault.code === undefined
+    ? undefined
+    : fault;
+
 /** `{ message, code }`, unless the code is that of success, which some vendors send with every event. */
-const isFlat = ({ message, code, type, object }: Fields): boolean =>
+const isFlat = ({ message, code, type, object }: JsonRecord): boolean =>
   typeof message === 'string' &&
   (isCode(code) || object === 'error' || (typeof type === 'string' && /error$/i.test(type)));
 
 /** `{ detail }`: FastAPI's, a text or a list of what did not validate. */
 const faultOfDetail = (detail: unknown): Fault | undefined => {
   if (typeof detail === 'string') return { message: detail };
-  if (!Array.isArray(detail)) return isRecord(detail) ? faultIn(detail) : undefined;
+  if (!Array.isArray(detail)) return isRecord(detail) ? saying(faultIn(detail)) : undefined;
   const messages = detail.map((it: unknown) => (isRecord(it) ? it['msg'] : it));
   return { message: messages.filter((it) => typeof it === 'string').join('; ') };
 };
 
-const faultIn = (fields: Fields): Fault => {
+const faultIn = (fields: JsonRecord): Fault => {
   const { code } = fields;
   const message = messageIn(fields);
   // Google names the kind of an error in `status`.
@@ -47,7 +57,7 @@ const faultIn = (fields: Fields): Fault => {
 };
 
 /** OpenRouter says that a provider failed, and in `metadata.raw` what that one said. */
-const messageIn = ({ message, metadata }: Fields): string | undefined => {
+const messageIn = ({ message, metadata }: JsonRecord): string | undefined => {
   const raw = isRecord(metadata) ? metadata['raw'] : undefined;
   const texts = [message, raw].filter((it) => typeof it === 'string');
   return texts.length === 0 ? undefined : texts.join(': ');

@@ -5,7 +5,7 @@ import { bodyOf, serving } from './wire.test-support.js';
 
 const post = { method: 'POST', body: '{"prompt":"secret plans"}', headers: { 'x-api-key': 'k' } };
 
-const guarded = guardedFetch({ errorBytes: 1_000 });
+const guarded = guardedFetch({ caps: { errorBytes: 1_000 } });
 
 const redirect = (response: ServerResponse, status: number, location: string): void => {
   response.writeHead(status, { location }).end('moved');
@@ -81,7 +81,10 @@ describe('guardedFetch', () => {
     const base = jest.fn<typeof fetch>(() =>
       Promise.resolve(new Response('', { status: 307, headers: { location } })),
     );
-    const response = await guardedFetch({ fetch: base, errorBytes: 9 })('http://127.0.0.1/', post);
+    const response = await guardedFetch({ fetch: base, caps: { errorBytes: 9 } })(
+      'http://127.0.0.1/',
+      post,
+    );
     expect(response.status).toBe(307);
     expect(base).toHaveBeenCalledTimes(1);
   });
@@ -91,8 +94,13 @@ describe('guardedFetch', () => {
       Promise.resolve(new Response('', { status: 307, headers: { location: '/' } })),
     );
     const body = bodyOf(['x']);
-    await guardedFetch({ fetch: base, errorBytes: 9 })('http://127.0.0.1/', { ...post, body });
-    await guardedFetch({ fetch: base, errorBytes: 9 })(new Request('http://127.0.0.1/', post));
+    await guardedFetch({ fetch: base, caps: { errorBytes: 9 } })('http://127.0.0.1/', {
+      ...post,
+      body,
+    });
+    await guardedFetch({ fetch: base, caps: { errorBytes: 9 } })(
+      new Request('http://127.0.0.1/', post),
+    );
     expect(base).toHaveBeenCalledTimes(2);
   });
 
@@ -125,19 +133,55 @@ describe('guardedFetch', () => {
     ['', ''],
   ])('C7: hands the error %s on in a shape that SDKs understand', async (sent, got) => {
     const base = () => Promise.resolve(new Response(sent, { status: 400, headers: { a: 'b' } }));
-    const response = await guardedFetch({ fetch: base, errorBytes: 1_000 })('http://127.0.0.1/');
+    const response = await guardedFetch({ fetch: base, caps: { errorBytes: 1_000 } })(
+      'http://127.0.0.1/',
+    );
     expect(await response.text()).toBe(got);
     expect(response.status).toBe(400);
     expect(response.headers.get('a')).toBe('b');
+  });
+
+  it('X1: keeps a status that no Response can have', async () => {
+    await serving(
+      (_, response) => response.writeHead(999).end('{"error":"denied"}'),
+      async (origin) => {
+        const response = await guarded(origin, post);
+        expect(response).toMatchObject({ status: 999, ok: false });
+        expect(await response.json()).toEqual({ error: { message: 'denied' } });
+      },
+    );
+  });
+
+  it('X1: asks for no compression, unless somebody does', async () => {
+    const seen: unknown[] = [];
+    await serving(
+      (request, response) => {
+        seen.push(request.headers['accept-encoding'], request.headers['x-api-key']);
+        response.end();
+      },
+      async (origin) => {
+        await guarded(origin, post);
+        await guarded(origin, { headers: new Headers({ 'Accept-Encoding': 'br' }) });
+        await guarded(new Request(origin, { headers: { 'x-api-key': 'k' } }));
+      },
+    );
+    expect(seen).toEqual(['identity', 'k', 'br', undefined, 'identity', 'k']);
+  });
+
+  it('X16: sends no half character', async () => {
+    const base = jest.fn<typeof fetch>(() => Promise.resolve(new Response('')));
+    const body = JSON.stringify({ prompt: 'cut \ud83d' });
+    await guardedFetch({ fetch: base })('http://127.0.0.1/', { method: 'POST', body });
+    expect(base.mock.calls[0]?.[1]?.body).toBe('{"prompt":"cut \\ufffd"}');
   });
 
   it('leaves a good response, and one that may have no body, as it is', async () => {
     for (const status of [200, 304]) {
       const response = new Response(null, { status });
       const base = () => Promise.resolve(response);
-      expect(await guardedFetch({ fetch: base, errorBytes: 9 })('http://127.0.0.1/')).toBe(
-        response,
-      );
+      expect(
+        await guardedFetch({ fetch: base, caps: { errorBytes: 9 } })('http://127.0.0.1/'),
+      ).toBe(response);
     }
   });
 

@@ -19,7 +19,8 @@ import {
 
 const at = (origin: string, more: Parameters<typeof exchangeWith>[1] = {}): Exchange =>
   exchangeWith(
-    (signal) => guardedFetch({ errorBytes: 1_000 })(origin, { method: 'POST', body: '{}', signal }),
+    (signal) =>
+      guardedFetch({ caps: { errorBytes: 1_000 } })(origin, { method: 'POST', body: '{}', signal }),
     more,
   );
 
@@ -144,7 +145,9 @@ describe('exchange$ on a real connection', () => {
         else response.write(sent, () => response.socket?.resetAndDestroy());
       },
       async (origin) => {
-        expect(await errorOf(at(origin))).toMatchObject({ code: 'connection', retryable: true });
+        const error = await errorOf(at(origin));
+        expect(error).toMatchObject({ code: 'connection', retryable: true });
+        expect(error.message).toContain(`Acme at ${new URL(origin).host} broke off`);
       },
     );
   });
@@ -156,7 +159,7 @@ describe('exchange$ on a real connection', () => {
     );
     const error = await errorOf(at(gone));
     expect(error).toMatchObject({ code: 'connection', retryable: true });
-    expect(error.message).toContain(`${new URL(gone).host} (ECONNREFUSED)`);
+    expect(error.message).toContain(`Acme at ${new URL(gone).host} does not answer (ECONNREFUSED)`);
   });
 
   it('X1: what speaks no HTTP is an invalid response', async () => {
@@ -187,6 +190,16 @@ describe('exchange$ on a real connection', () => {
         async (origin) => expect((await errorOf(at(origin))).code).toBe('invalidResponse'),
       );
     }
+  });
+
+  it('C7: a wrong path is named', async () => {
+    await serving(
+      (_, response) => response.writeHead(404).end('{"detail":"Not Found"}'),
+      async (origin) => {
+        const { message } = await errorOf(at(`${origin}/v1/v1/messages?key=1`));
+        expect(message).toContain('(404): Not Found. The path was /v1/v1/messages. Check');
+      },
+    );
   });
 
   it('X9: a redirect to another origin is an error that names it', async () => {

@@ -1,4 +1,4 @@
-import { isRecord } from './json.js';
+import { isRecord } from '@millrace/core/adapter';
 
 /** A longer message is a page or a dump. */
 const longest = 500;

@@ -1,8 +1,9 @@
+import { parsedJson } from '@millrace/core/adapter';
+import { noteAddress } from './asked.js';
 import type { Exchange } from './exchange.js';
 import { failure } from './failure.js';
-import { faultOf } from './fault-of.js';
+import { faultOfBody } from './fault-of.js';
 import { createFraming, type Frame } from './framing.js';
-import { parseJson } from './json.js';
 import { readCapped } from './read-capped.js';
 
 /** What receiving needs beside the request. */
@@ -28,19 +29,22 @@ export async function* receive(
   const { ok, status, headers } = response;
   const body: ReadableStream<Uint8Array> | null = response.body;
   see(headers);
+  noteAddress(headers, response.url);
   if (!ok) {
-    const text = clean(await readCapped(body, caps.errorBytes));
-    throw failure(vendor, {
-      message: text,
-      ...faultOf(parseJson(text)),
-      status,
-      headers,
-      now: now(),
-    });
+    const text = await readCapped(body, caps.errorBytes);
+    const fault = { message: text, ...faultOfBody(parsedJson(text)) };
+    // Before it is shortened: half a secret would not be found.
+    const message = clean(fault.message);
+    throw failure(vendor, { ...fault, message, status, headers, now: now() });
   }
   const contentType = headers.get('content-type') ?? 'no content type';
   const framing = createFraming({ vendor, contentType, caps });
-  if (body !== null) for await (const text of texts(body, signal)) yield framing.push(text);
+  try {
+    if (body !== null) for await (const text of texts(body, signal)) yield framing.push(text);
+  } catch (thrown) {
+    noteAddress(thrown, response.url);
+    throw thrown;
+  }
   yield framing.end();
 }
 

@@ -1,18 +1,41 @@
+import { isPlaceholder } from './is-placeholder.js';
+
+/** Takes secrets out of texts. */
+export interface Redactor {
+  /** Takes out of an answer what cannot be anything but a secret. */
+  readonly answer: (text: string) => string;
+  /** Takes everything out of an error that may be a secret: nothing is lost with it. */
+  readonly error: (text: string) => string;
+}
+
 /** Shorter secrets would be found in ordinary words. */
 const shortest = 6;
 
+/** What may stand in an answer by chance is left there: one that is damaged is worse than a word that is shown. */
+const isUnlikely = (secret: string): boolean =>
+  secret.length >= 16 || (secret.length >= 8 && /\d/u.test(secret) && /\p{L}/u.test(secret));
+
 /**
- * Makes the function that takes secrets out of a text: each as it is, URL-encoded, as JSON writes it, and in
- * base64 wherever it stands in what was encoded. Secrets of fewer than 6 characters are left. The list may
- * grow. Costs one search a form.
+ * Makes what takes secrets out of texts: each as it is, URL-encoded, as JSON writes it, and in base64 wherever it
+ * stands in what was encoded. Out of errors it takes those of 6 characters and more; out of answers those of 16 and
+ * more, or of 8 and more with letters and digits. Placeholders are no secrets. The list may grow. Costs one search a
+ * form.
  */
-export const createRedactor = (secrets: readonly string[]): ((text: string) => string) => {
+export const createRedactor = (secrets: readonly string[]): Redactor => ({
+  answer: cleaner(secrets, isUnlikely),
+  error: cleaner(secrets, ({ length }) => length >= shortest),
+});
+
+const cleaner = (
+  secrets: readonly string[],
+  counts: (secret: string) => boolean,
+): ((text: string) => string) => {
   let known = 0;
   let forms: readonly string[] = [];
   return (text) => {
     if (known !== secrets.length) {
       known = secrets.length;
-      forms = allForms(secrets);
+      forms = allForms(secrets.filter((secret) => counts(secret) && !isPlaceholder(secret)));
     }
     return forms.reduce(
       (clean, form) => (clean.includes(form) ? clean.replaceAll(form, '[redacted]') : clean),
@@ -22,16 +45,21 @@ export const createRedactor = (secrets: readonly string[]): ((text: string) => s
 };
 
 const allForms = (secrets: readonly string[]): readonly string[] =>
-  [...new Set(secrets.filter(({ length }) => length >= shortest).flatMap(formsOf))]
+  [...new Set(secrets.flatMap(formsOf))]
     // One secret may be the beginning of another.
     .sort((a, b) => b.length - a.length);
 
-const formsOf = (secret: string): readonly string[] => [
-  secret,
-  encodeURIComponent(Buffer.from(secret).toString()),
-  JSON.stringify(secret).slice(1, -1),
-  ...[0, 1, 2].flatMap((offset) => base64Forms(secret, offset)),
-];
+const formsOf = (secret: string): readonly string[] => {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  return [
+    secret,
+    encodeURIComponent(Buffer.from(secret).toString()),
+    inJson,
+    // PHP writes it so.
+    inJson.replaceAll('/', '\\/'),
+    ...[0, 1, 2].flatMap((offset) => base64Forms(secret, offset)),
+  ];
+};
 
 /**
  * What base64 makes of the secret behind so many bytes, without the characters that its neighbours have a part

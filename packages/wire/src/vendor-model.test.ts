@@ -3,7 +3,8 @@ import type { ModelChunk, ModelReport, ModelRequest } from '@millrace/core';
 import { lentContext, modelContract } from '@millrace/core/testing';
 import { lastValueFrom, toArray, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';
-import { type VendorSettings, vendorModel } from './vendor-model.js';
+import type { VendorSettings } from './settings.js';
+import { vendorModel } from './vendor-model.js';
 import { event, exchangeWith, finishEvent, respond, textEvent } from './wire.test-support.js';
 
 const request: ModelRequest = { messages: [] };
@@ -55,10 +56,11 @@ describe('vendorModel', () => {
     const silent = () => new Promise<Response>(() => undefined);
     for (const [timeouts, ms] of [
       [undefined, 600_000],
+      [{ firstChunkMs: undefined, chunkMs: undefined }, 600_000],
       [{ firstChunkMs: 7 }, 7],
     ] as const) {
       const scheduler = new VirtualTimeScheduler();
-      const settings = { retry: false, ...(timeouts && { timeouts }) } as const;
+      const settings = { retry: false, timeouts } as VendorSettings;
       const answer$ = model(silent, settings).stream$(request, lentContext({ scheduler }));
       const failed = expect(lastValueFrom(answer$)).rejects.toMatchObject({ code: 'timeout' });
       scheduler.flush();

@@ -5,23 +5,14 @@ import {
   type ModelTimeouts,
   type RequestOptions,
   retry,
-  type RetryOptions,
   timeouts,
 } from '@millrace/core';
+import { defined } from '@millrace/core/adapter';
 import { defer } from 'rxjs';
-import { type Caps, capsOf } from './caps.js';
+import { capsOf } from './caps.js';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
-
-/** What everybody may set of a vendor's model. */
-export interface VendorSettings {
-  /** How failed requests are sent again; `false` sends each once. Default: as `retry()` does. */
-  readonly retry?: false | RetryOptions;
-  /** How long the vendor may be silent. Default: 10 minutes up to the first content, then 5. */
-  readonly timeouts?: ModelTimeouts;
-  /** What is not set of the caps is as in `defaultCaps`. */
-  readonly caps?: Partial<Caps>;
-}
+import type { VendorSettings } from './settings.js';
 
 /** What makes a vendor's model. */
 export interface VendorSpec {
@@ -39,7 +30,10 @@ const patience: ModelTimeouts = { firstChunkMs: 600_000, chunkMs: 300_000 };
  * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again where that may
  * help.
  */
-export const vendorModel = (spec: VendorSpec, settings: VendorSettings = {}): Model => {
+export const vendorModel = (
+  spec: VendorSpec,
+  settings: Pick<VendorSettings, 'retry' | 'timeouts' | 'caps'> = {},
+): Model => {
   const { name, unsupported } = spec;
   const caps = capsOf(settings.caps);
   const once: Model = {
@@ -48,6 +42,6 @@ export const vendorModel = (spec: VendorSpec, settings: VendorSettings = {}): Mo
     stream$: (request, context) =>
       defer(() => exchange$({ ...spec.exchange(request, context), caps }, context)),
   };
-  const timed = timeouts(once, { ...patience, ...settings.timeouts });
+  const timed = timeouts(once, { ...patience, ...defined(settings.timeouts) });
   return settings.retry === false ? timed : retry(timed, settings.retry);
 };

@@ -16,6 +16,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Piece } from './decode.js';
+import { inside } from './inside.js';
 
 /** Milliseconds that a finished answer is read on, for its usage. */
 const usageMs = 2_000;
@@ -70,6 +71,6 @@ export const wholeAnswer = (
 const incomplete = (vendor: string): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `The answer of ${vendor} is incomplete: its stream ended without a finish.`,
+    `The answer of ${inside(vendor)} is incomplete: its stream ended without a finish.`,
     { retryable: true },
   );

@@ -1,11 +1,11 @@
 import { createServer, type RequestListener } from 'node:http';
 import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
 import { lentContext } from '@millrace/core/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 import { defaultCaps } from './caps.js';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
-import { isRecord } from './json.js';
 
 /** An event of the vendor that these tests speak with: its data is the chunk itself. */
 export const event = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;

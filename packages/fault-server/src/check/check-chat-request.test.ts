@@ -105,6 +105,23 @@ const cases: readonly Case[] = [
     'must be a JSON Schema of',
   ],
   [
+    'parameters without properties',
+    { tools: [{ type: 'function', function: { name: 'a', parameters: { type: 'object' } } }] },
+    'object schema missing properties',
+  ],
+  [
+    'a choice of parameters',
+    {
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'a', parameters: { type: 'object', properties: {}, anyOf: [] } },
+        },
+      ],
+    },
+    `must not have 'oneOf'/'anyOf'`,
+  ],
+  [
     'an open strict schema',
     strict({ type: 'object', properties: { a: {} }, required: ['a'] }),
     `'additionalProperties' must be false`,

@@ -70,6 +70,16 @@ const cases: readonly Case[] = [
     { thinking: { type: 'adaptive' }, tool_choice: { type: 'tool', name: 'weather' } },
     'Thinking may not be enabled',
   ],
+  [
+    'a forced choice of a model that always thinks',
+    { ...plain, model: 'claude-opus-5-5', tool_choice: { type: 'any' } },
+    'Thinking may not be enabled',
+  ],
+  [
+    'a property with a space in its name',
+    { tools: [{ ...tool, input_schema: { type: 'object', properties: { 'a b': {} } } }] },
+    'Property keys should match',
+  ],
   ['a choice as of OpenAI', { tool_choice: 'auto' }, `Invalid type for 'tool_choice'`],
   ['a choice without tools', { tools: undefined }, 'tool_choice may only be specified'],
   [

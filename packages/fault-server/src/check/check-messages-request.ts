@@ -33,6 +33,11 @@ const inputSchema = also(
   rule(`does not support oneOf, allOf, or anyOf at the top level.`, (schema) =>
     ['oneOf', 'allOf', 'anyOf'].every((key) => !(key in schema)),
   ),
+  rule(`Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`, ({ properties }) =>
+    Object.keys(isRecord(properties) ? properties : {}).every((key) =>
+      /^[a-zA-Z0-9_.-]{1,64}$/.test(key),
+    ),
+  ),
 );
 
 const customTool = object(
@@ -131,7 +136,9 @@ type Body = Readonly<Record<string, unknown>>;
 const namesOf = ({ tools }: Body): readonly string[] =>
   recordsIn(tools).map((tool) => stringAt(tool, 'name'));
 
-const thinks = ({ thinking }: Body): boolean =>
+/** The newest models think whatever they are told. */
+const thinks = ({ model, thinking }: Body): boolean =>
+  /^claude-(opus-5-5|fable-5-1)/.test(String(model)) ||
   ['enabled', 'adaptive'].includes(stringAt(thinking, 'type'));
 
 const budgetOf = ({ thinking }: Body): number => {

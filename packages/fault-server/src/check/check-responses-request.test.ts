@@ -26,7 +26,7 @@ const said = {
 const tool = {
   type: 'function',
   name: 'weather',
-  parameters: { type: 'object' },
+  parameters: { type: 'object', properties: {} },
   strict: false,
 };
 
@@ -79,6 +79,20 @@ const cases: readonly Case[] = [
     'a tool as for chat',
     { tools: [{ type: 'function', function: { name: 'a' } }] },
     `Missing required parameter: 'tools[0].name'`,
+  ],
+  [
+    'parameters without properties',
+    { tools: [{ type: 'function', name: 'a', parameters: { type: 'object' } }] },
+    'object schema missing properties',
+  ],
+  [
+    'a choice of parameters',
+    {
+      tools: [
+        { type: 'function', name: 'a', parameters: { type: 'object', properties: {}, anyOf: [] } },
+      ],
+    },
+    `must not have 'oneOf'/'anyOf'`,
   ],
   [
     'a format as for chat',

@@ -30,6 +30,16 @@ const objectRoot = rule(
   (schema) => schema['type'] === 'object',
 );
 
+/** The schema of a function's input, strict or not. */
+const parameters = also(
+  record,
+  objectRoot,
+  rule(`object schema missing properties`, (schema) => isRecord(schema['properties'])),
+  rule(`schema must not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`, (schema) =>
+    ['oneOf', 'anyOf', 'allOf', 'enum', 'not'].every((key) => !(key in schema)),
+  ),
+);
+
 /** What strictness asks of the schema beside it. */
 const strictly =
   (key: string): Shape =>
@@ -50,7 +60,7 @@ export const functionShape = (tag: Fields = {}): Shape =>
       { ...tag, name },
       {
         description: nullable(string),
-        parameters: nullable(also(record, objectRoot)),
+        parameters: nullable(parameters),
         strict: nullable(boolean),
       },
     ),

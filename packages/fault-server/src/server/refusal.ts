@@ -4,6 +4,7 @@ import { checkResponsesRequest } from '../check/check-responses-request.js';
 import type { CheckRequest } from '../check/check-request.js';
 import type { ResponseScript, Scenario, SeenRequest, Wire } from '../scenario.js';
 import { json } from '../steps.js';
+import { hasHalfCharacter } from './has-half-character.js';
 import { vendorError, type VendorErrorDetails } from '../vendor-error.js';
 
 /** Why a vendor does not even begin to answer, and what it says instead. */
@@ -39,6 +40,11 @@ export const refusalOf = (
   }
   if (auth !== 'none' && keyOf(headers) === '') {
     return refusal(wire, 401, { message: 'You did not provide an API key.' });
+  }
+  if (hasHalfCharacter(body)) {
+    return refusal(wire, 400, {
+      message: 'The request body is not valid JSON: no low surrogate in string.',
+    });
   }
   const violations = checks[wire](headers, body, allow === undefined ? {} : { allow });
   const [message] = violations;

@@ -1,0 +1,28 @@
+import type { MediaSource } from '@millrace/core';
+
+const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;
+
+/**
+ * Turns an address that holds the bytes themselves into these; any other source stays as it is. `undefined` where
+ * the address cannot be read. https://www.rfc-editor.org/rfc/rfc2397
+ */
+export const withoutDataUrl = (source: MediaSource): MediaSource | undefined => {
+  if (source.kind === 'base64' || !/^data:/iu.test(source.url)) return source;
+  const [, said = '', base64, data = ''] = dataUrl.exec(source.url) ?? [];
+  const text = decoded(data);
+  if (text === undefined) return undefined;
+  return {
+    kind: 'base64',
+    mediaType:
+      source.mediaType ?? (said.startsWith(';') || said === '' ? `text/plain${said}` : said),
+    data: base64 === undefined ? Buffer.from(text, 'utf8').toString('base64') : text,
+  };
+};
+
+const decoded = (data: string): string | undefined => {
+  try {
+    return decodeURIComponent(data);
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { isMillraceError } from '@millrace/core';
+import { accessOf, serverOf } from './access.js';
+import { createClient } from './client.js';
+import { endpoint } from './endpoint.js';
+import type { ResponsesOptions } from './options.js';
+import type { Profile } from './profile.js';
+import { openai, profiles } from './vendors.js';
+
+const before = { ...process.env };
+
+beforeEach(() => {
+  for (const name of Object.keys(process.env)) {
+    if (/^(OPENAI|AZURE|DEEPSEEK|OLLAMA)_/u.test(name)) Reflect.deleteProperty(process.env, name);
+  }
+});
+
+afterEach(() => {
+  process.env = { ...before };
+});
+
+const failure = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (error) {
+    return isMillraceError(error) ? `${error.code}: ${error.message}` : String(error);
+  }
+  return 'nothing was thrown';
+};
+
+describe('a key', () => {
+  it('C7: is missed at construction, with what to do', () => {
+    expect(failure(() => openai('gpt-5-mini'))).toBe(
+      "config: OpenAI needs a key: set OPENAI_API_KEY, or pass the option 'apiKey'.",
+    );
+    const mine = endpoint({ name: 'Mine', baseUrl: 'http://127.0.0.1:1/v1' });
+    expect(failure(() => mine('m'))).toBe("config: Mine needs a key: pass the option 'apiKey'.");
+  });
+
+  it('is not needed by a server of one’s own', async () => {
+    const local = accessOf(profiles.openai, { baseUrl: 'http://127.0.0.1:8000/v1' });
+    expect((await local.credentials()).headers).toEqual({});
+    expect(accessOf(profiles.ollama, {}).secrets).toEqual([]);
+    const elsewhere = { baseUrl: 'http://127.0.0.1:8000/v1' };
+    expect(failure(() => accessOf(profiles.deepseek, elsewhere))).toMatch(/set DEEPSEEK_API_KEY/u);
+  });
+
+  it('X8: is carried by the header that the vendor reads', async () => {
+    const { credentials } = accessOf(profiles.azure, {
+      apiKey: 'az-key',
+      baseUrl: 'https://mine.openai.azure.com/openai/v1',
+    });
+    expect((await credentials()).headers).toEqual({ 'api-key': 'az-key' });
+  });
+});
+
+describe('a token', () => {
+  const baseUrl = 'https://mine.openai.azure.com/openai/v1';
+
+  it('X8: of Azure, which a function gives, is a bearer token', async () => {
+    const { credentials } = accessOf(profiles.azure, { apiKey: () => 'entra', baseUrl });
+    expect((await credentials()).headers).toEqual({ authorization: 'Bearer entra' });
+  });
+
+  it('X8: of others is a key like any', async () => {
+    const profile = { name: 'Mine', baseUrl, keyHeader: 'X-Key' };
+    const { credentials } = accessOf(profile, { apiKey: () => 'k1' });
+    expect((await credentials()).headers).toEqual({ 'x-key': 'k1' });
+  });
+});
+
+describe('an address', () => {
+  it('C7: names whoever answers there', () => {
+    const local = 'http://127.0.0.1:11434/v1';
+    expect(serverOf(profiles.openai, profiles.openai.baseUrl)).toBe('OpenAI');
+    expect(serverOf(profiles.openai, local)).toBe('The server at 127.0.0.1:11434');
+    expect(serverOf(profiles.ollama, local)).toBe('Ollama');
+    expect(serverOf(profiles.ollama, 'https://mill.example/v1')).toBe('Ollama at mill.example');
+    expect(serverOf(profiles.azure, 'https://mine.openai.azure.com/openai/v1')).toBe(
+      'Azure OpenAI',
+    );
+    expect(serverOf({ name: 'Mine', baseUrl: `${local}/` }, local)).toBe('Mine');
+  });
+
+  it('comes from the variable of the vendor', () => {
+    const address = () => accessOf(profiles.openai, { apiKey: 'k' }).baseUrl;
+    expect(address()).toBe('https://api.openai.com/v1');
+    process.env['OPENAI_BASE_URL'] = 'http://127.0.0.1:9/v1/';
+    expect(address()).toBe('http://127.0.0.1:9/v1');
+    expect(failure(() => accessOf(profiles.azure, { apiKey: 'k' }))).toMatch(
+      /set AZURE_OPENAI_BASE_URL, or pass the option 'baseUrl'/u,
+    );
+  });
+});
+
+describe('the environment of OpenAI', () => {
+  beforeEach(() => {
+    process.env['OPENAI_ORG_ID'] = 'org-1';
+    process.env['OPENAI_PROJECT_ID'] = 'proj-1';
+    process.env['OPENAI_CUSTOM_HEADERS'] = 'X-Team: core\nX-Auth-Token: t0ken-of-team\nnonsense';
+  });
+
+  it('is honoured by OpenAI', async () => {
+    const options = { apiKey: 'k', headers: { 'X-Mine': '1' } };
+    const access = accessOf(profiles.openai, options);
+    expect(access.headers).toMatchObject({
+      'x-team': 'core',
+      'x-auth-token': 't0ken-of-team',
+      'x-mine': '1',
+    });
+    expect(access.secrets).toContain('t0ken-of-team');
+    expect(await createClient(profiles.openai, access, options)()).toMatchObject({
+      organization: 'org-1',
+      project: 'proj-1',
+    });
+    const named = createClient(profiles.openai, access, { organization: 'org-2' });
+    expect(await named()).toMatchObject({ organization: 'org-2', project: 'proj-1' });
+  });
+
+  it('X10: is nobody else’s business', async () => {
+    const access = accessOf(profiles.deepseek, { apiKey: 'k' });
+    expect(access.headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
+    expect(await createClient(profiles.deepseek, access, {})()).toMatchObject({
+      organization: null,
+      project: null,
+    });
+  });
+});
+
+describe('endpoint', () => {
+  it.each([
+    [() => openai('', { apiKey: 'k' }), /needs a name/u],
+    [
+      () => openai('m', { apiKey: 'k', maxRetries: 2 } as object),
+      /has no option 'maxRetries'\. Its options are: apiKey, /u,
+    ],
+    [() => openai.chat('m', { apiKey: 'k', store: true } as object), /has no option 'store'/u],
+    [() => openai('m', { apiKey: 5 } as object), /'apiKey' must be/u],
+    [() => openai('m', { apiKey: 'k', reasoningEffort: 'huge' } as object), /'reasoningEffort'/u],
+    [() => openai.responses('m', { apiKey: 'k', store: 'yes' } as object), /'store' must be true/u],
+    [() => openai('m', null as never), /takes an object of options/u],
+    [() => endpoint({ name: '' }), /'name' must be the name of the vendor/u],
+    [() => endpoint({} as never), /needs 'name': the name of the vendor/u],
+    [
+      () => endpoint({ name: 'Mine', maxTokenField: 'max_tokens' } as never),
+      /no option 'maxTokenField'\. Its options are: name, .*maxTokensField/u,
+    ],
+    [() => endpoint({ name: 'Mine', maxTokensField: 'tokens' } as never), /'maxTokensField' must/u],
+    [() => endpoint({ name: 'Mine', media: ['video'] } as never), /'media' must be/u],
+    [() => endpoint({ name: 'Mine', keyless: 'yes' } as never), /'keyless' must be/u],
+    [() => endpoint({ name: 'Mine', encryptsReasoning: /x/gu }), /'encryptsReasoning' must be/u],
+    [
+      () => endpoint({ name: 'Mine', unsupported: [{}] } as never),
+      /'unsupported' needs 'options'/u,
+    ],
+    [
+      () => endpoint({ name: 'Mine', toolIds: { accepts: /x/u } } as never),
+      /'toolIds' needs 'rename'/u,
+    ],
+  ])('C7: refuses a misuse, and says what to do', (act, why) => {
+    expect(failure(act)).toMatch(/^config: /u);
+    expect(failure(act)).toMatch(why);
+  });
+
+  it('takes options and fields that are undefined for absent', () => {
+    const options: ResponsesOptions = {
+      organization: undefined,
+      project: undefined,
+      reasoningEffort: undefined,
+      body: undefined,
+      reasoningSummary: undefined,
+      builtInTools: undefined,
+      store: undefined,
+    };
+    expect(openai.responses('gpt-5', { ...options, apiKey: 'k' }).name).toBe('gpt-5');
+    const local = { apiKey: process.env['NO_SUCH_KEY'], baseUrl: 'http://127.0.0.1:1/v1' };
+    expect(openai('m', local).name).toBe('m');
+    const profile: Profile = { name: 'Mine', keyVariable: undefined, media: undefined };
+    expect(endpoint(profile)('m', { apiKey: 'k', baseUrl: 'http://127.0.0.1:1/v1' }).name).toBe(
+      'm',
+    );
+  });
+
+  it('calls a model what the vendor calls it', () => {
+    expect(openai('gpt-5-mini', { apiKey: 'k' }).name).toBe('gpt-5-mini');
+    expect(openai.responses('gpt-5', { apiKey: 'k' }).name).toBe('gpt-5');
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import { finishChunks } from './finish-reason.js';
+
+const read = (reason: string, refused = false) => finishChunks(reason, { server: 'Mine', refused });
+
+describe('a finish reason', () => {
+  it.each([
+    ['stop', 'stop'],
+    ['STOP', 'stop'],
+    ['tool_calls', 'stop'],
+    ['function_call', 'stop'],
+    ['eos', 'stop'],
+    ['length', 'length'],
+    ['MAX_TOKENS', 'length'],
+    ['model_length', 'length'],
+    ['content_filter', 'filtered'],
+    ['content_filter: SAFETY', 'filtered'],
+    ['SAFETY', 'filtered'],
+    ['recitation', 'filtered'],
+    ['blocklist', 'filtered'],
+    ['PROHIBITED_CONTENT', 'filtered'],
+    ['spii', 'filtered'],
+    ['sensitive', 'filtered'],
+    ['refusal', 'refusal'],
+  ])('X1: %s is a finish by %s', (reason, finish) => {
+    expect(read(reason)).toEqual([{ type: 'finish', finish }]);
+  });
+
+  it.each(['', ' ', 'null', 'NULL'])('X1: %j is none', (reason) => {
+    expect(read(reason)).toEqual([]);
+  });
+
+  it.each([
+    'abort',
+    'aborted',
+    'cancelled',
+    'canceled',
+    'ERROR',
+    'OTHER',
+    'insufficient_system_resource',
+    'network_error',
+  ])('X1: %s is a failure that may pass', (reason) => {
+    expect(() => read(reason)).toThrow(
+      expect.objectContaining({ code: 'server', retryable: true }),
+    );
+    expect(() => read(reason)).toThrow(new RegExp(reason, 'u'));
+  });
+
+  it.each([
+    'malformed_function_call',
+    'MALFORMED_FUNCTION_CALL',
+    'function_call_filter: MALFORMED_FUNCTION_CALL',
+    'function_call_filter: UNEXPECTED_TOOL_CALL',
+  ])('X8: %s is told to the model', (reason) => {
+    expect(read(reason)).toEqual([
+      { type: 'malformed', feedback: expect.stringContaining(reason) },
+      { type: 'finish', finish: 'stop' },
+    ]);
+  });
+
+  it('is a refusal where the model said one', () => {
+    expect(read('stop', true)).toEqual([{ type: 'finish', finish: 'refusal' }]);
+  });
+});

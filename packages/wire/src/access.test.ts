@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type AccessSource, accessTo } from './access.js';
+import type { VendorSettings } from './settings.js';
+
+const source: AccessSource = {
+  vendor: 'Acme',
+  baseUrl: 'https://acme.example/v1',
+  baseUrlVariable: 'ACME_BASE_URL',
+  exampleUrl: 'https://example.com/v1',
+  keyVariables: ['ACME_API_KEY', 'ACME_TOKEN'],
+  headersVariable: 'ACME_HEADERS',
+};
+
+const access = (settings: VendorSettings = {}, differences: Partial<AccessSource> = {}) =>
+  accessTo({ ...source, ...differences }, settings);
+
+const environment = process.env;
+beforeEach(() => {
+  process.env = {};
+});
+afterEach(() => {
+  process.env = environment;
+});
+
+describe('a key', () => {
+  it('comes from the option, else from the first variable that holds one', async () => {
+    const keyOf = async (settings?: VendorSettings) => {
+      const { secrets, credentials } = access(settings);
+      const { headers, secret } = await credentials();
+      expect(secrets).toEqual([secret]);
+      return headers;
+    };
+    process.env['ACME_TOKEN'] = 'sk-token';
+    expect(await keyOf()).toEqual({ authorization: 'Bearer sk-token' });
+    process.env['ACME_API_KEY'] = ' sk-variable\n';
+    expect(await keyOf()).toEqual({ authorization: 'Bearer sk-variable' });
+    expect(await keyOf({ apiKey: 'sk-option ' })).toEqual({ authorization: 'Bearer sk-option' });
+  });
+
+  it.each<[string, VendorSettings, Partial<AccessSource>, string]>([
+    ['no key', {}, {}, "Acme needs a key: set ACME_API_KEY, or pass the option 'apiKey'."],
+    ['an empty key', { apiKey: ' ' }, {}, 'Acme needs a key'],
+    ['no variable', {}, { keyVariables: [] }, "Acme needs a key: pass the option 'apiKey'."],
+    ['its own address', {}, { keyless: 'elsewhere' }, 'Acme needs a key'],
+    ['a header of no use', { headers: { 'x-team': 'mill' } }, {}, 'Acme needs a key'],
+  ])('C7: is missed at construction where there is %s', (_, settings, differences, message) => {
+    expect(() => access(settings, differences)).toThrow(
+      expect.objectContaining({ code: 'config', message: expect.stringContaining(message) }),
+    );
+  });
+
+  it.each<[string, VendorSettings, Partial<AccessSource>]>([
+    ['by a vendor that wants none', {}, { keyless: true }],
+    ['elsewhere', { baseUrl: 'http://127.0.0.1:8000' }, { keyless: 'elsewhere' }],
+    ['where a header stands for it', { headers: { Cookie: 'session' } }, {}],
+  ])('is not needed %s', async (_, settings, differences) => {
+    const { headers, credentials } = access(settings, differences);
+    expect(await credentials()).toEqual({ headers: {}, secret: '' });
+    // The SDK may not send its placeholder.
+    expect(headers).toMatchObject({ authorization: null });
+  });
+
+  it('is asked of a function for each request', async () => {
+    const keys = ['sk-first', 'sk-second'];
+    const { credentials } = access({ apiKey: () => keys.shift() ?? '' });
+    expect(await credentials()).toMatchObject({ secret: 'sk-first' });
+    expect(await credentials()).toMatchObject({ secret: 'sk-second' });
+    await expect(credentials()).rejects.toMatchObject({ code: 'auth', retryable: false });
+  });
+
+  it.each<[string, () => never]>([
+    ['rejects', () => Promise.reject(new Error('no luck with sk-secret')) as never],
+    [
+      'throws',
+      () => {
+        throw new Error('no luck with sk-secret');
+      },
+    ],
+  ])('X10: is not told when the function for it %s', async (_, apiKey) => {
+    const error: unknown = await access({ apiKey })
+      .credentials()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'auth' });
+    expect(error).not.toHaveProperty('cause');
+    expect(String(error)).not.toContain('sk-secret');
+  });
+
+  it.each(['sk-\u201csecret\u201d', 'sk-\nsecret', 'sk-\u0000secret', '\u0441k-secret'])(
+    'C7, X10: is refused where no header can hold it: %j',
+    async (apiKey) => {
+      const refused = (code: string) =>
+        expect.objectContaining({ code, message: expect.stringContaining("'apiKey'") });
+      for (const create of [() => access({ apiKey })]) {
+        expect(create).toThrow(refused('config'));
+        expect(create).not.toThrow('secret');
+      }
+      const { credentials } = access({ apiKey: () => apiKey });
+      const error: unknown = await credentials().catch((thrown: unknown) => thrown);
+      expect(error).toEqual(refused('auth'));
+      expect(String(error)).not.toContain('secret');
+    },
+  );
+
+  it('X8: is carried by the header that the vendor reads, unless that is set', async () => {
+    const keyHeader = 'Api-Key';
+    const { credentials } = access({ apiKey: 'sk-mine' }, { keyHeader });
+    expect((await credentials()).headers).toEqual({ 'api-key': 'sk-mine' });
+    const set = access({ apiKey: 'sk-mine', headers: { 'API-KEY': 'sk-other' } }, { keyHeader });
+    expect(await set.credentials()).toEqual({ headers: {}, secret: '' });
+    expect(set.headers).toMatchObject({ 'api-key': 'sk-other' });
+    expect(set.secrets).toEqual(expect.arrayContaining(['sk-mine', 'sk-other']));
+  });
+});
+
+describe('headers', () => {
+  beforeEach(() => {
+    process.env['ACME_HEADERS'] = 'X-Team: core\nX-Auth-Token: t0ken-of-team\nnonsense';
+  });
+
+  it('go before those of the environment, however they are written', () => {
+    const { headers } = access({ apiKey: 'k', headers: { 'x-TEAM': 'mill' } });
+    expect(headers).toEqual({
+      authorization: null,
+      'x-team': 'mill',
+      'x-auth-token': 't0ken-of-team',
+    });
+  });
+
+  it('X10: hold secrets, with a scheme and without', () => {
+    const headers = { 'Proxy-Authorization': 'Basic hunter22', 'x-team': 'mill' };
+    const { secrets } = access({ apiKey: () => 'k', headers });
+    expect(secrets).toEqual([
+      ...['t0ken-of-team', 't0ken-of-team'],
+      ...['Basic hunter22', 'hunter22'],
+    ]);
+  });
+
+  it('X10: are secret by the end of their names', () => {
+    const secretsOf = (name: string) =>
+      access({ apiKey: () => 'k', headers: { [name]: 'sk-1' } }, { isMeant: false }).secrets;
+    for (const name of [
+      ...['Authorization', 'Proxy-Authorization', 'api-key', 'X-API-Key', 'apikey', 'x-apikey'],
+      ...['Cookie', 'x-auth', 'X-Auth-Token', 'CF-Access-Client-Secret', 'x_password'],
+    ]) {
+      expect(secretsOf(name)).toContain('sk-1');
+    }
+    for (const name of ['X-Author', 'X-Auth-Type', 'x-keyboard', 'x-tokens-left', 'x-monkey']) {
+      expect(secretsOf(name)).toEqual([]);
+    }
+  });
+
+  it('X10: hold cookies, which are secrets one by one', () => {
+    const headers = { cookie: 'theme=dark; session=hunter22' };
+    expect(access({ headers }).secrets).toContain('hunter22');
+  });
+
+  it.each([{ 'x-team': 'hunter22\nmore' }, { 'x team': 'hunter22' }])(
+    'C7, X10: are refused where they are none: %j',
+    (headers) => {
+      const create = () => access({ apiKey: 'k', headers });
+      expect(create).toThrow(expect.objectContaining({ code: 'config' }));
+      expect(create).not.toThrow('hunter22');
+    },
+  );
+
+  it('X10: of the environment are taken away where they are meant for somebody else', () => {
+    const { headers, secrets } = access({ apiKey: 'k' }, { isMeant: false });
+    expect(headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
+    expect(secrets).toEqual(['k']);
+  });
+});
+
+describe('an address', () => {
+  it('comes from the option, else from the variable, else from the vendor', () => {
+    const addressOf = (settings = {}) => access({ apiKey: 'k', ...settings }).baseUrl;
+    expect(addressOf()).toBe('https://acme.example/v1');
+    process.env['ACME_BASE_URL'] = 'http://127.0.0.1:9/v1/';
+    expect(addressOf()).toBe('http://127.0.0.1:9/v1');
+    expect(addressOf({ baseUrl: 'https://proxy.example/v1' })).toBe('https://proxy.example/v1');
+  });
+
+  it.each<[VendorSettings, RegExp]>([
+    [{}, /set ACME_BASE_URL, or pass the option 'baseUrl'/u],
+    [{ baseUrl: 'mine.example/v1' }, /is no http address/u],
+    [{ baseUrl: 'file:///v1' }, /is no http address/u],
+    [
+      { baseUrl: 'localhost:11434/v1' },
+      /'localhost:11434\/v1', .*write 'http:\/\/localhost:11434/u,
+    ],
+    [{ baseUrl: 'mine.example:80/v1' }, /write 'http:\/\/mine\.example:80\/v1'/u],
+    [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is no http address: set/u],
+    [{ baseUrl: 'sk-hunter22' }, /is no http address: set/u],
+    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /leave out what is behind '\?'/u],
+    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /leave out/u],
+    [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
+  ])('C7, X10: is refused at construction where it is none: %j', (settings, why) => {
+    const create = () => access({ apiKey: 'k', ...settings }, { baseUrl: undefined });
+    expect(create).toThrow(why);
+    expect(create).not.toThrow('hunter22');
+  });
+});

@@ -1,0 +1,13 @@
+import { describe, expect, it } from '@jest/globals';
+import { shortened } from './shortened.js';
+
+describe('shortened', () => {
+  it.each([
+    ['all of it', 9, 'all of it'],
+    ['no half sk-123456 word', 12, 'no half'],
+    ['{"key":"sk-123456"}', 12, '{"key":"'],
+    ['sk-123456', 5, ''],
+  ])('X10: leaves no begun word: %s', (text, longest, short) => {
+    expect(shortened(text, longest)).toBe(short);
+  });
+});
