@@ -72,7 +72,7 @@ describe('a token', () => {
 describe('an address', () => {
   it('C7: names whoever answers there', () => {
     const local = 'http://127.0.0.1:11434/v1';
-    expect(serverOf(profiles.openai, profiles.openai.baseUrl)).toBe('OpenAI');
+    expect(serverOf(profiles.openai, profiles.openai.baseUrl ?? '')).toBe('OpenAI');
     expect(serverOf(profiles.openai, local)).toBe('The server at 127.0.0.1:11434');
     expect(serverOf(profiles.ollama, local)).toBe('Ollama');
     expect(serverOf(profiles.ollama, 'https://mill.example/v1')).toBe('Ollama at mill.example');
