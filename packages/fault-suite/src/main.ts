@@ -1,4 +1,4 @@
-import { faults, startFaultServer, wires } from '@millrace/fault-server';
+import { faults, type FaultServer, startFaultServer, wires } from '@millrace/fault-server';
 import { measureStream } from './long-stream.js';
 import { playAll } from './play-all.js';
 import { tableOf } from './table.js';
@@ -10,7 +10,7 @@ when something is not as it must be. With --growth it measures answers of 50,000
 
 const parts = process.argv.slice(2);
 if (parts.includes('--help') || parts.includes('-h')) console.log(help);
-else if (parts.includes('--growth')) await measure();
+else if (parts.includes('--growth')) await withServer(measure);
 else process.exitCode = await run();
 
 async function run(): Promise<number> {
@@ -23,19 +23,28 @@ async function run(): Promise<number> {
   }
   const rejections: unknown[] = [];
   process.on('unhandledRejection', (reason) => rejections.push(reason));
-  const server = await startFaultServer();
-  const played = await playAll(server, chosen, (done, all) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${all} `);
-  });
-  await server.close();
+  const played = await withServer((server) =>
+    playAll(server, chosen, (done, all) => {
+      if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${all} `);
+    }),
+  );
   if (process.stderr.isTTY) process.stderr.write('\r');
   console.log(tableOf(played));
   rejections.forEach((reason) => console.log('An unhandled rejection:', reason));
   return rejections.length > 0 || played.some(({ wrongs }) => wrongs.length > 0) ? 1 : 0;
 }
 
-async function measure(): Promise<void> {
+/** The server must go whatever happens: it would keep this process alive. */
+async function withServer<T>(work: (server: FaultServer) => Promise<T>): Promise<T> {
   const server = await startFaultServer();
+  try {
+    return await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+async function measure(server: FaultServer): Promise<void> {
   for (const wire of wires) {
     await measureStream(server, wire, 10_000);
     const [half, whole] = [
@@ -47,7 +56,6 @@ async function measure(): Promise<void> {
         `ratio ${(whole.ms / half.ms).toFixed(2)}, memory held: ${whole.grownMb.toFixed(1)} MB`,
     );
   }
-  await server.close();
 }
 
 function namesOf(): string {
