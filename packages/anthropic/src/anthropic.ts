@@ -1,9 +1,11 @@
-import { answerTool, type Model, type ModelRequest } from '@millrace/core';
+import type { Model, ModelRequest } from '@millrace/core';
 import { around } from '@millrace/core/adapter';
 import {
   type Access,
+  answerToolWhere,
   checkModelCall,
   textAt,
+  toolNames,
   vendorModel,
   type VendorSpec,
   withKey,
@@ -17,7 +19,6 @@ import { createMessagesReader } from './messages-events.js';
 import { toMessagesBody } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
-import { ownToolNames } from './own-tool-names.js';
 import { thinkingConfig, thinks } from './thinking.js';
 
 /**
@@ -57,16 +58,10 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
  */
 const answering = (model: Model, isThinking: boolean): Model => {
   const forbidden = { unsupported: [...(model.unsupported ?? []), 'toolChoice' as const] };
-  const byTool = answerTool(
-    isThinking
-      ? around(model, (request, context) => model.stream$(unforbidden(request), context), forbidden)
-      : model,
-  );
-  return around(model, (request, context) => {
-    const { outputSchema } = request;
-    const isNative = outputSchema === undefined || nativeSchema(outputSchema) !== undefined;
-    return isNative ? model.stream$(request, context) : byTool.stream$(request, context);
-  });
+  const toolUser = isThinking
+    ? around(model, (request, context) => model.stream$(unforbidden(request), context), forbidden)
+    : model;
+  return answerToolWhere(model, (schema) => nativeSchema(schema) === undefined, toolUser);
 };
 
 /** A choice of no tool would forbid the one to answer with, too. */
@@ -83,7 +78,7 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
     ...(takesTemperature(access) ? {} : { unsupported: ['temperature'] }),
     exchange: (request) => {
       const own = (request.tools ?? []).map(({ name }) => name);
-      const names = ownToolNames(own, builtIn);
+      const names = toolNames(own, builtIn);
       const body = toMessagesBody(settings, request, names);
       return {
         vendor: access.vendor,

@@ -232,6 +232,11 @@ describe('structured output', () => {
     });
     const interrupted = await agent.call('?', { output: never, interruptOn: asked$ });
     expect(interrupted).toMatchObject({ reason: 'interrupted' });
+    const closing = createAgent({
+      model: scriptedModel([toolUse('x')], [text('{"city":"Oslo"}')]),
+    });
+    const atLimit = { output: never, interruptOn: asked$, maxIterations: 1 };
+    expect(await closing.call('?', atLimit)).toMatchObject({ reason: 'interrupted' });
     const throwing = schema(() => {
       throw new Error('boom');
     });

@@ -120,7 +120,7 @@ describe('exchange$ on a real connection', () => {
         ports.add(request.socket.remotePort);
         request.resume();
         response.write(textEvent('Hello') + finishEvent + doneEvent);
-        setTimeout(() => response.end(), 5);
+        setImmediate(() => response.end());
       },
       async (origin) => {
         for (const _ of [1, 2, 3, 4, 5]) {

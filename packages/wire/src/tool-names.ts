@@ -11,15 +11,19 @@ const valid = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
  * Maps tool names for a vendor that takes only `[a-zA-Z0-9_-]{1,64}`: reversibly, without collisions, and the
- * same for the same list. Valid names stay; any other becomes what is valid of it with a hash of the whole.
+ * same for the same list. Valid names stay; any other becomes what is valid of it with a hash of the whole, and so
+ * does one of ours that is `reserved`, because a tool of the vendor has it.
  */
-export const toolNames = (names: readonly string[]): ToolNames => {
+export const toolNames = (
+  names: readonly string[],
+  reserved: readonly string[] = [],
+): ToolNames => {
   const wireOf = new Map<string, string>();
   const nameOf = new Map<string, string>();
   const claim = (name: string): string => {
     const known = wireOf.get(name);
     if (known !== undefined) return known;
-    const wire = freeName(name, (it) => nameOf.has(it));
+    const wire = freeName(name, (it) => nameOf.has(it) || reserved.includes(it));
     wireOf.set(name, wire);
     nameOf.set(wire, name);
     return wire;
@@ -27,7 +31,11 @@ export const toolNames = (names: readonly string[]): ToolNames => {
   names.filter((name) => valid.test(name)).forEach(claim);
   names.forEach(claim);
   // A conversation may use tools that are no longer there: they claim a name when they come up.
-  return { toWire: claim, fromWire: (name) => nameOf.get(name) ?? name };
+  const isReserved = (name: string): boolean => reserved.includes(name) && !names.includes(name);
+  return {
+    toWire: (name) => (isReserved(name) ? name : claim(name)),
+    fromWire: (name) => nameOf.get(name) ?? name,
+  };
 };
 
 const freeName = (name: string, isTaken: (name: string) => boolean): string => {

@@ -1,4 +1,4 @@
-import { concatMap, map, type Observable, of, throwError } from 'rxjs';
+import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil, throwError } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -88,10 +88,13 @@ const summed$ = (
   const ended = end(refuseTools(run, message), 'maxIterations', answer, finish);
   if (context.output === undefined) return of(ended);
   return readOutput$(context.output, text).pipe(
+    takeUntil(context.interruption.cut$),
     map((read) => {
       if (!read.valid) throw usedUp(context, text);
       return { ...ended, output: read.value };
     }),
+    defaultIfEmpty(undefined),
+    map((checked) => checked ?? endInterrupted(run, context, answer)),
   );
 };
 
