@@ -39,7 +39,7 @@ export default tseslint.config(
           parameters: false,
           variables: false,
           strict: true,
-          names: { '^interruptOn$': false },
+          names: { '^interruptOn$': false, '^operator$': false },
         },
       ],
       'rxjs-x/no-ignored-default-value': 'off',

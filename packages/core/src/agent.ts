@@ -1,31 +1,15 @@
-import {
-  concatMap,
-  defer,
-  filter,
-  firstValueFrom,
-  map,
-  type Observable,
-  type ObservableInput,
-  type OperatorFunction,
-  takeLast,
-} from 'rxjs';
+import { defer, type Observable } from 'rxjs';
 import { call$ } from './call.js';
+import { type Callable, type OutputOf, toCallable } from './callable.js';
 import type { CallInfo } from './call-info.js';
-import {
-  type CallDefaults,
-  type CallOptions,
-  checkCallOptions,
-  checkDefaults,
-  isSchema,
-  withDefaults,
-} from './call-options.js';
-import { misuse } from './errors.js';
-import type { AgentEvent, EventOf } from './events.js';
+import { type CallDefaults, checkDefaults, isSchema, withDefaults } from './call-options.js';
+import type { CallPlan } from './call-plan.js';
+import { type MillraceError, misuse } from './errors.js';
+import type { AgentEvent } from './events.js';
 import { createHotEvents } from './hot-events.js';
-import type { Input } from './input.js';
-import type { Interceptor } from './interceptor.js';
+import { type Interceptor, isInterceptor } from './interceptor.js';
+import { join$ } from './join.js';
 import { type Journal, noJournal } from './journal.js';
-import { isRecord } from './json.js';
 import { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
 import {
@@ -38,11 +22,11 @@ import {
   listOf,
   type Rule,
 } from './options.js';
-import { ofSession } from './of-session.js';
-import type { Reply } from './reply.js';
-import { createValidator, type Infer, type InputSchema, type Validator } from './schema.js';
+import type { PhaseFactory } from './phase.js';
+import { nativePhases } from './phase-list.js';
+import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
-import { toAsyncIterable } from './to-async-iterable.js';
+import { createSession, type Session } from './session.js';
 import type { Tool } from './tool.js';
 import { createToolkit } from './toolkit.js';
 
@@ -58,53 +42,18 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly output?: Output;
   /** Gives the memory of a session. Default: one in this process. */
   readonly memory?: MemoryFactory;
-  /** Operators on the events of every call: `on(...)` and `onCall(...)`. */
-  readonly interceptors?: readonly Interceptor[];
+  /**
+   * What stands in the way of every call, or looks on: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, and what is made
+   * of them, such as `logEvents`, `redact` and `guardOutput`.
+   */
+  readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
+  /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
+  readonly phases?: readonly PhaseFactory[];
   /** Runs the steps of every call. Default: it remembers none. */
   readonly journal?: Journal;
   /** What a call may say otherwise. */
   readonly defaults?: CallDefaults;
 }
-
-/** What the reply of a call holds: of the call's own schema where it has one, else of its agent's. */
-export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends InputSchema
-  ? Infer<Own>
-  : Default;
-
-/** The four ways to call: two views of one loop, each with an Observable and a pulled form. */
-export interface Callable<Output = unknown> {
-  /** Emits one reply and completes, or errors with a `MillraceError`. Cold: each subscription is a call. */
-  call$<const Own extends InputSchema | undefined = undefined>(
-    input: Input,
-    options?: CallOptions<Own>,
-  ): Observable<Reply<OutputOf<Own, Output>>>;
-  /** Emits every event of the call and of sub-agents, `postCall` last. Cold: each subscription is a call. */
-  stream$(input: Input, options?: CallOptions): Observable<AgentEvent>;
-  /** The Promise form of `call$`: it starts at once. */
-  call<const Own extends InputSchema | undefined = undefined>(
-    input: Input,
-    options?: CallOptions<Own>,
-  ): Promise<Reply<OutputOf<Own, Output>>>;
-  /** The AsyncIterable form of `stream$`: it starts at the first `next()`, pauses the model while events wait, and ends the call on `break`. */
-  stream(input: Input, options?: Omit<CallOptions, 'demand'>): AsyncIterable<AgentEvent>;
-  /** An operator that calls with each value and emits the replies. `flatten` says what a new value does to a running call; default: it waits (`concatMap`). */
-  asOperator<const Own extends InputSchema | undefined = undefined>(
-    options?: OperatorOptions<Own>,
-  ): OperatorFunction<Input, Reply<OutputOf<Own, Output>>>;
-}
-
-/** How an agent works as an operator. */
-export interface OperatorOptions<
-  Output extends InputSchema | undefined = InputSchema | undefined,
-> extends CallOptions<Output> {
-  /** One of RxJS's flattening operators, such as `switchMap`. */
-  readonly flatten?: Flatten;
-}
-
-/** A flattening operator of RxJS. */
-export type Flatten = <In, Out>(
-  project: (value: In) => ObservableInput<Out>,
-) => OperatorFunction<In, Out>;
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
 export interface Agent<Output = unknown> extends Callable<Output> {
@@ -115,19 +64,6 @@ export interface Agent<Output = unknown> extends Callable<Output> {
   session(id: string): Session<Output>;
 }
 
-/** One conversation: its calls follow one another, and remember. A second call while one runs errors with `busy`. */
-export interface Session<Output = unknown> extends Callable<Output> {
-  readonly id: string;
-  readonly memory: Memory;
-  /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */
-  readonly events$: Observable<AgentEvent>;
-  /**
-   * Ends the running call politely, with reason `interrupted`: with this message as the reply, else with
-   * the text so far. False when nothing runs, or not the call of that id.
-   */
-  interrupt(message?: string, callId?: string): boolean;
-}
-
 /** Defines an agent, or throws a `config` error that names the fix. */
 export const createAgent = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -135,13 +71,15 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   checkOptions('createAgent()', options, rules, ['model']);
   checkDefaults("createAgent(), 'defaults'", options.defaults ?? {});
   const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
-  const interceptors = [...(options.interceptors ?? [])];
+  const interceptors = options.interceptors?.flat() ?? [];
+  const phases = [...(options.phases ?? nativePhases)];
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
   const toolkit = createToolkit(defaults.tools ?? tools);
   const ownOutput = outputOf(options.output, 'createAgent()');
-  interceptors.forEach(refuseNoInterceptor);
+  if (!interceptors.every(isInterceptor)) throw noInterceptor();
+  if (phases.length === 0 || !phases.every((each) => typeof each === 'function')) throw noPhases();
 
   const callable = (session?: {
     readonly seat: Seat;
@@ -149,18 +87,23 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   }): Callable<OutputOf<Output, undefined>> =>
     toCallable((input, given) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
-      return call$({
+      const plan: CallPlan = {
         agentName: name,
         model,
         toolkit: given.tools === undefined ? toolkit : createToolkit(given.tools),
         output: outputOf(output, 'The call') ?? ownOutput,
         instructions,
         interceptors,
+        phases,
         journal,
         options: rest,
         listener: hot.next,
         input,
         session,
+      };
+      return defer(() => {
+        const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
+        return running === undefined ? call$(plan) : join$(plan, running);
       });
     });
 
@@ -172,56 +115,10 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
       const seat = seats.seatOf(id);
       const memory = memoryOf(id);
-      return {
-        ...callable({ seat, memory }),
-        id,
-        memory,
-        events$: hot.events$.pipe(ofSession(id)),
-        interrupt: (message, callId) => seats.interrupt(id, message, callId),
-      };
+      return createSession(callable({ seat, memory }), seat, memory, hot.events$);
     },
   };
 };
-
-const toCallable = <Output>(
-  begin$: (input: Input, options: CallOptions) => Observable<AgentEvent>,
-): Callable<Output> => {
-  const stream$: Callable['stream$'] = (input, options = {}) => {
-    checkCallOptions('The call', options);
-    return begin$(input, options);
-  };
-  const reply$: Callable<Output>['call$'] = <Own extends InputSchema | undefined>(
-    input: Input,
-    options?: CallOptions<Own>,
-  ) => stream$(input, options).pipe(lastReply<OutputOf<Own, Output>>());
-  return {
-    stream$,
-    call$: reply$,
-    call: (input, options) => firstValueFrom(defer(() => reply$(input, options))),
-    stream: (input, options) => {
-      checkCallOptions('The call', options ?? {});
-      return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
-    },
-    asOperator: ({ flatten = inOrder, ...options } = {}) =>
-      flatten((input: Input) => reply$(input, options)),
-  };
-};
-
-const inOrder: Flatten = (project) => concatMap(project);
-
-/** The calls of sub-agents end before the one that they are in. */
-const lastReply =
-  <Output>(): OperatorFunction<AgentEvent, Reply<Output>> =>
-  (event$) =>
-    event$.pipe(
-      // The loop has validated the output; this tells the compiler of what.
-      filter(
-        (event): event is EventOf<'postCall'> & { readonly reply: Reply<Output> } =>
-          event.type === 'postCall',
-      ),
-      takeLast(1),
-      map(({ reply }) => reply),
-    );
 
 /** Schemas that were understood before: a call that is made again brings the same one. */
 const outputs = new WeakMap<object, Validator>();
@@ -244,13 +141,17 @@ const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
   output: isSchema,
   memory: isFunction,
   interceptors: listOf('interceptors'),
+  phases: listOf('phases'),
   journal: having('step$', 'a Journal'),
   defaults: isObject,
 };
 
-const refuseNoInterceptor = (interceptor: unknown): void => {
-  if (isRecord(interceptor) && typeof interceptor['open'] === 'function') return;
-  throw misuse(
-    "createAgent(): 'interceptors' takes what on(type, operator) or onCall(type, build) returns.",
+const noInterceptor = (): MillraceError =>
+  misuse(
+    "createAgent(): 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.",
   );
-};
+
+const noPhases = (): MillraceError =>
+  misuse(
+    "createAgent(): 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.",
+  );

@@ -1,5 +1,6 @@
 import { freeze } from 'immer';
 import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
+import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
@@ -20,6 +21,8 @@ export type Asked =
       readonly stop: boolean;
       /** An interceptor wants another message, and says why. */
       readonly again: string | undefined;
+      /** With what a transform has ended the message, before the model did. */
+      readonly halt: StopChunk | undefined;
       /** What to tell a model whose text could not be read. */
       readonly malformed: string | undefined;
     }
@@ -100,7 +103,12 @@ const answered$ = (
   draft: Draft,
 ): Observable<Asked> => {
   const message = freeze(draft.message(), true);
-  return hooks.emit$(iteration, { type: post, message, finish, usage: draft.usage }).pipe(
+  const after = { message, finish, usage: draft.usage };
+  const payload =
+    post === 'postReasoning'
+      ? { type: post, ...after, ...wishOf(draft) }
+      : { type: post, ...after };
+  return hooks.emit$(iteration, payload).pipe(
     map((event) => ({
       status: 'answered',
       message: sameMessage(message, event.message, toolUseIds),
@@ -108,9 +116,16 @@ const answered$ = (
       usage: draft.usage,
       stop: event.type === 'postReasoning' && event.stop === true,
       again: event.type === 'postReasoning' ? event.again : undefined,
+      halt: draft.halt,
       malformed: draft.malformed,
     })),
   );
+};
+
+/** What a transform that has ended the message wants of the call. */
+const wishOf = ({ halt }: Draft): { readonly stop?: boolean; readonly again?: string } => {
+  if (halt === undefined) return {};
+  return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
 };
 
 /** An edited message is still the same one; its tool uses must stay told apart, also from those of earlier turns. */

@@ -16,7 +16,7 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
-import type { Limits, OnLimit, Timeouts } from './context.js';
+import type { Limits, OnLimit, Timeouts } from './limits.js';
 import type { InputSchema, JsonSchema } from './schema.js';
 import type { Tool, ToolContext } from './tool.js';
 
@@ -45,6 +45,10 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly onLimit?: OnLimit;
   /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
   readonly timeouts?: Timeouts;
+  /** What a call does that finds its session busy. Default: `reject`. */
+  readonly onBusy?: OnBusy;
+  /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
+  readonly maxQueue?: number;
   /** How often requests may be sent again, those of sub-agents included. Default: 10. */
   readonly retryBudget?: number;
   /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
@@ -66,6 +70,14 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   /** The context of the tool that makes this call: the call becomes a part of that tool's. */
   readonly parent?: ToolContext;
 }
+
+/**
+ * What a call does that finds its session busy: it errors with `busy` (`reject`, as `exhaustMap` drops), waits for its turn
+ * (`queue`, as `concatMap`), ends the running call and all that wait as `interrupted`, then begins (`switch`, as
+ * `switchMap`), or hands its input to the running call and emits that call's events and reply (`steer`, as a
+ * `mergeMap` into one conversation would).
+ */
+export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
@@ -96,7 +108,7 @@ export const isSchema: Rule = [
   'a JSON Schema, or a schema such as z.object({}) makes',
 ];
 
-const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
+const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   model: isModel,
   tools: listOf('tools'),
   temperature: numberFrom(0),
@@ -109,12 +121,18 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   maxIterations: wholeNumber(1),
   onLimit: oneOf('answer', 'error', 'partial'),
   timeouts: isTimeouts,
-  retryBudget: wholeNumber(0),
   parallel: [
     (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 1),
     'true, false or a whole number of at least 1',
   ],
   maxObservation: wholeNumber(1),
+};
+
+const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
+  ...preparedRules,
+  onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
+  maxQueue: wholeNumber(0),
+  retryBudget: wholeNumber(0),
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
 };
@@ -130,6 +148,38 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ],
   callId: isText,
   parent: [isRecord, 'the context that a tool was run with'],
+};
+
+/** What a call may be prepared otherwise in. */
+export type PreparedOptions = Pick<
+  CallOptions,
+  | 'model'
+  | 'tools'
+  | 'temperature'
+  | 'maxTokens'
+  | 'toolChoice'
+  | 'stopSequences'
+  | 'maxIterations'
+  | 'onLimit'
+  | 'timeouts'
+  | 'parallel'
+  | 'maxObservation'
+>;
+
+/** Refuses options that a call cannot be prepared with. */
+export const checkPrepared = (owner: string, options: unknown): void =>
+  checkOptions(owner, options, preparedRules);
+
+/** Tells apart what a call may be prepared otherwise in, and what stays as it is. */
+export const splitOptions = (
+  options: CallOptions,
+): { readonly prepared: PreparedOptions; readonly fixed: CallOptions } => {
+  const entries = Object.entries(defined(options));
+  const isPrepared = ([name]: readonly [string, unknown]) => Object.hasOwn(preparedRules, name);
+  return {
+    prepared: Object.fromEntries(entries.filter(isPrepared)),
+    fixed: Object.fromEntries(entries.filter((entry) => !isPrepared(entry))),
+  };
 };
 
 /** Refuses options that a call does not have, or that cannot be what they are. */

@@ -1,11 +1,12 @@
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
-import type { Listener } from './call-scope.js';
+import type { Listener } from './events.js';
 import type { Input } from './input.js';
 import type { Interceptor } from './interceptor.js';
 import type { Journal } from './journal.js';
 import type { Memory } from './memory.js';
 import type { Model } from './model.js';
+import type { PhaseFactory } from './phase.js';
 import type { Seat } from './seats.js';
 import type { Validator } from './schema.js';
 import type { Toolkit } from './toolkit.js';
@@ -19,6 +20,7 @@ export interface CallPlan {
   readonly output: Validator | undefined;
   readonly instructions: string | ((call: CallInfo) => string) | undefined;
   readonly interceptors: readonly Interceptor[];
+  readonly phases: readonly PhaseFactory[];
   readonly journal: Journal;
   readonly options: CallOptions;
   /** Those who hear every call of the agent. */

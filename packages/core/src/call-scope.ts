@@ -1,23 +1,22 @@
-import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, type SchedulerLike, Subject } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
-import { bothOpen, type Demand } from './demand.js';
+import { joinDemand, type JoinableDemand } from './demand.js';
 import { misuse } from './errors.js';
-import type { AgentEvent } from './events.js';
+import type { AgentEvent, Listener } from './events.js';
 import { createInterruption, type Interruption } from './interruption.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import type { ToolContext } from './tool.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
 
-/** Takes an event in. */
-export type Listener = (event: AgentEvent) => void;
-
 /** What one call owns, and hands down to the calls that its tools make. */
 export interface CallScope {
   readonly call: CallInfo;
+  /** What happens in the call from now on. Hot; ends with the call, and errors where it does. */
+  readonly events$: Subject<AgentEvent>;
   readonly interruption: Interruption;
-  readonly demand: Demand;
+  readonly demand: JoinableDemand;
   readonly scheduler: SchedulerLike;
   /** Those who hear this call, and all calls below it. */
   readonly listeners: readonly Listener[];
@@ -38,8 +37,10 @@ export const createScope = (
   agentName: string,
   { parent, callId, demand, scheduler, metadata, retryBudget = 10 }: CallOptions,
   sessionId: string | undefined,
-  listeners: readonly Listener[],
+  listener: Listener,
 ): CallScope => {
+  const events$ = new Subject<AgentEvent>();
+  const own: Listener = (event) => events$.next(event);
   const above = parent === undefined ? undefined : placeOf(parent);
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
@@ -53,10 +54,11 @@ export const createScope = (
       ...(scope === undefined ? {} : { parentId: scope.call.callId }),
       ...(session === undefined ? {} : { sessionId: session }),
     }),
+    events$,
     interruption: createInterruption(),
-    demand: bothOpen(demand, scope?.demand),
+    demand: joinDemand(demand, scope?.demand),
     scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
-    listeners: [...new Set([...listeners, ...(scope?.listeners ?? [])])],
+    listeners: [...new Set([own, listener, ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
     nextSeq: scope?.nextSeq ?? counter(),

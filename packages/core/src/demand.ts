@@ -1,4 +1,11 @@
-import { BehaviorSubject, combineLatest, distinctUntilChanged, map, type Observable } from 'rxjs';
+import {
+  BehaviorSubject,
+  combineLatest,
+  distinctUntilChanged,
+  map,
+  type Observable,
+  switchMap,
+} from 'rxjs';
 import { misuse } from './errors.js';
 
 /** Whether a consumer wants more. Sources that read from outside pause while it is closed. */
@@ -48,16 +55,27 @@ export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate =
 /** The demand of a consumer that takes whatever comes, as a plain `subscribe` does. */
 export const openDemand: Demand = createDemand();
 
-/** The demand of two consumers on one way: open while both are. */
-export const bothOpen = (near: Demand | undefined, far: Demand | undefined): Demand => {
-  if (near === undefined || far === undefined) return near ?? far ?? openDemand;
+/** The demand of all consumers on one way: open while each of them is. */
+export interface JoinableDemand extends Demand {
+  /** Adds one more, and returns what takes it away. */
+  join(demand: Demand): () => void;
+}
+
+/** Makes one demand of several. */
+export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableDemand => {
+  const members$ = new BehaviorSubject(first.filter((demand) => demand !== undefined));
   return {
     get isOpen() {
-      return near.isOpen && far.isOpen;
+      return members$.value.every(({ isOpen }) => isOpen);
     },
-    open$: combineLatest([near.open$, far.open$]).pipe(
-      map(([one, other]) => one && other),
+    open$: members$.pipe(
+      switchMap((members) => combineLatest([openDemand, ...members].map(({ open$ }) => open$))),
+      map((levels) => levels.every(Boolean)),
       distinctUntilChanged(),
     ),
+    join: (demand) => {
+      members$.next([...members$.value, demand]);
+      return () => members$.next(members$.value.filter((member) => member !== demand));
+    },
   };
 };

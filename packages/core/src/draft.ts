@@ -1,4 +1,5 @@
 import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
+import type { MessageChunk, StopChunk } from './content-through.js';
 import type { Finish, ModelChunk } from './model.js';
 import {
   createToolParts,
@@ -24,9 +25,11 @@ export interface Draft {
   readonly finish: Finish | 'pause' | undefined;
   /** What to tell the model, when its text could not be read. */
   readonly malformed: string | undefined;
+  /** An interceptor has ended the message before the model did. */
+  readonly halt: StopChunk | undefined;
   readonly usage: Usage;
   /** Takes the next chunk in, and tells what it added; nothing, where there is nothing to show. */
-  add(chunk: ModelChunk): DraftDelta | undefined;
+  add(chunk: MessageChunk): DraftDelta | undefined;
   /** Goes on with the same message in another response, after a pause. A restart then voids that response only. */
   resume(): void;
   /** All that the message holds, as one delta a block. */
@@ -65,6 +68,7 @@ interface Attempt {
   readonly parts: Part[];
   readonly tools: ToolParts;
   malformed?: string;
+  halt?: StopChunk;
 }
 
 /** Where in a message a pause was. */
@@ -120,7 +124,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
     return shown({ kind: 'toolInput', delta, toolUse });
   };
 
-  const add = (chunk: ModelChunk): DraftDelta | undefined => {
+  const add = (chunk: MessageChunk): DraftDelta | undefined => {
     switch (chunk.type) {
       case 'text':
         return addText('text', chunk.text);
@@ -148,6 +152,10 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
       case 'finish':
         finish = chunk.finish;
         return;
+      case 'stop':
+        finish = 'stop';
+        attempt.halt = chunk;
+        return;
     }
   };
 
@@ -161,6 +169,9 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
     get malformed() {
       return attempt.malformed;
     },
+    get halt() {
+      return attempt.halt;
+    },
     get usage() {
       return addUsage(earlier, usage);
     },
@@ -173,7 +184,10 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
       id: attempt.messageId,
       role: 'assistant',
       name,
-      content: attempt.parts.flatMap(toBlock),
+      // Tool uses of a message that was cut short may be cut themselves.
+      content: attempt.parts
+        .filter(({ type }) => attempt.halt === undefined || type !== 'tool')
+        .flatMap(toBlock),
     }),
     // Behind the finish there may be usage, or another attempt; all else is ignored.
     add: (chunk) =>

@@ -1,5 +1,11 @@
 import type { MillraceError } from './errors.js';
-import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock } from './message.js';
+import type {
+  AssistantMessage,
+  Message,
+  ToolResultBlock,
+  ToolUseBlock,
+  UserMessage,
+} from './message.js';
 import type { Finish, ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
 import type { Usage } from './usage.js';
@@ -83,7 +89,15 @@ export type ReportedPayload =
       readonly value: unknown;
     }
   | { readonly type: 'messageDiscarded'; readonly messageId: string; readonly why: string }
-  | { readonly type: 'vetoed'; readonly of: ModifiableType; readonly name: string }
+  | {
+      readonly type: 'vetoed';
+      /** What would not go on: an event of this type, or the call before it began. */
+      readonly of: ModifiableType | 'prepare';
+      /** The interceptor that would not have it. */
+      readonly name: string;
+      /** Of `preActing` and `postActing`: the use of a tool that it was about. */
+      readonly toolUseId?: string;
+    }
   | {
       readonly type: 'handlerError';
       /** The handler: the event type of an interceptor, or the name of an option. */
@@ -91,11 +105,19 @@ export type ReportedPayload =
       readonly name: string;
       readonly error: MillraceError;
     }
+  | {
+      readonly type: 'steered';
+      /** What somebody has said to the running call. The next request has it. */
+      readonly message: UserMessage;
+    }
   | { readonly type: 'error'; readonly error: MillraceError }
   | ModelReport;
 
 /** Everything that can happen during a call. */
 export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
+
+/** Takes an event in. */
+export type Listener = (event: AgentEvent) => void;
 
 /** An event that an interceptor may change. */
 export type ModifiableEvent = ModifiablePayload & Envelope;

@@ -1,35 +1,29 @@
 import { freeze } from 'immer';
 import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
   filter,
+  identity,
   map,
+  type MonoTypeOperatorFunction,
   type Observable,
-  of,
   type SchedulerLike,
-  take,
   tap,
-  throwError,
-  toArray,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
-import { isMillraceError, messageOf, MillraceError } from './errors.js';
+import { contentThrough, type MessageChunk } from './content-through.js';
+import { type MillraceError, toMillraceError } from './errors.js';
 import {
-  type AgentEvent,
   type EventOf,
   isEvent,
+  type Listener,
   type ModifiableEvent,
   type ModifiablePayload,
-  type ModifiableType,
-  modifiableTypes,
   type ReportedPayload,
 } from './events.js';
 import { freezeResult } from './freeze-message.js';
-import type { Interceptor } from './interceptor.js';
-import { isRecord } from './json.js';
-import { areBlocks, areContentBlocks } from './message.js';
+import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
+import { createStage, type Stage, through$ } from './stage.js';
+import type { Trampoline } from './trampoline.js';
+import { isUsable } from './usable.js';
 
 /** The one way by which a call tells what happens, and lets it be changed. */
 export interface Hooks {
@@ -43,6 +37,8 @@ export interface Hooks {
     iteration: number,
     payload: Payload,
   ): Observable<EventOf<Payload['type']>>;
+  /** Leads the chunks of one message through the transforms there are. */
+  transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event as it is. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
   /** The iteration of the last event. */
@@ -56,8 +52,9 @@ export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Interceptor[];
   readonly scheduler: SchedulerLike;
-  /** Hands a finished event to all who listen. */
-  readonly deliver: (event: AgentEvent) => void;
+  /** Delivers the events of a whole family of calls, one after the other. */
+  readonly deliver: Trampoline;
+  readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
 }
 
@@ -67,6 +64,7 @@ export const createHooks = ({
   interceptors,
   scheduler,
   deliver,
+  listeners,
   nextSeq,
 }: HooksInit): Hooks => {
   const origin = originOf(call);
@@ -76,30 +74,35 @@ export const createHooks = ({
     if (settled) return;
     settled = payload.type === 'postCall' || payload.type === 'error';
     latest = iteration;
-    deliver(
-      Object.freeze({ ...payload, ...origin, iteration, seq: nextSeq(), at: scheduler.now() }),
-    );
+    const event = { ...payload, ...origin, iteration, seq: nextSeq(), at: scheduler.now() };
+    Object.freeze(event);
+    deliver(() => everyone.forEach((listen) => listen(event)));
   };
-  const stages = interceptors
-    .map((interceptor, index) => ({ interceptor, index }))
-    .sort((a, b) => a.interceptor.priority - b.interceptor.priority)
-    .map(({ interceptor, index }) => toStage(interceptor, index, call, report));
+  const everyone = [
+    ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
+    ...listeners,
+  ];
+  const stages = ordered(interceptors, 'event').map((interceptor) => ({
+    type: interceptor.type,
+    stage: stageOf(interceptor, call, report),
+  }));
+  const transforms = ordered(interceptors, 'chunks');
 
-  const through$ = (iteration: number, payload: ModifiablePayload): Observable<ModifiableEvent> => {
+  const intercepted$ = <Payload extends ModifiablePayload>(
+    iteration: number,
+    payload: Payload,
+  ): Observable<EventOf<Payload['type']>> => {
     const event = { ...payload, ...origin, iteration, seq: 0, at: scheduler.now() };
-    return stages
-      .filter(({ type }) => type === payload.type)
-      .reduce<Observable<ModifiableEvent>>(
-        (event$, { apply$ }) => event$.pipe(concatMap(apply$)),
-        of(event),
-      );
-  };
-  const intercepted$ = <Payload extends ModifiablePayload>(iteration: number, payload: Payload) =>
-    through$(iteration, payload).pipe(
+    const ofType = stages.filter(({ type }) => type === payload.type);
+    return through$<ModifiableEvent>(
+      event,
+      ofType.map(({ stage }) => stage),
+    ).pipe(
       // Every stage has made sure of the type; this tells the compiler.
       filter((out): out is EventOf<Payload['type']> => isEvent(out, payload.type)),
       map(freezeEvent),
     );
+  };
   return {
     report,
     intercepted$,
@@ -107,87 +110,64 @@ export const createHooks = ({
     isSettled: () => settled,
     emit$: (iteration, payload) =>
       intercepted$(iteration, payload).pipe(tap((event) => report(iteration, event))),
-  };
-};
-
-/** An interceptor that has been readied for one call. */
-interface Stage {
-  readonly type: ModifiableType;
-  readonly apply$: (event: ModifiableEvent) => Observable<ModifiableEvent>;
-}
-
-const toStage = (
-  interceptor: Interceptor,
-  index: number,
-  call: CallInfo,
-  report: Hooks['report'],
-): Stage => {
-  const { type, failOpen, name = `on('${type}') at place ${index + 1}` } = interceptor;
-  let operate: ReturnType<Interceptor['open']> | undefined;
-
-  const passOver = (event: ModifiableEvent, error: MillraceError): Observable<ModifiableEvent> => {
-    if (!failOpen) return throwError(() => error);
-    report(event.iteration, { type: 'handlerError', of: type, name, error });
-    return of(event);
-  };
-  const verdict = (
-    event: ModifiableEvent,
-    out: readonly unknown[],
-  ): Observable<ModifiableEvent> => {
-    if (out.length > 0) return of(onlyOne(type, name, out));
-    report(event.iteration, { type: 'vetoed', of: type, name });
-    return EMPTY;
-  };
-  return {
-    type,
-    apply$: (event) =>
-      defer(() => (operate ??= interceptor.open(call))(event)).pipe(
-        take(2),
-        toArray(),
-        concatMap((out) => verdict(event, out)),
-        catchError((cause: unknown) => passOver(event, interceptorError(name, cause))),
+    transformed: (iteration) =>
+      transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(
+        (before, { name, operator, failOpen }) => {
+          const onPassedOver = (error: MillraceError): void =>
+            report(iteration, { type: 'handlerError', of: 'transformChunks', name, error });
+          const through = contentThrough({ name, operator, failOpen, onPassedOver });
+          return (chunk$) => through(before(chunk$));
+        },
+        identity,
       ),
   };
 };
 
-const onlyOne = (type: ModifiableType, name: string, out: readonly unknown[]): ModifiableEvent => {
-  const [only] = out;
-  if (out.length > 1) throw interceptorError(name, `it made more than one event of one`);
-  if (!isModifiable(only) || only.type !== type || !isUsable(only)) {
-    throw interceptorError(name, `it made something else of a '${type}' event`);
-  }
-  return only;
+/** An interceptor that is readied for a call when the first event of its type comes. */
+const stageOf = (
+  { type, failOpen, name, open }: EventInterceptor & { readonly name: string },
+  call: CallInfo,
+  report: Hooks['report'],
+): Stage<ModifiableEvent> => {
+  let operate: ReturnType<EventInterceptor['open']> | undefined;
+  return createStage({
+    name,
+    what: `'${type}' event`,
+    failOpen,
+    operate$: (event) => (operate ??= open(call))(event),
+    isUsable: (value) => isUsable(type, value),
+    onVeto: (event) =>
+      report(event.iteration, {
+        type: 'vetoed',
+        of: type,
+        name,
+        ...('toolUse' in event ? { toolUseId: event.toolUse.id } : {}),
+      }),
+    onPassedOver: ({ iteration }, error) =>
+      report(iteration, { type: 'handlerError', of: type, name, error }),
+  });
 };
 
-const isModifiable = (value: unknown): value is ModifiableEvent =>
-  isRecord(value) && modifiableTypes.some((type) => type === value['type']);
-
-/** Whether an edit has left the event what the loop can go on with. */
-const isUsable = (event: ModifiableEvent): boolean => {
-  switch (event.type) {
-    case 'preReasoning':
-    case 'preSummary':
-      return Array.isArray(event.messages) && isRecord(event.options);
-    case 'postReasoning':
-    case 'postSummary':
-      return areBlocks(event.message.content);
-    case 'preActing':
-      return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
-    case 'postActing':
-      return areContentBlocks(event.result.content);
-    case 'postCall':
-      return areBlocks(event.reply.content);
-  }
-};
-
-const interceptorError = (name: string, cause: unknown): MillraceError =>
-  isMillraceError(cause) && cause.code === 'interceptor'
-    ? cause
-    : new MillraceError(
-        'interceptor',
-        `The interceptor ${name} failed: ${messageOf(cause)}. It must make one event of the same type of each that it gets, or none to veto it.`,
-        { cause },
-      );
+/** Handlers must not disturb those who listen beside them. */
+const watchersOf = (
+  interceptors: readonly Interceptor[],
+  call: CallInfo,
+  report: (payload: ReportedPayload) => void,
+): readonly Listener[] =>
+  ordered(interceptors, 'watch').map(({ name, handle }) => (event) => {
+    const fail = (cause: unknown): void => {
+      // One that fails at the news of a failure would never end.
+      if (event.type === 'handlerError') return;
+      const error = toMillraceError(cause, 'unknown', `The handler ${name} failed`);
+      report({ type: 'handlerError', of: event.type, name, error });
+    };
+    try {
+      const returned = handle(event, call);
+      if (returned instanceof Promise) returned.catch(fail);
+    } catch (cause) {
+      fail(cause);
+    }
+  });
 
 /** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {

@@ -1,15 +1,7 @@
-export {
-  type Agent,
-  type AgentOptions,
-  type Callable,
-  createAgent,
-  type Flatten,
-  type OperatorOptions,
-  type OutputOf,
-  type Session,
-} from './agent.js';
+export { type Agent, type AgentOptions, createAgent } from './agent.js';
+export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
-export type { CallDefaults, CallOptions } from './call-options.js';
+export type { CallDefaults, CallOptions, OnBusy, PreparedOptions } from './call-options.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './demand.js';
 export {
   isMillraceError,
@@ -39,7 +31,39 @@ export { estimateTokens } from './estimate-tokens.js';
 export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
 export { fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
-export { type Interceptor, type InterceptorOptions, on, onCall } from './interceptor.js';
+export {
+  type ChunkInterceptor,
+  type EventInterceptor,
+  type Interceptor,
+  type InterceptorOptions,
+  on,
+  onCall,
+  prepare,
+  type PrepareInterceptor,
+  transformChunks,
+  watch,
+  type Watcher,
+} from './interceptor.js';
+export {
+  type ChunkTransform,
+  type ContentChunk,
+  type StopChunk,
+  stopMessage,
+} from './content-through.js';
+export type { Preparation } from './preparation.js';
+export type { PhaseFactory } from './phase.js';
+export type { QueuedCall } from './seats.js';
+export type { Session, SessionQueue } from './session.js';
+export type { SteerOutcome } from './steering.js';
+export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
+export {
+  logEvents,
+  type LogEventsOptions,
+  type LogFields,
+  type Logger,
+} from './interceptors/log-events.js';
+export type { Patterns } from './interceptors/patterns.js';
+export { redact, type RedactOptions } from './interceptors/redact.js';
 export { only } from './only.js';
 export { type Journal, noJournal } from './journal.js';
 export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
@@ -76,7 +100,7 @@ export type {
   ToolChoice,
   ToolDeclaration,
 } from './model.js';
-export type { OnLimit, Timeouts } from './context.js';
+export type { OnLimit, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type { Infer, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
 export {

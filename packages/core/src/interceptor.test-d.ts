@@ -1,15 +1,27 @@
 import { expectTypeOf } from 'expect-type';
-import { identity, map, type Observable } from 'rxjs';
+import { delay, identity, map, type Observable } from 'rxjs';
 import {
   type AgentEvent,
+  type ContentChunk,
   createAgent,
   type EventOf,
+  guardOutput,
+  type InputMessage,
+  logEvents,
   type Model,
   on,
   onCall,
   only,
+  prepare,
+  type PreparedOptions,
+  redact,
   type Reply,
+  type SteerOutcome,
+  stopMessage,
+  transformChunks,
+  watch,
 } from './index.js';
+import { insertBefore, reasoning } from './phases/index.js';
 
 declare const model: Model;
 declare const events$: Observable<AgentEvent>;
@@ -56,3 +68,51 @@ createAgent({});
 
 // @ts-expect-error an option that does not exist
 void agent.call$('?', { temprature: 1 });
+
+prepare(
+  map((asked) => {
+    expectTypeOf(asked.input).toEqualTypeOf<readonly InputMessage[]>();
+    expectTypeOf(asked.options).toEqualTypeOf<PreparedOptions>();
+    return { ...asked, input: [...asked.input, { role: 'user', content: [] }] };
+  }),
+);
+
+// @ts-expect-error what a call is prepared with cannot be a text
+prepare(map(() => 'input'));
+
+prepare(
+  // @ts-expect-error a scheduler is not a thing to prepare
+  map((asked) => ({ ...asked, options: { scheduler: asked } })),
+);
+
+transformChunks(
+  map((chunk) => {
+    expectTypeOf(chunk).toEqualTypeOf<ContentChunk>();
+    return chunk.type === 'text' ? stopMessage('No.') : chunk;
+  }),
+);
+
+// @ts-expect-error a finish is not for a transform to make
+transformChunks(map(() => ({ type: 'finish', finish: 'stop' })));
+
+watch((event, call) => {
+  expectTypeOf(event).toEqualTypeOf<AgentEvent>();
+  expectTypeOf(call.metadata).toEqualTypeOf<Readonly<Record<string, string>>>();
+});
+
+createAgent({ model, interceptors: [redact('key'), guardOutput(/key/), logEvents(console)] });
+
+createAgent({ model, phases: insertBefore(reasoning, ({ scheduler }) => delay(1, scheduler)) });
+
+// @ts-expect-error a phase is made for each call
+createAgent({ model, phases: insertBefore(reasoning, delay(1)) });
+
+createAgent({ model, defaults: { onBusy: 'switch' } });
+
+// @ts-expect-error there is no such thing to do
+createAgent({ model, defaults: { onBusy: 'wait' } });
+
+declare const steered: SteerOutcome;
+if (steered.status === 'delivered') expectTypeOf(steered.iteration).toBeNumber();
+// @ts-expect-error only a message that was delivered has an iteration
+else expectTypeOf(steered.iteration).toBeNumber();

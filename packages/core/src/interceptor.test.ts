@@ -183,7 +183,7 @@ describe('an interceptor', () => {
   });
 
   it.each([
-    ['two values', mergeMap((event: unknown) => of(event, event)), /made more than one event/],
+    ['two values', mergeMap((event: unknown) => of(event, event)), /made more than one/],
     ['another type', map((event: object) => ({ ...event, type: 'postCall' })), /something else/],
     ['nothing of the kind', map(() => undefined), /something else/],
     ['a forgotten return', () => undefined, /stream was expected|invalid object/],

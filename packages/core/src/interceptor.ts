@@ -1,5 +1,6 @@
 import { type MonoTypeOperatorFunction, type Observable, of } from 'rxjs';
 import type { CallInfo } from './call-info.js';
+import type { ChunkTransform } from './content-through.js';
 import { misuse } from './errors.js';
 import {
   type AgentEvent,
@@ -9,11 +10,13 @@ import {
   type ModifiableType,
   modifiableTypes,
 } from './events.js';
+import { isRecord } from './json.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule } from './options.js';
+import type { Preparation } from './preparation.js';
 
 /** How an interceptor is placed, and what its failure means. */
 export interface InterceptorOptions {
-  /** What events and errors call it. Default: its type and place. */
+  /** What events and errors call it. Default: its kind and place. */
   readonly name?: string;
   /** The lower goes first; equals go in the order they were given. Default: 100. */
   readonly priority?: number;
@@ -21,13 +24,38 @@ export interface InterceptorOptions {
   readonly failOpen?: boolean;
 }
 
-/** An operator on one type of event. `on` and `onCall` make one. */
-export interface Interceptor extends InterceptorOptions {
-  readonly type: ModifiableType;
+/** What `on`, `onCall`, `prepare`, `transformChunks` and `watch` make: something that stands in the way of a call, or looks on. */
+export type Interceptor = EventInterceptor | PrepareInterceptor | ChunkInterceptor | Watcher;
+
+interface Placed extends InterceptorOptions {
   readonly priority: number;
   readonly failOpen: boolean;
+}
+
+/** An operator on one type of event. */
+export interface EventInterceptor extends Placed {
+  readonly kind: 'event';
+  readonly type: ModifiableType;
   /** Readies it for one call. */
-  open(call: CallInfo): (event: ModifiableEvent) => Observable<AgentEvent>;
+  readonly open: (call: CallInfo) => (event: ModifiableEvent) => Observable<AgentEvent>;
+}
+
+/** An operator on what a call begins with. */
+export interface PrepareInterceptor extends Placed {
+  readonly kind: 'prepare';
+  readonly operator: MonoTypeOperatorFunction<Preparation>;
+}
+
+/** An operator on the chunks of a message. */
+export interface ChunkInterceptor extends Placed {
+  readonly kind: 'chunks';
+  readonly operator: ChunkTransform;
+}
+
+/** A handler of every event. */
+export interface Watcher extends Placed {
+  readonly kind: 'watch';
+  readonly handle: (event: AgentEvent, call: CallInfo) => unknown;
 }
 
 /**
@@ -39,31 +67,102 @@ export const on = <Type extends ModifiableType>(
   type: Type,
   operator: MonoTypeOperatorFunction<EventOf<Type>>,
   options: InterceptorOptions = {},
-): Interceptor => onCall(type, () => operator, options);
+): EventInterceptor => onCall(type, () => operator, options);
 
 /** As `on`, with an operator built anew for each call: the place for an interceptor's own state. */
 export const onCall = <Type extends ModifiableType>(
   type: Type,
   build: (call: CallInfo) => MonoTypeOperatorFunction<EventOf<Type>>,
   options: InterceptorOptions = {},
-): Interceptor => {
+): EventInterceptor => {
   if (!modifiableTypes.includes(type)) {
     throw misuse(
-      `on(): '${type}' is no event that can be intercepted. Those that can: ${modifiableTypes.join(', ')}. Others can be watched on events$.`,
+      `on(): '${type}' is no event that can be intercepted. Those that can: ${modifiableTypes.join(', ')}. Others can be watched on events$, or with watch().`,
     );
   }
-  checkOptions(`on('${type}')`, options, rules);
-  const { name, priority = 100, failOpen = false } = options;
   return {
+    kind: 'event',
     type,
-    priority,
-    failOpen,
-    ...(name === undefined ? {} : { name }),
+    ...placed(`on('${type}')`, build, options),
     open: (call) => {
       const operator = build(call);
       return (event) => (isEvent(event, type) ? of(event).pipe(operator) : of(event));
     },
   };
+};
+
+/**
+ * Applies an operator to what a call begins with, its input and its options, before anything else is done: the value
+ * it emits is begun with, edited or not; none at all ends the call with reason `stopped`; two are an error.
+ * Subscribers have seen the input as it was, in `preCall`.
+ */
+export const prepare = (
+  operator: MonoTypeOperatorFunction<Preparation>,
+  options: InterceptorOptions = {},
+): PrepareInterceptor => ({
+  kind: 'prepare',
+  operator,
+  ...placed('prepare()', operator, options),
+});
+
+/**
+ * Applies an operator to the content of every message of the model while it streams: it may map, drop, merge or add
+ * chunks, and is subscribed to anew for each message. If it completes before the message does, or emits
+ * `stopMessage()`, the request is cancelled at once and the call ends with what there is, reason `stopped`; with
+ * feedback the message is discarded and the model asked again, twice in a row at most, then the call errors with
+ * `guardRejected`. A synchronous operator costs least; one that is slower than the model holds what waits.
+ * A message that its provider pauses comes in several responses, each transformed by itself.
+ */
+export const transformChunks = (
+  operator: ChunkTransform,
+  options: InterceptorOptions = {},
+): ChunkInterceptor => ({
+  kind: 'chunks',
+  operator,
+  ...placed('transformChunks()', operator, options),
+});
+
+/**
+ * Shows every event of the agent's calls to a handler, as subscribers see it. What it throws, or rejects with, is
+ * announced as `handlerError` and harms nothing; that of the last event has nowhere to go, and is dropped.
+ */
+export const watch = (
+  handle: (event: AgentEvent, call: CallInfo) => unknown,
+  options: Pick<InterceptorOptions, 'name'> = {},
+): Watcher => ({ kind: 'watch', handle, ...placed('watch()', handle, options) });
+
+/** Tells whether a value is what one of these functions makes. */
+export const isInterceptor = (value: unknown): value is Interceptor =>
+  isRecord(value) && kinds.some((kind) => kind === value['kind']);
+
+const kinds: readonly Interceptor['kind'][] = ['event', 'prepare', 'chunks', 'watch'];
+
+/** Those of one kind in their order, each under a name. */
+export const ordered = <Kind extends Interceptor['kind']>(
+  interceptors: readonly Interceptor[],
+  kind: Kind,
+): readonly (Extract<Interceptor, { kind: Kind }> & { readonly name: string })[] =>
+  interceptors
+    .map((interceptor, index) => ({
+      name: `${labelOf(interceptor)} at place ${index + 1}`,
+      ...interceptor,
+    }))
+    .filter(
+      (interceptor): interceptor is Extract<typeof interceptor, { kind: Kind }> =>
+        interceptor.kind === kind,
+    )
+    .sort((a, b) => a.priority - b.priority);
+
+const labelOf = (interceptor: Interceptor): string =>
+  interceptor.kind === 'event' ? `on('${interceptor.type}')` : labels[interceptor.kind];
+
+const labels = { prepare: 'prepare()', chunks: 'transformChunks()', watch: 'watch()' } as const;
+
+const placed = (owner: string, work: unknown, options: InterceptorOptions): Placed => {
+  if (typeof work !== 'function') throw misuse(`${owner} takes a function, not ${typeof work}.`);
+  checkOptions(owner, options, rules);
+  const { name, priority = 100, failOpen = false } = options;
+  return { priority, failOpen, ...(name === undefined ? {} : { name }) };
 };
 
 const rules: Readonly<Record<keyof InterceptorOptions, Rule>> = {

@@ -1,28 +1,18 @@
-import { EMPTY, expand, first, of, type OperatorFunction, pipe } from 'rxjs';
+import { EMPTY, expand, first, map, of, type OperatorFunction, pipe } from 'rxjs';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
+import { MillraceError } from './errors.js';
+import { oneRun } from './one-run.js';
 import type { PhaseFactory } from './phase.js';
-import { acting } from './phases/acting.js';
-import { checkInterrupt } from './phases/check-interrupt.js';
-import { limit } from './phases/limit.js';
-import { reasoning } from './phases/reasoning.js';
-import { storeMemory } from './phases/store-memory.js';
-import { type EndedRun, hasEnded, type OpenRun, type Run } from './run.js';
+import { type EndedRun, hasEnded, type Run } from './run.js';
 import { subscribeOnTrampoline } from './trampoline.js';
 
-/** One turn: what happens, in order. */
-const turn: readonly PhaseFactory[] = [
-  checkInterrupt,
-  reasoning,
-  acting,
-  checkInterrupt,
-  storeMemory,
-  limit,
-];
-
-/** The ReAct loop: an open run takes turns until it ends. */
-export const loop = (context: Context): OperatorFunction<OpenRun, EndedRun> => {
-  const phases = turn.map((create) => create(context));
+/** The ReAct loop: an open run takes turns until it ends. A turn is a pipe of phases. */
+export const loop = (
+  context: Context,
+  turn: readonly PhaseFactory[],
+): OperatorFunction<Run, EndedRun> => {
+  const phases = turn.map((create) => oneRun(create, context));
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
@@ -31,8 +21,21 @@ export const loop = (context: Context): OperatorFunction<OpenRun, EndedRun> => {
     expand((run: Run) =>
       hasEnded(run)
         ? EMPTY
-        : phases.reduce((run$, phase) => run$.pipe(phase), of<Run>(run)).pipe(inTime, inTurn),
+        : phases
+            .reduce((run$, phase) => run$.pipe(phase), of<Run>(run))
+            .pipe(map(later(run)), inTime, inTurn),
     ),
     first(hasEnded),
   );
 };
+
+/** A turn that asks nothing would be followed by another like it, for ever. */
+const later =
+  (before: Run) =>
+  (after: Run): Run => {
+    if (hasEnded(after) || after.iteration > before.iteration) return after;
+    throw new MillraceError(
+      'invalidState',
+      'A turn of the loop neither asked the model nor ended the run. Its phases need `reasoning`, or one that does the same.',
+    );
+  };

@@ -6,6 +6,7 @@ import {
   map,
   type Observable,
   of,
+  race,
   take,
   tap,
 } from 'rxjs';
@@ -15,6 +16,7 @@ import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
+import { endStopped } from './end-stopped.js';
 import { MillraceError, misuse } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
@@ -23,8 +25,10 @@ import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
 import { type Message, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
+import { prepared$ } from './prepared.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
+import { createSteering, type Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
 
@@ -33,32 +37,69 @@ export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observ
   defer(() => {
     const { call, interruption } = scope;
     const input = readInput(plan.input, call);
-    const leave = plan.session?.seat.take(call.callId, interruption) ?? (() => undefined);
-    return defer(() => {
-      hooks.report(0, { type: 'preCall', input });
-      return run$(plan, scope, hooks, input, leave);
-    }).pipe(finalize(leave));
+    if (plan.session === undefined) return begin$(plan, scope, hooks, { input, memory: noMemory });
+    const { seat, memory } = plan.session;
+    const { onBusy = 'reject', maxQueue = 16 } = plan.options;
+    const steering = createSteering(call, input.length);
+    const end = (): void => {
+      steering.close();
+      seat.leave(call);
+    };
+    return race(
+      seat.take$({ ...scope, hooks, input, steering }, onBusy, maxQueue),
+      interruption.cut$.pipe(map(() => undefined)),
+    ).pipe(
+      take(1),
+      concatMap((seated) => {
+        if (seated === 'superseded') interruption.trigger({});
+        // A call that was interrupted while it waited has not been a part of the conversation.
+        const own = seated === undefined ? noMemory : memory;
+        return begin$(plan, scope, hooks, { input, memory: own, steering, end });
+      }),
+      finalize(end),
+    );
+  });
+
+/** What a call brings from its session. */
+interface Place {
+  readonly input: readonly Message[];
+  readonly memory: Memory;
+  readonly steering?: Steering;
+  /** Gives the place in the session on. */
+  readonly end?: () => void;
+}
+
+const begin$ = (plan: CallPlan, scope: CallScope, hooks: Hooks, place: Place): Observable<Reply> =>
+  defer(() => {
+    hooks.report(0, { type: 'preCall', input: place.input });
+    return prepared$(plan, scope, hooks, place.input).pipe(
+      concatMap((prepared) =>
+        run$(prepared.plan, scope, hooks, { ...place, input: prepared.input }, prepared.isVetoed),
+      ),
+    );
   });
 
 const run$ = (
   plan: CallPlan,
   scope: CallScope,
   hooks: Hooks,
-  input: readonly Message[],
-  leave: () => void,
+  { input, memory, steering, end = () => undefined }: Place,
+  isVetoed: boolean,
 ): Observable<Reply> => {
-  const memory = plan.session?.memory ?? noMemory;
   const step$: Context['step$'] = (id, work) =>
     plan.journal.step$(`${scope.call.callId}/${id}`, work);
   return step$('open', () => opening$(plan, scope, memory, input)).pipe(
     concatMap(({ history, system, createdAt }) => {
-      const context = contextOf(plan, scope, hooks, { memory, system, step$ });
+      const context = contextOf(plan, scope, hooks, { memory, steering, system, step$ });
       const run = open(history, input);
       toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
-      return of(run).pipe(
-        loop(context),
-        tap(() => scope.interruption.close()),
-        complete(context, createdAt, leave),
+      return of(isVetoed ? endStopped(run, context) : run).pipe(
+        loop(context, plan.phases),
+        tap(() => {
+          scope.interruption.close();
+          steering?.close();
+        }),
+        complete(context, createdAt, end),
       );
     }),
   );
@@ -128,15 +169,17 @@ const refuseUnknownChoice = ({ toolChoice }: CallOptions, { names }: Toolkit): v
 };
 
 const contextOf = (
-  { model: plain, toolkit, output, options }: CallPlan,
+  plan: CallPlan,
   scope: CallScope,
   hooks: Hooks,
   {
     memory,
+    steering,
     system,
     step$,
-  }: Pick<Context, 'memory' | 'step$'> & { readonly system: string | undefined },
+  }: Pick<Context, 'memory' | 'steering' | 'step$'> & { readonly system: string | undefined },
 ): Context => {
+  const { model: plain, toolkit, output, options } = plan;
   const { call, interruption, demand, scheduler, turns } = scope;
   const model = ready(plain);
   refuseUnknownChoice(options, toolkit);
@@ -150,6 +193,7 @@ const contextOf = (
     memory,
     hooks,
     interruption,
+    steering,
     demand,
     scheduler,
     turns,

@@ -8,10 +8,12 @@ import {
   of,
   repeat,
   takeUntil,
+  takeWhile,
   tap,
   throwError,
 } from 'rxjs';
 import { contained } from './contained.js';
+import type { MessageChunk } from './content-through.js';
 import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
@@ -19,7 +21,7 @@ import type { BeforeModel } from './events.js';
 import { failAs } from './fail-as.js';
 import { fitMessages, tokensOfAll } from './fit-messages.js';
 import { type Message, textOf } from './message.js';
-import type { Finish, ModelChunk, ModelContext } from './model.js';
+import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
 import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
@@ -44,7 +46,7 @@ export const receive$ = (
   const { model, hooks, interruption } = context;
   const { options, dropped } = supportedOptions(model, asked.options);
   const lent = lentTo(context, iteration, draft.messageId);
-  const take = (chunk: ModelChunk): void => {
+  const take = (chunk: MessageChunk): void => {
     if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
     const delta = draft.add(chunk);
     if (delta !== undefined) hooks.report(iteration, { type, ...delta });
@@ -52,11 +54,13 @@ export const receive$ = (
     // Earlier responses of a message that paused are part of the new one.
     draft.deltas().forEach((kept) => hooks.report(iteration, { type, ...kept }));
   };
-  const send$ = (messages: readonly Message[]): Observable<ModelChunk> =>
-    defer(() => model.stream$({ ...options, messages }, lent)).pipe(
+  const send$ = (messages: readonly Message[]): Observable<MessageChunk> =>
+    defer<Observable<MessageChunk>>(() => model.stream$({ ...options, messages }, lent)).pipe(
       contained(),
       failAs('unknown', `The model '${model.name}' failed`),
+      hooks.transformed(iteration),
       tap(take),
+      takeWhile(({ type }) => type !== 'stop'),
     );
   const response$ = defer(() => {
     const begun = draft.message();

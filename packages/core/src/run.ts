@@ -1,12 +1,18 @@
 import { MillraceError } from './errors.js';
 import { freezeMessage } from './freeze-message.js';
-import { type AssistantMessage, type Message, type ToolMessage, toolUsesOf } from './message.js';
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolMessage,
+  toolUsesOf,
+  type UserMessage,
+} from './message.js';
 import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What the loop asks the model to do better. */
-export type Correction = 'malformed' | 'emptyAnswer' | 'output' | 'again';
+export type Correction = 'malformed' | 'emptyAnswer' | 'output' | 'again' | 'halted';
 
 interface RunState {
   /** Reasoning calls that have begun. */
@@ -85,6 +91,18 @@ export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => (
   corrections: {},
 });
 
+/** Adds what was said to the running call. What is to be shown once stays. */
+export const addInput = (run: OpenRun, added: readonly UserMessage[]): OpenRun => ({
+  ...run,
+  messages: joined(run.messages, added),
+});
+
+/** Adds messages that the next request shows and no other: they are never stored. */
+export const addEphemeral = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
+  ...run,
+  feedback: [...run.feedback, ...added],
+});
+
 /** Adds the results of the last message's tools, and what interceptors made of its tool uses. */
 export const answerTools = (
   run: OpenRun,
@@ -130,6 +148,15 @@ export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';
 export const unanswered = ({ messages }: Run): AssistantMessage | undefined => {
   const last = messages.at(-1);
   return last?.role === 'assistant' && toolUsesOf(last).length > 0 ? last : undefined;
+};
+
+/** Refuses a run whose last tools nobody has answered: no provider would take a request with it. */
+export const assertAnswered = (run: OpenRun): void => {
+  if (unanswered(run) === undefined) return;
+  throw new MillraceError(
+    'invalidState',
+    'The model is to be asked, but tools that it asked for before have no results. The phases need `acting`, or one that does the same, between `reasoning` and the next turn.',
+  );
 };
 
 /** Finds a tool use that lacks its one result, right behind it and in order; `undefined` when all is well. */

@@ -1,47 +1,189 @@
+import { filter, map, Observable, startWith, Subject } from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import type { OnBusy } from './call-options.js';
+import type { CallScope } from './call-scope.js';
 import { MillraceError } from './errors.js';
-import type { Interruption } from './interruption.js';
+import type { Hooks } from './hooks.js';
+import { toInterrupt } from './interruption.js';
+import type { Message } from './message.js';
+import type { Steering } from './steering.js';
+import { createTrampoline } from './trampoline.js';
+
+/** A call that runs in a session, or waits for its turn. */
+export interface SeatedCall extends Pick<
+  CallScope,
+  'call' | 'events$' | 'interruption' | 'demand' | 'scheduler'
+> {
+  readonly hooks: Pick<Hooks, 'report' | 'iteration'>;
+  readonly input: readonly Message[];
+  readonly steering: Steering;
+}
+
+/** A call that waits until its session is free. */
+export interface QueuedCall {
+  readonly callId: string;
+  readonly input: readonly Message[];
+}
 
 /** The one place that a session has for a running call. */
 export interface Seat {
   readonly sessionId: string;
-  /** Takes the place, or throws `busy`; returns what gives it back, which may be called twice. */
-  take(callId: string, interruption: Interruption): () => void;
+  readonly running: SeatedCall | undefined;
+  readonly queued: readonly QueuedCall[];
+  /** Emits the list on subscription, and each change of it. */
+  readonly queued$: Observable<readonly QueuedCall[]>;
+  /** Emits once the place is the call's; errors with `busy` or `queueFull`. Whoever leaves before no longer waits. */
+  take$(call: SeatedCall, onBusy: OnBusy, maxQueue: number): Observable<Seated>;
+  /** Gives the place on, if the call has it. */
+  leave(call: CallInfo): void;
+  /** Lets the call begin that got the place from this one: not before its last event has been heard. */
+  wake(call: CallInfo): void;
+  /** Interrupts the running call, or the one of this id, also where it waits; false when there is none. */
+  readonly interrupt: (message?: string, callId?: string) => boolean;
+  /** Interrupts all that wait, and says how many they were. */
+  readonly empty: (message?: string) => number;
 }
 
-/** The running calls of an agent's sessions. A session is in it only while a call of its runs. */
+/** How a call got its place: a later one may have made it void already. */
+export type Seated = 'seated' | 'superseded';
+
+/** The running calls of an agent's sessions. A session is in it only while a call of its runs or waits. */
 export interface Seats {
   seatOf(sessionId: string): Seat;
-  /** Interrupts the running call of a session, or this one only; false when it does not run. */
-  interrupt(sessionId: string, message: string | undefined, callId: string | undefined): boolean;
+}
+
+interface Ticket {
+  readonly call: SeatedCall;
+  readonly begin: () => void;
+  hasBegun: boolean;
+  isSuperseded: boolean;
+}
+
+interface Row {
+  readonly holder: Ticket;
+  /** Who had the place before. */
+  readonly former?: CallInfo;
+  readonly waiting: readonly Ticket[];
 }
 
 /** Makes the seats of one agent. */
 export const createSeats = (): Seats => {
-  const running = new Map<
-    string,
-    { readonly callId: string; readonly interruption: Interruption }
-  >();
-  return {
-    seatOf: (sessionId) => ({
+  const rows = new Map<string, Row>();
+  const changed$ = new Subject<string>();
+  // A call that ends at once wakes the next: they must not nest.
+  const wakes = createTrampoline();
+
+  const seatOf = (sessionId: string): Seat => {
+    const waiting = (): readonly Ticket[] => rows.get(sessionId)?.waiting ?? [];
+    const queued = (): readonly QueuedCall[] =>
+      Object.freeze(
+        waiting().map(({ call: { call, input } }) => Object.freeze({ callId: call.callId, input })),
+      );
+    const set = (row: Row | undefined): void => {
+      const before = waiting();
+      if (row === undefined) rows.delete(sessionId);
+      else rows.set(sessionId, row);
+      if (before !== waiting() && before.length + waiting().length > 0) changed$.next(sessionId);
+    };
+    const enqueue = (row: Row, ticket: Ticket, onBusy: OnBusy): void => {
+      set({ ...row, waiting: [...row.waiting, ticket] });
+      if (onBusy !== 'switch') return;
+      [row.holder, ...row.waiting].forEach((earlier) => {
+        earlier.isSuperseded = true;
+      });
+      if (row.holder.hasBegun) row.holder.call.interruption.trigger({});
+    };
+    return {
       sessionId,
-      take: (callId, interruption) => {
-        if (running.has(sessionId)) {
-          throw new MillraceError(
-            'busy',
-            `The session '${sessionId}' is busy with another call. Wait until that has ended, or interrupt it.`,
-          );
-        }
-        const taken = { callId, interruption };
-        running.set(sessionId, taken);
-        return () => {
-          if (running.get(sessionId) === taken) running.delete(sessionId);
-        };
+      get running() {
+        return rows.get(sessionId)?.holder.call;
       },
-    }),
-    interrupt: (sessionId, message, callId) => {
-      const taken = running.get(sessionId);
-      if (taken === undefined || (callId !== undefined && callId !== taken.callId)) return false;
-      return taken.interruption.trigger(message === undefined ? {} : { message });
-    },
+      get queued() {
+        return queued();
+      },
+      queued$: changed$.pipe(
+        filter((id) => id === sessionId),
+        startWith(sessionId),
+        map(queued),
+      ),
+      take$: (call, onBusy, maxQueue) =>
+        new Observable((subscriber) => {
+          const ticket: Ticket = {
+            call,
+            hasBegun: false,
+            isSuperseded: false,
+            begin: () => {
+              ticket.hasBegun = true;
+              subscriber.next(ticket.isSuperseded ? 'superseded' : 'seated');
+            },
+          };
+          const row = rows.get(sessionId);
+          if (row === undefined) {
+            set({ holder: ticket, waiting: [] });
+            ticket.begin();
+            return;
+          }
+          const refusal = refusalOf(sessionId, row, onBusy, maxQueue);
+          if (refusal !== undefined) {
+            subscriber.error(refusal);
+            return;
+          }
+          // Before it waits: the call that it interrupts may end, and wake it, at once.
+          subscriber.add(() => {
+            const now = rows.get(sessionId);
+            if (now?.waiting.includes(ticket) === true) {
+              set({ ...now, waiting: now.waiting.filter((other) => other !== ticket) });
+            }
+          });
+          enqueue(row, ticket, onBusy);
+        }),
+      leave: (call) => {
+        const row = rows.get(sessionId);
+        if (row?.holder.call.call !== call) return;
+        const [holder, ...rest] = row.waiting;
+        set(holder === undefined ? undefined : { holder, former: call, waiting: rest });
+      },
+      wake: (call) => {
+        const row = rows.get(sessionId);
+        if (row?.former === call && !row.holder.hasBegun) wakes(row.holder.begin);
+      },
+      interrupt: (message, callId) => {
+        const row = rows.get(sessionId);
+        const tickets = row === undefined ? [] : [row.holder, ...row.waiting];
+        const ticket = tickets.find(
+          ({ call: { call } }) => callId === undefined || call.callId === callId,
+        );
+        return ticket?.call.interruption.trigger(toInterrupt(message)) ?? false;
+      },
+      empty: (message) => {
+        const tickets = waiting();
+        tickets.forEach(({ call }) => call.interruption.trigger(toInterrupt(message)));
+        return tickets.length;
+      },
+    };
   };
+  return { seatOf };
 };
+
+const refusalOf = (
+  sessionId: string,
+  { waiting }: Row,
+  onBusy: OnBusy,
+  maxQueue: number,
+): MillraceError | undefined => {
+  if (onBusy === 'reject' || onBusy === 'steer') return busy(sessionId);
+  return waiting.length < maxQueue ? undefined : full(sessionId, maxQueue);
+};
+
+const busy = (sessionId: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session '${sessionId}' is busy with another call. Wait until that has ended, interrupt it, or say with 'onBusy' what to do: 'queue', 'switch' or 'steer'.`,
+  );
+
+const full = (sessionId: string, maxQueue: number): MillraceError =>
+  new MillraceError(
+    'queueFull',
+    `${maxQueue} calls wait for the session '${sessionId}' already ('maxQueue'). Try again when some have ended.`,
+    { retryable: true },
+  );

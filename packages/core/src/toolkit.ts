@@ -5,6 +5,7 @@ import type { Tool } from './tool.js';
 
 /** The tools of a call, each under a name of its own. */
 export interface Toolkit {
+  readonly tools: readonly Tool[];
   readonly names: readonly string[];
   readonly declarations: readonly ToolDeclaration[];
   find(name: string): Tool | undefined;
@@ -23,6 +24,7 @@ export const createToolkit = (tools: readonly Tool[]): Toolkit => {
     byName.set(tool.name, tool);
   }
   return {
+    tools: [...byName.values()],
     names: [...byName.keys()],
     declarations: [...byName.values()].map(({ name, description, inputSchema }) => ({
       name,

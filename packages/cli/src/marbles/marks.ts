@@ -68,6 +68,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'messageDiscarded':
     case 'vetoed':
     case 'handlerError':
+    case 'steered':
     case 'warning':
       return [];
   }

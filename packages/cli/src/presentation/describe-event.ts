@@ -38,6 +38,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'modelFallback':
       return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
+    case 'steered':
+      return note(`Also said: ${textOf(event.message)}`);
     case 'warning':
       return note(event.message);
     case 'error':

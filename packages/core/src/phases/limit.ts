@@ -4,6 +4,7 @@ import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
 import { MillraceError } from '../errors.js';
+import { haltedError } from '../halted-error.js';
 import {
   type AssistantMessage,
   textBlock,
@@ -79,10 +80,14 @@ const closed$ = (run: OpenRun, asked: Asked, context: Needs): Observable<EndedRu
 
 const summed$ = (
   run: OpenRun,
-  { message, finish }: Extract<Asked, { status: 'answered' }>,
+  { message, finish, halt }: Extract<Asked, { status: 'answered' }>,
   context: Needs,
 ): Observable<EndedRun> => {
   const text = textOf(message);
+  if (halt?.feedback !== undefined) throw haltedError(message, halt.feedback);
+  if (halt !== undefined) {
+    return of(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish));
+  }
   if (text.trim() === '') throw usedUp(context);
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message), 'maxIterations', answer, finish);

@@ -3,6 +3,7 @@ import { ask$, type Asked, type Stage } from '../ask.js';
 import { discard, discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
+import { haltedError } from '../halted-error.js';
 import { MillraceError } from '../errors.js';
 import {
   type AssistantMessage,
@@ -17,6 +18,7 @@ import { type Phase, phase } from '../phase.js';
 import { readOutput$ } from '../read-output.js';
 import {
   append,
+  assertAnswered,
   correct,
   type Correction,
   end,
@@ -37,9 +39,13 @@ const maxParseRetries = 2;
 /** Answers in a row that may be of another form than was asked for before the call gives up. */
 const maxOutputCorrections = 2;
 
+/** Messages in a row that a transform may end with feedback before the call gives up. */
+const maxHalts = 2;
+
 /** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
 export const reasoning = (context: Needs): Phase =>
   phase((before) => {
+    assertAnswered(before);
     const run = nextIteration(before);
     const request = { ...optionsOf(run, context.request), messages: messagesOf(run) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
@@ -69,10 +75,18 @@ const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
     case 'interrupted':
       return endInterrupted(run, context, asked.message);
     case 'answered':
-      return asked.again === undefined
-        ? accept(run, asked, context)
-        : improve(run, 'again', asked.message, asked.again, context);
+      if (asked.again === undefined) return accept(run, asked, context);
+      return asked.halt === undefined
+        ? improve(run, 'again', asked.message, asked.again, context)
+        : resume(run, asked.message, asked.again, context);
   }
+};
+
+/** A message that a transform has ended, with a reason why. */
+const resume = (run: OpenRun, message: AssistantMessage, why: string, context: Needs): OpenRun => {
+  if ((run.corrections.halted ?? 0) < maxHalts)
+    return improve(run, 'halted', message, why, context);
+  throw haltedError(message, why);
 };
 
 const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
@@ -81,7 +95,8 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
   const message = finish === 'stop' ? asked.message : withoutToolUses(asked.message);
   const asksForTools = toolUsesOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
-  if (stop) return end(run, 'stopped', message, finish);
+  if (stop)
+    return isEmpty(message) ? endStopped(run, context) : end(run, 'stopped', message, finish);
   if (finish === 'length') return end(run, 'truncated', message, finish);
   if (finish !== 'stop') return end(run, 'refused', message, finish);
   if (malformed !== undefined) return repair(run, message, malformed, context);

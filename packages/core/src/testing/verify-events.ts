@@ -97,6 +97,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'vetoed':
     case 'warning':
     case 'handlerError':
+    case 'steered':
       return;
   }
 };

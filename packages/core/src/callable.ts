@@ -1,0 +1,98 @@
+import {
+  concatMap,
+  defer,
+  filter,
+  firstValueFrom,
+  map,
+  type Observable,
+  type ObservableInput,
+  type OperatorFunction,
+  takeLast,
+} from 'rxjs';
+import { type CallOptions, checkCallOptions } from './call-options.js';
+import type { AgentEvent, EventOf } from './events.js';
+import type { Input } from './input.js';
+import type { Reply } from './reply.js';
+import type { Infer, InputSchema } from './schema.js';
+import { toAsyncIterable } from './to-async-iterable.js';
+
+/** What the reply of a call holds: of the call's own schema where it has one, else of its agent's. */
+export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends InputSchema
+  ? Infer<Own>
+  : Default;
+
+/** The four ways to call: two views of one loop, each with an Observable and a pulled form. */
+export interface Callable<Output = unknown> {
+  /** Emits one reply and completes, or errors with a `MillraceError`. Cold: each subscription is a call. */
+  call$<const Own extends InputSchema | undefined = undefined>(
+    input: Input,
+    options?: CallOptions<Own>,
+  ): Observable<Reply<OutputOf<Own, Output>>>;
+  /** Emits every event of the call and of sub-agents, `postCall` last. Cold: each subscription is a call. */
+  stream$(input: Input, options?: CallOptions): Observable<AgentEvent>;
+  /** The Promise form of `call$`: it starts at once. */
+  call<const Own extends InputSchema | undefined = undefined>(
+    input: Input,
+    options?: CallOptions<Own>,
+  ): Promise<Reply<OutputOf<Own, Output>>>;
+  /** The AsyncIterable form of `stream$`: it starts at the first `next()`, pauses the model while events wait, and ends the call on `break`. */
+  stream(input: Input, options?: Omit<CallOptions, 'demand'>): AsyncIterable<AgentEvent>;
+  /** An operator that calls with each value and emits the replies. `flatten` says what a new value does to a running call; default: it waits (`concatMap`). */
+  asOperator<const Own extends InputSchema | undefined = undefined>(
+    options?: OperatorOptions<Own>,
+  ): OperatorFunction<Input, Reply<OutputOf<Own, Output>>>;
+}
+
+/** How an agent works as an operator. */
+export interface OperatorOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends CallOptions<Output> {
+  /** One of RxJS's flattening operators, such as `switchMap`. */
+  readonly flatten?: Flatten;
+}
+
+/** A flattening operator of RxJS. */
+export type Flatten = <In, Out>(
+  project: (value: In) => ObservableInput<Out>,
+) => OperatorFunction<In, Out>;
+
+/** Makes the four ways to call of one. */
+export const toCallable = <Output>(
+  begin$: (input: Input, options: CallOptions) => Observable<AgentEvent>,
+): Callable<Output> => {
+  const stream$: Callable['stream$'] = (input, options = {}) => {
+    checkCallOptions('The call', options);
+    return begin$(input, options);
+  };
+  const reply$: Callable<Output>['call$'] = <Own extends InputSchema | undefined>(
+    input: Input,
+    options?: CallOptions<Own>,
+  ) => stream$(input, options).pipe(lastReply<OutputOf<Own, Output>>());
+  return {
+    stream$,
+    call$: reply$,
+    call: (input, options) => firstValueFrom(defer(() => reply$(input, options))),
+    stream: (input, options) => {
+      checkCallOptions('The call', options ?? {});
+      return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
+    },
+    asOperator: ({ flatten = inOrder, ...options } = {}) =>
+      flatten((input: Input) => reply$(input, options)),
+  };
+};
+
+const inOrder: Flatten = (project) => concatMap(project);
+
+/** The calls of sub-agents end before the one that they are in. */
+const lastReply =
+  <Output>(): OperatorFunction<AgentEvent, Reply<Output>> =>
+  (event$) =>
+    event$.pipe(
+      // The loop has validated the output; this tells the compiler of what.
+      filter(
+        (event): event is EventOf<'postCall'> & { readonly reply: Reply<Output> } =>
+          event.type === 'postCall',
+      ),
+      takeLast(1),
+      map(({ reply }) => reply),
+    );

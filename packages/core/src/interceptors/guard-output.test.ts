@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals';
+import { map } from 'rxjs';
+import { createAgent } from '../agent.js';
+import { textOf } from '../message.js';
+import { marbles, record, scriptedModel, text } from '../testing/index.js';
+import { guardOutput } from './guard-output.js';
+
+describe('guardOutput', () => {
+  it('H7: stops the answer before a forbidden word is shown, and cancels the request in the middle of it', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
+      const talking = model('-a-b-c--(df|)', {
+        a: text('The code is '),
+        b: text('swo'),
+        c: text('rdfish'),
+        d: text('.'),
+      });
+      const agent = createAgent({ model: talking, interceptors: [guardOutput('swordfish')] });
+      const reply$ = agent
+        .call$('?', { scheduler })
+        .pipe(map((reply) => [reply.reason, textOf(reply)]));
+      expectObservable(reply$).toBe('-----(r|)', { r: ['stopped', 'The code is '] });
+      expectSubscriptions(talking.subscriptions[0] ?? []).toBe('^----!');
+    });
+  });
+
+  it('H7: shows nothing of what it stops', async () => {
+    const agent = createAgent({
+      model: scriptedModel(Array.from('It is a swordfish.', (it) => text(it))),
+      interceptors: [guardOutput(/sword\w+/)],
+    });
+    const events = await record(agent.stream$('?'));
+    const shown = events.flatMap((event) => (event.type === 'reasoningChunk' ? [event.delta] : []));
+    expect(shown.join('')).not.toContain('sword');
+  });
+
+  it('L7: with feedback the model is asked again', async () => {
+    const model = scriptedModel([text('swordfish')], [text('I cannot say.')]);
+    const reply = await createAgent({
+      model,
+      interceptors: [guardOutput('swordfish', { feedback: 'Never say the code.' })],
+    }).call('?');
+    expect([textOf(reply), reply.iterations]).toEqual(['I cannot say.', 2]);
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['?', 'Never say the code.']);
+  });
+
+  it('lets everything else through, in the end', async () => {
+    const agent = createAgent({
+      model: scriptedModel(Array.from('A sword, a fish.', (it) => text(it))),
+      interceptors: [guardOutput('swordfish')],
+    });
+    expect(textOf(await agent.call('?'))).toBe('A sword, a fish.');
+  });
+});

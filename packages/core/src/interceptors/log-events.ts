@@ -1,0 +1,161 @@
+import type { CallInfo } from '../call-info.js';
+import { misuse } from '../errors.js';
+import type { AgentEvent } from '../events.js';
+import { watch, type Watcher } from '../interceptor.js';
+import { isRecord } from '../json.js';
+import { textOf, toolUsesOf } from '../message.js';
+import { checkOptions, isFlag, isText, type Rule } from '../options.js';
+
+/** Where lines go: pino's logger, `console`, or whatever takes fields and a message. */
+export interface Logger {
+  error(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  debug(fields: LogFields, message: string): void;
+}
+
+/** What every line carries beside what belongs to its event. */
+export interface LogFields {
+  readonly event: AgentEvent['type'];
+  readonly callId: string;
+  readonly rootId: string;
+  readonly sessionId?: string;
+  /** `metadata.userId` of the call, where it has one. */
+  readonly userId?: string;
+  /** The path of names, from the outermost, joined by `/`. */
+  readonly agent: string;
+  readonly iteration: number;
+  readonly seq: number;
+  readonly [field: string]: unknown;
+}
+
+/** What is logged. */
+export interface LogEventsOptions {
+  /** What events call it. Default: `logEvents`. */
+  readonly name?: string;
+  /** Also the chunks of the model and of tools, at level `debug`. Default: false. */
+  readonly chunks?: boolean;
+}
+
+/**
+ * Writes a line for every event of an agent's calls: `info` for the begin and end of a call, `error` for its failure, `warn` for what
+ * went not as it should, `debug` for the rest. It says how much there was and how long it took, never what was said: no
+ * message, argument, result or error text of a provider is logged, only names, numbers and codes.
+ */
+export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Watcher => {
+  if (!isLogger(logger))
+    throw misuse('logEvents() takes a logger with error, warn, info and debug.');
+  checkOptions('logEvents()', options, rules);
+  const { name = 'logEvents', chunks = false } = options;
+  return watch(
+    (event, call) => {
+      if (isChunk(event) && !chunks) return;
+      logger[levelOf(event)]({ ...fieldsOf(event, call), ...detailsOf(event) }, event.type);
+    },
+    { name },
+  );
+};
+
+const fieldsOf = (
+  { type, callId, rootId, sessionId, agent, iteration, seq }: AgentEvent,
+  { metadata: { userId } }: CallInfo,
+): LogFields => ({
+  event: type,
+  callId,
+  rootId,
+  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(userId === undefined ? {} : { userId }),
+  agent: agent.join('/'),
+  iteration,
+  seq,
+});
+
+const isChunk = ({ type }: AgentEvent): boolean =>
+  type === 'reasoningChunk' || type === 'summaryChunk' || type === 'actingChunk';
+
+const levelOf = ({ type }: AgentEvent): keyof Logger => {
+  switch (type) {
+    case 'error':
+      return 'error';
+    case 'warning':
+    case 'handlerError':
+    case 'vetoed':
+    case 'modelRetry':
+    case 'modelFallback':
+    case 'messageDiscarded':
+      return 'warn';
+    case 'preCall':
+    case 'postCall':
+      return 'info';
+    default:
+      return 'debug';
+  }
+};
+
+const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
+  switch (event.type) {
+    case 'preCall':
+      return { messages: event.input.length };
+    case 'preReasoning':
+    case 'preSummary':
+      return { messages: event.messages.length, tools: event.options.tools?.length ?? 0 };
+    case 'reasoningChunk':
+    case 'summaryChunk':
+      return { messageId: event.messageId, kind: event.kind, characters: event.delta.length };
+    case 'postReasoning':
+    case 'postSummary': {
+      const { message, finish, usage } = event;
+      const tools = toolUsesOf(message).map((toolUse) => toolUse.name);
+      return { messageId: message.id, finish, usage, tools, characters: textOf(message).length };
+    }
+    case 'preActing':
+    case 'actingChunk':
+      return { tool: event.toolUse.name, toolUseId: event.toolUse.id };
+    case 'postActing': {
+      const { toolUse, result, ms } = event;
+      const outcome = { isError: result.isError, ms, characters: textOf(result).length };
+      return { tool: toolUse.name, toolUseId: toolUse.id, ...outcome };
+    }
+    case 'postCall': {
+      const { reason, finish, iterations, toolUses, usage, elapsedMs } = event.reply;
+      return { reason, finish, iterations, toolUses: toolUses.length, usage, elapsedMs };
+    }
+    case 'error':
+      return errorFields(event.error);
+    case 'handlerError':
+      return { of: event.of, handler: event.name, ...errorFields(event.error) };
+    case 'modelRetry': {
+      const { model, attempt, attempts, waitMs, error } = event;
+      return { model, attempt, attempts, waitMs, ...errorFields(error) };
+    }
+    case 'modelFallback':
+      return { from: event.from, to: event.to, ...errorFields(event.error) };
+    case 'messageDiscarded':
+      return { messageId: event.messageId };
+    case 'vetoed': {
+      const { of, name: handler, toolUseId } = event;
+      return { of, handler, ...(toolUseId === undefined ? {} : { toolUseId }) };
+    }
+    case 'steered':
+      return { messageId: event.message.id };
+    case 'warning':
+      return { warning: event.message };
+  }
+};
+
+const errorFields = (error: Extract<AgentEvent, { type: 'error' }>['error']) => {
+  const { code, retryable, status, requestId } = error;
+  return {
+    code,
+    retryable,
+    ...(status === undefined ? {} : { status }),
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+};
+
+const levels = ['error', 'warn', 'info', 'debug'] as const;
+
+const isLogger = (value: unknown): boolean =>
+  isRecord(value) && levels.every((level) => typeof value[level] === 'function');
+
+const rules: Readonly<Record<keyof LogEventsOptions, Rule>> = { name: isText, chunks: isFlag };

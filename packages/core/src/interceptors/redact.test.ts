@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { firstValueFrom } from 'rxjs';
+import { createAgent } from '../agent.js';
+import { textOf } from '../message.js';
+import { record, scriptedModel, text, thinking, toolUse } from '../testing/index.js';
+import { tool } from '../tool.js';
+import { redact } from './redact.js';
+
+const card = /\b\d{4}(?: ?\d{4}){3}\b/;
+const number = '4111 1111 1111 1111';
+
+describe('redact', () => {
+  it('X10: takes a secret out of all that the model is sent, and that memory and the reply hold', async () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => `Paid with ${number}.` });
+    const model = scriptedModel(
+      [toolUse('pay')],
+      [text('You paid with 4111 11'), text('11 1111 1111, thanks.')],
+    );
+    const session = createAgent({
+      model,
+      instructions: `Never say ${number}.`,
+      tools: [pay],
+      interceptors: [redact(card)],
+    }).session('s');
+    const events = await record(session.stream$(`My card is ${number}.`));
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(JSON.stringify([model.requests, stored])).not.toContain('1111');
+    const [, ...behind] = events;
+    expect(JSON.stringify(behind.filter(({ type }) => type !== 'preCall'))).not.toContain('1111');
+    expect(stored.map(textOf)[0]).toBe('My card is [redacted].');
+    expect(textOf(stored.at(-1) ?? { content: [] })).toBe('You paid with [redacted], thanks.');
+    expect(model.requests[0]?.system).toBe('Never say [redacted].');
+  });
+
+  it('X10: takes it out of what memory had before, and of what is said to the running call', async () => {
+    const model = scriptedModel([text('Hm.')]);
+    const history = [
+      { id: '1', role: 'user', content: [{ type: 'text', text: number }] },
+      { id: '2', role: 'assistant', content: [{ type: 'text', text: number }] },
+    ] as const;
+    const agent = createAgent({
+      model,
+      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
+      interceptors: [redact([card, 'password'], { replacement: (match) => `<${match.length}>` })],
+    });
+    await agent.session('s').call('My password?');
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['<19>', '<19>', 'My <8>?']);
+  });
+
+  it('leaves thinking as it is: its provider has signed it', async () => {
+    const signed = { ...thinking(`The card ${number}`), signature: 'sig' };
+    const reply = await createAgent({
+      model: scriptedModel([signed as never, text('Ok.')]),
+      interceptors: [redact(card)],
+    }).call('?');
+    expect(reply.content[0]).toMatchObject({
+      type: 'thinking',
+      text: `The card ${number}`,
+      signature: 'sig',
+    });
+  });
+
+  it('X10: however a text is cut into deltas, nothing of a secret is shown, and nothing else is lost', async () => {
+    const piece = fc.oneof(
+      fc.constant('KEY-abcdef'),
+      fc.constantFrom('a', ' ', 'KEY', '-abc', 'lorem ipsum '),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(piece, { minLength: 1 }),
+        fc.array(fc.nat(12)),
+        async (pieces, sizes) => {
+          const whole = pieces.join('');
+          const chunks = cut(whole, sizes).map(text);
+          const agent = createAgent({
+            model: scriptedModel(chunks),
+            interceptors: [redact(/KEY-abcdef/, { window: 12 })],
+          });
+          const events = await record(agent.stream$('?')).catch(() => []);
+          const shown = events
+            .flatMap((event) => (event.type === 'reasoningChunk' ? [event.delta] : []))
+            .join('');
+          if (whole.trim() !== '') expect(shown).toBe(whole.replace(/KEY-abcdef/g, '[redacted]'));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('X6: 100,000 deltas take linear time', async () => {
+    const agent = createAgent({
+      model: scriptedModel(Array.from({ length: 100_000 }, () => text('x '))),
+      interceptors: [redact(card)],
+    });
+    expect(textOf(await agent.call('?'))).toHaveLength(200_000);
+  });
+
+  it('refuses what it cannot look for', () => {
+    expect(() => redact([])).toThrow(/at least one pattern/);
+    expect(() => redact('')).toThrow(/not empty/);
+    expect(() => redact('a', { windows: 1 } as never)).toThrow(/'windows'/);
+  });
+});
+
+const cut = (whole: string, sizes: readonly number[]): readonly string[] => {
+  const pieces: string[] = [];
+  let rest = whole;
+  for (const size of sizes) {
+    pieces.push(rest.slice(0, size));
+    rest = rest.slice(size);
+  }
+  return [...pieces, rest];
+};

@@ -1,0 +1,107 @@
+import { map } from 'rxjs';
+import {
+  type Interceptor,
+  type InterceptorOptions,
+  on,
+  prepare,
+  transformChunks,
+} from '../interceptor.js';
+import type { AfterModel, BeforeModel } from '../events.js';
+import type { AssistantBlock, ContentBlock, Message, ToolResultBlock } from '../message.js';
+import { checkOptions, isFlag, isNumber, isText, type Rule, wholeNumber } from '../options.js';
+import { findRanges, type Patterns, readPatterns } from './patterns.js';
+import { replaced, textWindow } from './text-window.js';
+
+/** How text is redacted. */
+export interface RedactOptions extends InterceptorOptions {
+  /** What stands for a match, or a function that gives it. Default: `[redacted]`. */
+  readonly replacement?: string | ((match: string) => string);
+  /** How many characters of an answer are held back, so that a match which comes in pieces is seen. Default: 128. */
+  readonly window?: number;
+}
+
+/**
+ * Takes what matches out of the texts of a call: out of its input, of everything that the model is sent, earlier messages
+ * and the system prompt included, of the results of tools, and of what the model writes, while it streams. Not out of
+ * `preCall`, which shows the input as it came, of a tool's progress and `details`, of thinking, which its provider has
+ * signed, and of the arguments of tools.
+ */
+export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
+  checkOptions('redact()', options, rules);
+  const { replacement = '[redacted]', window = 128, name = 'redact', ...others } = options;
+  const placed = { ...others, name };
+  const patterns = readPatterns('redact()', secrets);
+  const replace = typeof replacement === 'function' ? replacement : () => replacement;
+  const clean = (text: string): string => {
+    const ranges = findRanges(patterns, text);
+    return ranges.length === 0 ? text : replaced(text, ranges, replace);
+  };
+  const cleanBlock = (block: ContentBlock): ContentBlock =>
+    block.type === 'text' ? { ...block, text: clean(block.text) } : block;
+  const cleanSaid = (block: AssistantBlock): AssistantBlock =>
+    block.type === 'text' ? { ...block, text: clean(block.text) } : block;
+  const cleanResult = (result: ToolResultBlock): ToolResultBlock => ({
+    ...result,
+    content: result.content.map(cleanBlock),
+  });
+  const cleanMessage = (message: Message): Message => {
+    switch (message.role) {
+      case 'user':
+        return { ...message, content: message.content.map(cleanBlock) };
+      case 'assistant':
+        return { ...message, content: message.content.map(cleanSaid) };
+      case 'tool':
+        return { ...message, content: message.content.map(cleanResult) };
+    }
+  };
+  const cleanOnce = once(cleanMessage);
+  const cleanRequest = <Event extends BeforeModel>(event: Event): Event => {
+    const { system, ...rest } = event.options;
+    const request = system === undefined ? rest : { ...rest, system: clean(system) };
+    return { ...event, messages: event.messages.map(cleanOnce), options: request };
+  };
+  const cleanAnswer = <Event extends AfterModel>(event: Event): Event => ({
+    ...event,
+    message: { ...event.message, content: event.message.content.map(cleanSaid) },
+  });
+  return [
+    prepare(
+      map((asked) => ({
+        ...asked,
+        input: asked.input.map((it) => cleanMessage({ id: '', ...it })),
+      })),
+      placed,
+    ),
+    on('preReasoning', map(cleanRequest), placed),
+    on('preSummary', map(cleanRequest), placed),
+    transformChunks(textWindow({ patterns, window, replace }), placed),
+    on('postReasoning', map(cleanAnswer), placed),
+    on('postSummary', map(cleanAnswer), placed),
+    on(
+      'postActing',
+      map((event) => ({ ...event, result: cleanResult(event.result) })),
+      placed,
+    ),
+  ];
+};
+
+/** The messages of a conversation come with every request: each is looked at once. */
+const once = (clean: (message: Message) => Message): ((message: Message) => Message) => {
+  const cleaned = new WeakMap<Message, Message>();
+  return (message) => {
+    const known = cleaned.get(message) ?? clean(message);
+    cleaned.set(message, known);
+    return known;
+  };
+};
+
+const rules: Readonly<Record<keyof RedactOptions, Rule>> = {
+  name: isText,
+  priority: isNumber,
+  failOpen: isFlag,
+  replacement: [
+    (value) => typeof value === 'string' || typeof value === 'function',
+    'a text, or a function that gives one',
+  ],
+  window: wholeNumber(1),
+};

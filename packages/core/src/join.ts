@@ -1,0 +1,52 @@
+import {
+  defer,
+  endWith,
+  finalize,
+  ignoreElements,
+  merge,
+  mergeMap,
+  EMPTY,
+  type Observable,
+  takeUntil,
+  throwError,
+} from 'rxjs';
+import type { CallPlan } from './call-plan.js';
+import { MillraceError } from './errors.js';
+import type { AgentEvent } from './events.js';
+import { interrupts$ } from './interrupts.js';
+import type { SeatedCall } from './seats.js';
+import type { SteerOutcome } from './steering.js';
+import { stopBy } from './stop-by.js';
+
+/**
+ * Hands an input to a call that runs already, and emits the events of that call from then on, as it would end for its
+ * own caller. Errors with `busy` where the call ends before it has taken the input. Leaving it leaves the call alone.
+ */
+export const join$ = ({ input, options }: CallPlan, running: SeatedCall): Observable<AgentEvent> =>
+  defer(() => {
+    const { events$, demand, interruption, hooks, steering } = running;
+    const leave = options.demand === undefined ? undefined : demand.join(options.demand);
+    const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
+    const ended$ = events$.pipe(ignoreElements(), endWith(true));
+    return merge(
+      events$,
+      merge(steered$, interrupts$(options.interruptOn, interruption, hooks)).pipe(
+        takeUntil(ended$),
+      ),
+    ).pipe(
+      stopBy(options, running),
+      finalize(() => leave?.()),
+    );
+  });
+
+const orBusy = ({ status }: SteerOutcome): Observable<never> =>
+  status === 'delivered'
+    ? EMPTY
+    : throwError(
+        () =>
+          new MillraceError(
+            'busy',
+            'The running call of the session ended before it could take the message. Send it again: the session is free now.',
+            { retryable: true },
+          ),
+      );

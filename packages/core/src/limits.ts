@@ -1,0 +1,29 @@
+/** What the loop may do when its iterations are used up. */
+export type OnLimit = 'answer' | 'error' | 'partial';
+
+/** How long things may take, in milliseconds. What is absent may take for ever. */
+export interface Timeouts {
+  /** The whole call: hooks, model and tools. */
+  readonly callMs?: number;
+  /** Each turn of the loop: the model, the tools it asks for, and what interceptors do. */
+  readonly iterationMs?: number;
+  /** From a request to the model to the first content. Each attempt has it anew. */
+  readonly firstChunkMs?: number;
+  /** From one piece of content to the next. It and `firstChunkMs` stand still while demand is closed. */
+  readonly chunkMs?: number;
+  /** Each use of a tool, from its validation to its end. Default: 60,000. */
+  readonly toolMs?: number;
+  /** Single tools by name, instead of `toolMs`. */
+  readonly tools?: Readonly<Record<string, number>>;
+}
+
+/** The numbers of one call. */
+export interface Limits {
+  readonly maxIterations: number;
+  readonly onLimit: OnLimit;
+  readonly timeouts: Timeouts;
+  /** How many tools of a batch run at once. */
+  readonly parallel: number;
+  /** Characters that an observation may have. */
+  readonly maxObservation: number;
+}

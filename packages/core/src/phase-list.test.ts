@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import { EMPTY, from, map, mergeMap, of, throwError, timer } from 'rxjs';
+import { createAgent } from './agent.js';
+import { textBlock, textOf } from './message.js';
+import {
+  acting,
+  addEphemeral,
+  type Context,
+  end,
+  insertAfter,
+  insertBefore,
+  limit,
+  nativePhases,
+  phase,
+  type PhaseFactory,
+  reasoning,
+  replacePhase,
+  type Run,
+  storeMemory,
+  withoutPhase,
+} from './phases/index.js';
+import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { tool } from './tool.js';
+
+const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'echo' });
+const hint: PhaseFactory = ({ call }) =>
+  phase((run) =>
+    of(
+      addEphemeral(run, {
+        id: `${call.callId}/hint/${run.iteration}`,
+        role: 'user',
+        content: [textBlock(`Turn ${run.iteration + 1}.`)],
+      }),
+    ),
+  );
+
+describe('phases', () => {
+  it('L6: one that is inserted runs in every turn; what it adds for one request is never stored (I8)', async () => {
+    const model = scriptedModel([toolUse('echo')], [text('Done.')]);
+    const agent = createAgent({ model, tools: [echo], phases: insertBefore(reasoning, hint) });
+    const session = agent.session('s');
+    await session.call('?');
+    expect(model.requests.map(({ messages }) => messages.map(textOf))).toEqual([
+      ['?', 'Turn 1.'],
+      ['?', '', '', 'Turn 2.'],
+    ]);
+    const stored = await new Promise<readonly string[]>((resolve) =>
+      session.memory.load$().subscribe((all) => resolve(all.map(({ role }) => role))),
+    );
+    expect(stored).toEqual(['user', 'assistant', 'tool', 'assistant']);
+  });
+
+  it('L6: the lists are made anew: before, behind, instead, without', () => {
+    const places = (phases: readonly PhaseFactory[]) => phases.map(({ name }) => name);
+    expect(places(nativePhases)).toEqual([
+      'checkInterrupt',
+      'steering',
+      'reasoning',
+      'acting',
+      'checkInterrupt',
+      'storeMemory',
+      'limit',
+    ]);
+    expect(places(insertAfter(acting, hint)).indexOf('hint')).toBe(4);
+    expect(places(replacePhase(limit, hint)).at(-1)).toBe('hint');
+    expect(places(withoutPhase(storeMemory, insertBefore(reasoning, hint)))).not.toContain(
+      'storeMemory',
+    );
+    expect(nativePhases).toHaveLength(7);
+    expect(() => insertBefore(hint, hint)).toThrow(/no such phase.*storeMemory/);
+  });
+
+  it('L6: one can end the run', async () => {
+    const lazy: PhaseFactory = ({ call }) =>
+      phase((run) =>
+        of(
+          end(run, 'stopped', {
+            id: `${call.callId}/lazy`,
+            role: 'assistant',
+            content: [textBlock('Enough.')],
+          }),
+        ),
+      );
+    const agent = createAgent({ model: scriptedModel(), phases: insertBefore(reasoning, lazy) });
+    expect(textOf(await agent.call('?'))).toBe('Enough.');
+  });
+
+  it('L6: an ended run passes one of your own untouched, also where it is a bare operator', async () => {
+    const seen: string[] = [];
+    const bare: PhaseFactory = () => (run$) =>
+      run$.pipe(map((run: Run) => (seen.push(run.status), run)));
+    const agent = createAgent({
+      model: scriptedModel([toolUse('echo')], [text('Done.')]),
+      tools: [echo],
+      phases: insertAfter(reasoning, bare),
+    });
+    expect(textOf(await agent.call('?'))).toBe('Done.');
+    expect(seen).toEqual(['open']);
+  });
+
+  it('I18: the loop waits for one, on the scheduler of the call', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const nap: PhaseFactory = (context) =>
+        phase((run) => timer(5, context.scheduler).pipe(map(() => run)));
+      const agent = createAgent({ model: model('-(tf|)'), phases: insertBefore(reasoning, nap) });
+      expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('------(r|)', {
+        r: 't',
+      });
+    });
+  });
+
+  const spoilt: readonly (readonly [
+    string,
+    (context: Context) => ReturnType<PhaseFactory>,
+    RegExp,
+  ])[] = [
+    ['no run', () => mergeMap(() => EMPTY), /spoil.*none/s],
+    ['two runs', () => mergeMap((run: Run) => of(run, run)), /spoil.*more than one/s],
+    ['something else', () => map(() => 5 as never), /spoil.*something else/s],
+    ['an error', () => mergeMap(() => throwError(() => new Error('Oh.'))), /spoil.*Oh\./s],
+  ];
+  it.each(spoilt)('L6: %s is an error that names the phase', async (_, work, why) => {
+    const spoil: PhaseFactory = (context) => work(context);
+    const agent = createAgent({
+      model: scriptedModel([text('.')]),
+      phases: insertBefore(reasoning, spoil),
+    });
+    await expect(agent.call('?')).rejects.toThrow(why);
+    await expect(agent.call('?')).rejects.toHaveProperty('code');
+  });
+
+  it('I1: without acting the model is not asked again with open tools, and nothing of them is stored', async () => {
+    const agent = createAgent({
+      model: scriptedModel([toolUse('echo')]),
+      tools: [echo],
+      phases: withoutPhase(acting, withoutPhase(storeMemory)),
+    });
+    await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'invalidState' });
+    const storing = createAgent({
+      model: scriptedModel([toolUse('echo')]),
+      tools: [echo],
+      phases: withoutPhase(acting),
+    });
+    const session = storing.session('s');
+    await expect(session.call('?')).rejects.toMatchObject({ code: 'invalidState' });
+    session.memory.load$().subscribe((stored) => expect(stored).toEqual([]));
+  });
+
+  it('L6: turns that do nothing are an error, not a hang', async () => {
+    const agent = createAgent({ model: scriptedModel(), phases: withoutPhase(reasoning) });
+    await expect(agent.call('?')).rejects.toThrow(/neither asked the model nor ended/);
+  });
+
+  it('L6: a list can be all of your own', async () => {
+    const model = scriptedModel([text('Done.')]);
+    const events = await record(createAgent({ model, phases: [reasoning] }).stream$('?'));
+    expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+  });
+
+  it('refuses what is no list of phases', () => {
+    const model = scriptedModel();
+    expect(() => createAgent({ model, phases: [] })).toThrow(/insertBefore/);
+    expect(() => createAgent({ model, phases: [hint, 5 as never] })).toThrow(/insertBefore/);
+    expect(() => createAgent({ model, phases: from([]) as never })).toThrow(/phases/);
+  });
+});

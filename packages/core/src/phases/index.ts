@@ -1,0 +1,38 @@
+// What a phase of one's own is made of, and where it is put. Agents need none of it.
+export { acting } from './acting.js';
+export { checkInterrupt } from './check-interrupt.js';
+export { limit } from './limit.js';
+export { reasoning } from './reasoning.js';
+export { steering } from './steering.js';
+export { storeMemory } from './store-memory.js';
+export {
+  insertAfter,
+  insertBefore,
+  nativePhases,
+  replacePhase,
+  withoutPhase,
+} from '../phase-list.js';
+export { type Phase, phase, type PhaseFactory } from '../phase.js';
+export type { Context } from '../context.js';
+export type { Hooks } from '../hooks.js';
+export type { Interrupt, Interruption } from '../interruption.js';
+export type { Limits } from '../limits.js';
+export {
+  addEphemeral,
+  answerTools,
+  append,
+  correct,
+  type Correction,
+  end,
+  type EndedRun,
+  hasEnded,
+  nextIteration,
+  type OpenRun,
+  type Run,
+  spend,
+  unanswered,
+} from '../run.js';
+export type { Steer, Steering } from '../steering.js';
+export type { Toolkit } from '../toolkit.js';
+export type { Trampoline } from '../trampoline.js';
+export type { Validator } from '../schema.js';

@@ -1,0 +1,155 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  EMPTY,
+  firstValueFrom,
+  map,
+  mergeMap,
+  NEVER,
+  of,
+  switchMap,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { createAgent } from './agent.js';
+import { prepare } from './interceptor.js';
+import { textBlock, textOf } from './message.js';
+import { marbles, record, scriptedModel, text } from './testing/index.js';
+import { tool } from './tool.js';
+
+const said = (content: string) => ({ role: 'user', content: [textBlock(content)] }) as const;
+
+describe('prepare', () => {
+  it('H6: edits the input, which the model and memory then have; preCall shows it as it came', async () => {
+    const model = scriptedModel([text('Hi.')]);
+    const polite = prepare(
+      map((asked) => ({
+        ...asked,
+        input: [...asked.input.slice(0, 0), said('Please: '), ...asked.input],
+      })),
+    );
+    const session = createAgent({ model, interceptors: [polite] }).session('s');
+    const events = await record(session.stream$('hello'));
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['Please: ', 'hello']);
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(stored.map(textOf)).toEqual(['Please: ', 'hello', 'Hi.']);
+    expect(events[0]?.type === 'preCall' && events[0].input.map(textOf)).toEqual(['hello']);
+  });
+
+  it('H6: edits the options: another model, other tools, other numbers', async () => {
+    const small = scriptedModel();
+    const large = scriptedModel([text('From the large one.')]);
+    const extra = tool({ name: 'extra', description: 'More.', run: () => '' });
+    const route = prepare(
+      map((asked) => ({
+        ...asked,
+        options: { ...asked.options, model: large, tools: [extra], temperature: 0, maxTokens: 9 },
+      })),
+    );
+    const agent = createAgent({
+      model: small,
+      interceptors: [route],
+      defaults: { temperature: 1 },
+    });
+    expect(textOf(await agent.call('?'))).toBe('From the large one.');
+    expect(large.requests[0]).toMatchObject({
+      temperature: 0,
+      maxTokens: 9,
+      tools: [{ name: 'extra' }],
+    });
+  });
+
+  it('H6: sees what the call says, and what is left out is not said', async () => {
+    const model = scriptedModel([text('.')]);
+    const seen: unknown[] = [];
+    const look = prepare(
+      map((asked) => {
+        seen.push(Object.keys(asked.options).sort(), asked.call.metadata);
+        const { temperature: _temperature, ...options } = asked.options;
+        return { ...asked, options };
+      }),
+    );
+    const agent = createAgent({ model, interceptors: [look], defaults: { temperature: 1 } });
+    await agent.call('?', { metadata: { userId: 'u' }, maxTokens: 5, callId: 'c' });
+    expect(seen).toEqual([
+      ['maxTokens', 'model', 'temperature', 'timeouts', 'tools'],
+      { userId: 'u' },
+    ]);
+    expect(model.requests[0]).toMatchObject({ maxTokens: 5 });
+    expect(model.requests[0]).not.toHaveProperty('temperature');
+  });
+
+  it('H6: a veto ends the call as stopped, before anything is asked', async () => {
+    const session = createAgent({
+      model: scriptedModel(),
+      interceptors: [prepare(() => EMPTY, { name: 'bouncer' })],
+    }).session('s');
+    const events = await record(session.stream$('?'));
+    expect(events.map(({ type }) => type)).toEqual(['preCall', 'vetoed', 'postCall']);
+    expect(events[1]).toMatchObject({ of: 'prepare', name: 'bouncer' });
+    expect(events[2]).toMatchObject({ reply: { reason: 'stopped', iterations: 0 } });
+  });
+
+  it('H6: several go by priority; the call waits for a slow one', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const add = (word: string, priority: number) =>
+        prepare(
+          switchMap((asked) =>
+            timer(2, scheduler).pipe(
+              map(() => ({ ...asked, input: [...asked.input, said(word)] })),
+            ),
+          ),
+          { priority },
+        );
+      const plain = model('(tf|)');
+      const agent = createAgent({ model: plain, interceptors: [add('b', 2), add('a', 1)] });
+      const texts$ = agent
+        .call$('?', { scheduler })
+        .pipe(map(() => plain.requests[0]?.messages.map(textOf).join('')));
+      expectObservable(texts$).toBe('----(r|)', { r: '?ab' });
+    });
+  });
+
+  it.each([
+    ['two values', mergeMap((asked: object) => of(asked, asked)), /more than one/],
+    ['an error', () => throwError(() => new Error('No.')), /No\./],
+    ['something else', map(() => 5), /something else/],
+    ['no input', map((asked: object) => ({ ...asked, input: [] })), /empty/],
+    ['an unknown option', map((asked: object) => ({ ...asked, options: { temp: 1 } })), /'temp'/],
+    [
+      'an option that is fixed',
+      map((asked: object) => ({ ...asked, options: { scheduler: 1 } })),
+      /'scheduler'/,
+    ],
+  ])('H2: %s is an error that names it', async (_, operator, why) => {
+    const interceptors = [prepare(operator as never, { name: 'spoiler' })];
+    const failed = createAgent({ model: scriptedModel(), interceptors }).call('?');
+    await expect(failed).rejects.toMatchObject({
+      code: 'interceptor',
+      message: expect.stringMatching(why),
+    });
+    await expect(failed).rejects.toThrow(/spoiler/);
+  });
+
+  it('H2: with failOpen it is passed over', async () => {
+    const broken = prepare(
+      tap(() => {
+        throw new Error('No.');
+      }),
+      { failOpen: true },
+    );
+    const agent = createAgent({ model: scriptedModel([text('Hi.')]), interceptors: [broken] });
+    const events = await record(agent.stream$('?'));
+    expect(events[1]).toMatchObject({
+      type: 'handlerError',
+      of: 'prepare',
+      name: 'prepare() at place 1',
+    });
+  });
+
+  it('S1: an interrupt cuts one that waits', async () => {
+    const agent = createAgent({ model: scriptedModel(), interceptors: [prepare(() => NEVER)] });
+    const reply = await agent.call('?', { interruptOn: of('Enough.') });
+    expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Enough.']);
+  });
+});

@@ -1,0 +1,425 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  catchError,
+  concat,
+  delayWhen,
+  filter,
+  firstValueFrom,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  Subject,
+  timer,
+  toArray,
+} from 'rxjs';
+import { createAgent } from './agent.js';
+import { createDemand } from './demand.js';
+import type { CallOptions } from './call-options.js';
+import { on, prepare } from './interceptor.js';
+import { textBlock, textOf } from './message.js';
+import type { Session } from './session.js';
+import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { tool } from './tool.js';
+
+const codeOf = (error: unknown): unknown => Reflect.get(Object(error), 'code');
+
+/** What a call came to: its reason and text, or the code of its error. */
+const outcome$ = (session: Session, input: string, options: CallOptions): Observable<string> =>
+  session.call$(input, options).pipe(
+    map((reply) => `${reply.reason}: ${textOf(reply)}`),
+    catchError((error: unknown) => of(String(codeOf(error)))),
+  );
+
+const stored = (session: Session): Promise<readonly string[]> =>
+  firstValueFrom(
+    session.memory.load$().pipe(map((all) => all.map((it) => `${it.role}: ${textOf(it)}`))),
+  );
+
+describe('a call that finds its session busy', () => {
+  it('S3: with reject it errors, and says what else there is', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const session = createAgent({ model: model('--t-(f|)') }).session('s');
+      const later$ = timer(1, scheduler);
+      const first$ = outcome$(session, 'a', { scheduler });
+      expectObservable(
+        merge(first$, later$.pipe(mergeMap(() => outcome$(session, 'b', { scheduler })))),
+      ).toBe('-b--(a|)', { a: 'answer: t', b: 'busy' });
+    });
+  });
+
+  it('S3: with queue each waits for the one before, in order', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
+      const slow = model(['--t-(f|)', '--t-(f|)', '--t-(f|)']);
+      const session = createAgent({
+        model: slow,
+        defaults: { onBusy: 'queue', scheduler },
+      }).session('s');
+      const asked = ['a', 'b', 'c'].map((name) =>
+        outcome$(session, name, {}).pipe(map((it) => `${name} ${it}`)),
+      );
+      expectObservable(merge(...asked)).toBe('----a---b---(c|)', {
+        a: 'a answer: t',
+        b: 'b answer: t',
+        c: 'c answer: t',
+      });
+      ['^---!', '----^---!', '--------^---!'].forEach((log, index) =>
+        expectSubscriptions(slow.subscriptions[index] ?? []).toBe(log),
+      );
+    });
+  });
+
+  it('S3: with queue a later one remembers the earlier ones, and events do not interleave', async () => {
+    const model = scriptedModel([text('1')], [text('2')], [text('3')]);
+    const agent = createAgent({ model, defaults: { onBusy: 'queue' } });
+    const session = agent.session('s');
+    const heard: string[] = [];
+    session.events$
+      .pipe(filter(({ type }) => type === 'preCall' || type === 'postCall'))
+      .subscribe(({ type, callId }) => heard.push(`${type} ${callId}`));
+    await Promise.all(['a', 'b', 'c'].map((callId) => session.call(callId, { callId })));
+    expect(heard).toEqual(['a', 'b', 'c'].flatMap((id) => [`preCall ${id}`, `postCall ${id}`]));
+    expect(await stored(session)).toEqual([
+      'user: a',
+      'assistant: 1',
+      'user: b',
+      'assistant: 2',
+      'user: c',
+      'assistant: 3',
+    ]);
+  });
+
+  it('S3: the queue is bounded', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const session = createAgent({
+        model: model(['--(tf|)', '--(tf|)']),
+        defaults: { onBusy: 'queue', maxQueue: 1, scheduler },
+      }).session('s');
+      const asked = ['a', 'b', 'c'].map((name) => outcome$(session, name, {}));
+      expectObservable(merge(...asked)).toBe('c-a-(b|)', {
+        a: 'answer: t',
+        b: 'answer: t',
+        c: 'queueFull',
+      });
+    });
+  });
+
+  it('S3: the queue can be listed, and whoever leaves is no longer in it', () => {
+    const session = createAgent({
+      model: scriptedModel(NEVER, NEVER),
+      defaults: { onBusy: 'queue' },
+    }).session('s');
+    const seen: string[] = [];
+    const list = session.queue.calls$.subscribe((calls) =>
+      seen.push(calls.map(({ callId }) => callId).join()),
+    );
+    const [a, b, c] = ['a', 'b', 'c'].map((callId) =>
+      session.call$(callId, { callId }).subscribe(),
+    );
+    expect(session.queue.calls.map(({ callId, input }) => [callId, input.map(textOf)])).toEqual([
+      ['b', ['b']],
+      ['c', ['c']],
+    ]);
+    b?.unsubscribe();
+    a?.unsubscribe();
+    expect(seen).toEqual(['', 'b', 'b,c', 'c', '']);
+    expect(session.interrupt()).toBe(true);
+    c?.unsubscribe();
+    expect(session.interrupt()).toBe(false);
+    list.unsubscribe();
+  });
+
+  it('S3: the queue can be emptied: those calls end as interrupted, and memory knows nothing of them', async () => {
+    const gate$ = new Subject<never>();
+    const session = createAgent({
+      model: scriptedModel(gate$, [text('later')]),
+      defaults: { onBusy: 'queue' },
+    }).session('s');
+    const running = session.call('a');
+    const waiting = [session.call('b'), session.call('c')];
+    expect(session.queue.clear('Never mind.')).toBe(2);
+    for (const reply of await Promise.all(waiting)) {
+      expect([reply.reason, textOf(reply), reply.iterations]).toEqual([
+        'interrupted',
+        'Never mind.',
+        0,
+      ]);
+    }
+    expect(session.queue.calls).toEqual([]);
+    session.interrupt('Enough.');
+    await running;
+    expect(await stored(session)).toEqual(['user: a', 'assistant: Enough.']);
+    expect(session.queue.clear()).toBe(0);
+  });
+
+  it('I6: an interrupt with an id ends one that waits, and no other', async () => {
+    const session = createAgent({
+      model: scriptedModel(NEVER, [text('c')]),
+      defaults: { onBusy: 'queue' },
+    }).session('s');
+    const [a, b, c] = ['a', 'b', 'c'].map((callId) => session.call(callId, { callId }));
+    expect(session.interrupt('No.', 'b')).toBe(true);
+    expect((await b)?.reason).toBe('interrupted');
+    expect(session.queue.calls.map(({ callId }) => callId)).toEqual(['c']);
+    session.interrupt();
+    expect((await a)?.reason).toBe('interrupted');
+    expect((await c)?.reason).toBe('answer');
+  });
+
+  it('C5: callMs counts the waiting', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const session = createAgent({
+        model: model('-----(tf|)'),
+        defaults: { onBusy: 'queue', scheduler },
+      }).session('s');
+      const impatient = outcome$(session, 'b', { timeouts: { callMs: 3 } });
+      expectObservable(merge(outcome$(session, 'a', {}), impatient)).toBe('---b-(a|)', {
+        a: 'answer: t',
+        b: 'timeout',
+      });
+    });
+  });
+
+  it('S3: with switch the running call ends as interrupted, then the new one begins', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
+      const slow = model(['-t---(f|)', '--t(f|)']);
+      const session = createAgent({
+        model: slow,
+        defaults: { onBusy: 'switch', scheduler },
+      }).session('s');
+      const second$ = timer(3, scheduler).pipe(mergeMap(() => outcome$(session, 'b', {})));
+      expectObservable(merge(outcome$(session, 'a', {}), second$)).toBe('---a--(b|)', {
+        a: 'interrupted: t',
+        b: 'answer: t',
+      });
+      expectSubscriptions(slow.subscriptions[0] ?? []).toBe('^--!');
+      expectSubscriptions(slow.subscriptions[1] ?? []).toBe('---^--!');
+    });
+  });
+
+  it('S3: with switch those that wait are passed over, but what they said is remembered', async () => {
+    const open$ = new ReplaySubject<void>(1);
+    const session = createAgent({
+      model: scriptedModel([text('1')], [text('3')]),
+      // Nobody can cut what comes behind the fact, so that calls have to wait.
+      interceptors: [
+        on(
+          'postReasoning',
+          delayWhen(() => open$),
+        ),
+      ],
+      defaults: { onBusy: 'switch' },
+    }).session('s');
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => session.call(name));
+    expect(session.queue.calls).toHaveLength(2);
+    open$.next();
+    expect((await a)?.reason).toBe('interrupted');
+    expect((await b)?.reason).toBe('interrupted');
+    expect((await c)?.reason).toBe('answer');
+    expect(await stored(session)).toEqual([
+      'user: a',
+      'assistant: 1',
+      'user: b',
+      'assistant: Interrupted.',
+      'user: c',
+      'assistant: 3',
+    ]);
+  });
+
+  it('S3: 500 synchronous calls in a queue do not overflow the stack', () => {
+    const count = 500;
+    const open$ = new ReplaySubject<void>(1);
+    const answers = Array.from({ length: count }, () => [text('.')]);
+    const session = createAgent({
+      model: scriptedModel(...answers),
+      interceptors: [
+        on(
+          'preReasoning',
+          delayWhen(() => open$),
+        ),
+      ],
+      defaults: { onBusy: 'queue', maxQueue: count },
+    }).session('s');
+    let ended = 0;
+    for (let n = 0; n < count; n += 1) session.call$('?').subscribe(() => (ended += 1));
+    expect(session.queue.calls).toHaveLength(count - 1);
+    open$.next();
+    expect(ended).toBe(count);
+    expect(session.queue.calls).toEqual([]);
+  });
+});
+
+const slowTool = (run: () => unknown) => tool({ name: 'work', description: 'Works.', run });
+
+describe('steering', () => {
+  it('S3: with steer the running call takes the message at its next turn, and both get its reply', async () => {
+    const done$ = new Subject<string>();
+    const model = scriptedModel([toolUse('work')], [text('All of it.')]);
+    const agent = createAgent({ model, tools: [slowTool(() => done$)] });
+    const session = agent.session('s');
+    const first = record(session.stream$('Do it.', { callId: 'a' }));
+    const second = firstValueFrom(
+      session.stream$('And this.', { onBusy: 'steer' }).pipe(toArray()),
+    );
+    done$.next('Worked.');
+    done$.complete();
+    const events = await first;
+    expect(events.at(-1)).toMatchObject({ type: 'postCall', callId: 'a' });
+    const late = await second;
+    expect(late[0]).toMatchObject({ type: 'actingChunk', callId: 'a' });
+    expect(late.at(-1)).toBe(events.at(-1));
+    expect(events.filter(({ type }) => type === 'steered')).toMatchObject([
+      { iteration: 2, message: { role: 'user' } },
+    ]);
+    expect(model.requests[1]?.messages.map((it) => it.role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'user',
+    ]);
+    expect(await stored(session)).toEqual([
+      'user: Do it.',
+      'assistant: ',
+      'tool: ',
+      'user: And this.',
+      'assistant: All of it.',
+    ]);
+  });
+
+  it('S3: tells when it was delivered', () => {
+    marbles(({ model, cold, expectObservable, scheduler }) => {
+      const session = createAgent({
+        model: model(['-(cf|)', '-(tf|)']),
+        tools: [tool({ name: 'tool', description: 'Works.', run: () => cold('---(x|)') })],
+        defaults: { scheduler },
+      }).session('s');
+      const said$ = timer(2, scheduler).pipe(mergeMap(() => session.steer$('And?')));
+      expectObservable(merge(session.call$('?').pipe(map(textOf)), said$)).toBe('----s(r|)', {
+        s: { status: 'delivered', iteration: 2 },
+        r: 't',
+      });
+    });
+  });
+
+  it('S3: what comes too late is not delivered, and as a call is busy', async () => {
+    const answer$ = new Subject<never>();
+    const session = createAgent({
+      model: scriptedModel(concat(of(text('Done.')), answer$, of(finish()))),
+    }).session('s');
+    const running = session.call('?');
+    const said = session.steer('Wait!');
+    const called = session.call('Wait!', { onBusy: 'steer' }).catch(codeOf);
+    answer$.complete();
+    expect(await said).toEqual({ status: 'notDelivered', why: 'ended' });
+    expect(await called).toBe('busy');
+    expect(textOf(await running)).toBe('Done.');
+    expect(await stored(session)).toEqual(['user: ?', 'assistant: Done.']);
+  });
+
+  it('S3: without a running call, or with another one, nothing is delivered', async () => {
+    const notRunning = { status: 'notDelivered', why: 'notRunning' };
+    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    expect(await session.steer('Hello?')).toEqual(notRunning);
+    const running = session.call$('?', { callId: 'a' }).subscribe();
+    expect(await session.steer('Hello?', 'b')).toEqual(notRunning);
+    running.unsubscribe();
+    expect(await session.steer('Hello?', 'a')).toEqual(notRunning);
+  });
+
+  it('S3: what is taken back is not delivered', async () => {
+    const done$ = new Subject<string>();
+    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const session = createAgent({ model, tools: [slowTool(() => done$)] }).session('s');
+    const running = session.call('?');
+    session.steer$('No.').subscribe().unsubscribe();
+    done$.complete();
+    await running;
+    expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+    ]);
+  });
+
+  it('S3: is spoken to also before its first turn, and in order', async () => {
+    const open$ = new ReplaySubject<void>(1);
+    const model = scriptedModel([text('Done.')]);
+    const session = createAgent({ model, interceptors: [prepare(delayWhen(() => open$))] }).session(
+      's',
+    );
+    const running = session.call('1');
+    const said = [session.steer('2'), session.steer([{ role: 'user', content: [textBlock('3')] }])];
+    open$.next();
+    await running;
+    expect(await Promise.all(said)).toEqual([
+      { status: 'delivered', iteration: 1 },
+      { status: 'delivered', iteration: 1 },
+    ]);
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['1', '2', '3']);
+    const ids = model.requests[0]?.messages.map(({ id }) => id.replace(/^.*?\//, ''));
+    expect(ids).toEqual(['input/0', 'input/1', 'input/2']);
+  });
+
+  it('L9: only a user can speak to a running call', async () => {
+    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const running = session.call$('?').subscribe();
+    const tools = [{ role: 'assistant', content: [textBlock('I?')] }] as const;
+    await expect(session.steer(tools)).rejects.toMatchObject({ code: 'invalidRequest' });
+    await expect(session.steer('')).rejects.toMatchObject({ code: 'invalidRequest' });
+    running.unsubscribe();
+  });
+
+  it('I5: who has joined a call hears when it is left, and leaving it leaves the call alone', async () => {
+    const session = createAgent({
+      model: scriptedModel(NEVER),
+      defaults: { onBusy: 'steer' },
+    }).session('s');
+    const running = session.call$('?').subscribe();
+    session.call$('Me too.').subscribe().unsubscribe();
+    expect(session.interrupt(undefined, 'nobody')).toBe(false);
+    const joined = session.call('Me too.').catch(codeOf);
+    running.unsubscribe();
+    expect(await joined).toBe('busy');
+    expect(session.interrupt()).toBe(false);
+  });
+
+  it('S1: who has joined a call can interrupt it; S2: and leave it by a signal', async () => {
+    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const running = session.call('?');
+    const abort = new AbortController();
+    const left = session.call('Me?', { onBusy: 'steer', signal: abort.signal }).catch(codeOf);
+    abort.abort();
+    expect(await left).toBe('aborted');
+    const stop$ = new Subject<string>();
+    const joined = session.call('Stop?', { onBusy: 'steer', interruptOn: stop$ }).catch(codeOf);
+    stop$.next('Stopped.');
+    expect(textOf(await running)).toBe('Stopped.');
+    expect(await joined).toBe('busy');
+  });
+
+  it('I16: who has joined a call pauses it, until it leaves', () => {
+    const seen: boolean[] = [];
+    const session = createAgent({
+      model: scriptedModel((_request, { demand }) => {
+        demand.open$.subscribe((open) => seen.push(open));
+        return NEVER;
+      }),
+      defaults: { onBusy: 'steer' },
+    }).session('s');
+    const running = session.call$('?').subscribe();
+    const demand = createDemand(2);
+    const joined = session.stream$('!', { demand }).subscribe();
+    demand.backlog(2);
+    joined.unsubscribe();
+    expect(seen).toEqual([true, false, true]);
+    running.unsubscribe();
+  });
+
+  it('S3: steering an idle session is a call of its own', async () => {
+    const session = createAgent({ model: scriptedModel([text('Hi.')]) }).session('s');
+    expect(textOf(await session.call('Hello.', { onBusy: 'steer' }))).toBe('Hi.');
+  });
+});

@@ -1,0 +1,81 @@
+import { defer, firstValueFrom, type Observable, of } from 'rxjs';
+import type { Callable } from './callable.js';
+import type { AgentEvent } from './events.js';
+import type { Input } from './input.js';
+import type { Memory } from './memory.js';
+import { ofSession } from './of-session.js';
+import type { QueuedCall, Seat } from './seats.js';
+import type { SteerOutcome } from './steering.js';
+
+/**
+ * One conversation: its calls follow one another, and remember. A call that comes while another runs errors with `busy`,
+ * unless its `onBusy` says otherwise.
+ */
+export interface Session<Output = unknown> extends Callable<Output> {
+  readonly id: string;
+  readonly memory: Memory;
+  /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */
+  readonly events$: Observable<AgentEvent>;
+  /** The calls that wait for the one that runs. */
+  readonly queue: SessionQueue;
+  /**
+   * Ends the running call politely, with reason `interrupted`: with this message as the reply, else with
+   * the text so far. With an id it ends that call only, also one that waits. False when there is none to end.
+   */
+  interrupt(message?: string, callId?: string): boolean;
+  /**
+   * Says something to the running call, or only to the one of this id: its next turn begins with it. Emits what became
+   * of it and completes; errors with `invalidRequest` where the input is no message of a user. Cold; leaving it takes
+   * back what has not been delivered.
+   */
+  steer$(input: Input, callId?: string): Observable<SteerOutcome>;
+  /** The Promise form of `steer$`: it speaks at once. */
+  steer(input: Input, callId?: string): Promise<SteerOutcome>;
+}
+
+/** The calls of a session that wait, in the order in which they will run. */
+export interface SessionQueue {
+  readonly calls: readonly QueuedCall[];
+  /** Emits the list on subscription, and each change of it. Hot; never errors, never completes. */
+  readonly calls$: Observable<readonly QueuedCall[]>;
+  /**
+   * Ends all of them politely, with reason `interrupted`, and says how many they were. They never were a part of the
+   * conversation, and memory knows nothing of them.
+   */
+  clear(message?: string): number;
+}
+
+/** Makes the handle on a session. */
+export const createSession = <Output>(
+  callable: Callable<Output>,
+  seat: Seat,
+  memory: Memory,
+  agentEvents$: Observable<AgentEvent>,
+): Session<Output> => {
+  const id = seat.sessionId;
+  const steer$: Session['steer$'] = (input, callId) =>
+    defer(() => {
+      const { running } = seat;
+      return running === undefined || (callId !== undefined && callId !== running.call.callId)
+        ? of(notRunning)
+        : running.steering.steer$(input);
+    });
+  return {
+    ...callable,
+    id,
+    memory,
+    events$: agentEvents$.pipe(ofSession(id)),
+    queue: {
+      get calls() {
+        return seat.queued;
+      },
+      calls$: seat.queued$,
+      clear: seat.empty,
+    },
+    interrupt: seat.interrupt,
+    steer$,
+    steer: (input, callId) => firstValueFrom(steer$(input, callId)),
+  };
+};
+
+const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };

@@ -1,0 +1,77 @@
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  type Observable,
+  of,
+  take,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { isMillraceError, messageOf, MillraceError } from './errors.js';
+
+/** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
+export type Stage<T> = (value: T) => Observable<T>;
+
+/** What an interceptor makes a stage of. */
+export interface StageInit<T> {
+  /** What errors and events call it. */
+  readonly name: string;
+  /** What passes, in words. */
+  readonly what: string;
+  readonly failOpen: boolean;
+  /** The foreign part: it should emit one value and complete, or only complete. */
+  readonly operate$: (value: T) => Observable<unknown>;
+  /** Whether one can go on with what came out. */
+  readonly isUsable: (value: unknown) => value is T;
+  readonly onVeto: (value: T) => void;
+  /** Hears of an error that is passed over. */
+  readonly onPassedOver: (value: T, error: MillraceError) => void;
+}
+
+/** Makes a stage that holds a foreign operator to one value of one. */
+export const createStage = <T>(init: StageInit<T>): Stage<T> => {
+  const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
+  const failed = (cause: unknown): MillraceError =>
+    interceptorError(
+      name,
+      cause,
+      `It must make one ${what} of each that it gets, or none to veto it.`,
+    );
+  const onlyOne = ([first, ...more]: readonly unknown[]): T => {
+    if (more.length > 0) throw failed(`it made more than one ${what} of one`);
+    if (isUsable(first)) return first;
+    throw failed(`it made something else of one ${what}`);
+  };
+  return (value) =>
+    defer(() => operate$(value)).pipe(
+      take(2),
+      toArray(),
+      concatMap((out) => {
+        if (out.length > 0) return of(onlyOne(out));
+        onVeto(value);
+        return EMPTY;
+      }),
+      catchError((cause: unknown) => {
+        const error = failed(cause);
+        if (!failOpen) return throwError(() => error);
+        onPassedOver(value, error);
+        return of(value);
+      }),
+    );
+};
+
+/** Leads a value through stages, one after the other. */
+export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
+  stages.reduce((value$, stage) => value$.pipe(concatMap(stage)), of(value));
+
+/** The error of an interceptor that failed, or made what it must not; `rule` says what it must. */
+export const interceptorError = (name: string, cause: unknown, rule: string): MillraceError =>
+  isMillraceError(cause) && cause.code === 'interceptor'
+    ? cause
+    : new MillraceError(
+        'interceptor',
+        `The interceptor ${name} failed: ${messageOf(cause)}. ${rule}`,
+        { cause },
+      );

@@ -1,0 +1,88 @@
+import { AsyncSubject, defer, finalize, type Observable } from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import { MillraceError } from './errors.js';
+import { type Input, readInput } from './input.js';
+import type { UserMessage } from './message.js';
+
+/** What became of a message for a running call: a request of this iteration has it, or the call has not taken it. */
+export type SteerOutcome =
+  | { readonly status: 'delivered'; readonly iteration: number }
+  | {
+      readonly status: 'notDelivered';
+      /** `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn. */
+      readonly why: 'notRunning' | 'ended';
+    };
+
+/** Messages that wait for the next turn of one call. */
+export interface Steering {
+  /** Emits what became of a message, and completes. Cold; whoever leaves before takes it back. */
+  steer$(input: Input): Observable<SteerOutcome>;
+  /** Hands over what waits. Whoever takes it says so with `delivered`. */
+  take(): readonly Steer[];
+  /** Tells those who wait, and whoever comes later, that the call has ended. */
+  close(): void;
+}
+
+/** What somebody has said to a running call. */
+export interface Steer {
+  readonly messages: readonly UserMessage[];
+  readonly delivered: (iteration: number) => void;
+}
+
+/** Makes the steering of a call. Its messages go on with the numbers of those that the call was asked with. */
+export const createSteering = (call: CallInfo, firstIndex: number): Steering => {
+  const waiting = new Set<Steer>();
+  const open = new Set<AsyncSubject<SteerOutcome>>();
+  let next = firstIndex;
+  let closed = false;
+
+  const settle = (outcome$: AsyncSubject<SteerOutcome>, outcome: SteerOutcome): void => {
+    open.delete(outcome$);
+    outcome$.next(outcome);
+    outcome$.complete();
+  };
+  return {
+    steer$: (input) =>
+      defer(() => {
+        const messages = readInput(input, call, next).map(fromUser);
+        const outcome$ = new AsyncSubject<SteerOutcome>();
+        if (closed) {
+          settle(outcome$, ended);
+          return outcome$;
+        }
+        next += messages.length;
+        const steer: Steer = {
+          messages,
+          delivered: (iteration) => settle(outcome$, { status: 'delivered', iteration }),
+        };
+        open.add(outcome$);
+        waiting.add(steer);
+        return outcome$.pipe(
+          finalize(() => {
+            open.delete(outcome$);
+            waiting.delete(steer);
+          }),
+        );
+      }),
+    take: () => {
+      const taken = [...waiting];
+      waiting.clear();
+      return taken;
+    },
+    close: () => {
+      closed = true;
+      waiting.clear();
+      [...open].forEach((outcome$) => settle(outcome$, ended));
+    },
+  };
+};
+
+const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
+
+const fromUser = (message: ReturnType<typeof readInput>[number]): UserMessage => {
+  if (message.role === 'user') return message;
+  throw new MillraceError(
+    'invalidRequest',
+    `A running call takes messages of the user, not of the role '${message.role}'. Pass a text, content blocks or user messages.`,
+  );
+};
