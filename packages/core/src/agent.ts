@@ -2,6 +2,7 @@ import { defer, type Observable } from 'rxjs';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import type { CallInfo } from './call-info.js';
+import { isWithin } from './call-scope.js';
 import { type CallDefaults, checkDefaults, isSchema, withDefaults } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import { type MillraceError, misuse } from './errors.js';
@@ -56,7 +57,7 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
 }
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
-export interface Agent<Output = unknown> extends Callable<Output> {
+export interface Agent<out Output = unknown> extends Callable<Output> {
   readonly name: string;
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
@@ -103,7 +104,9 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
       };
       return defer(() => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
-        return running === undefined ? call$(plan) : join$(plan, running);
+        return running === undefined || isWithin(rest.parent, running.call)
+          ? call$(plan)
+          : join$(plan, running);
       });
     });
 

@@ -30,6 +30,8 @@ export interface CallScope {
   readonly nextSeq: () => number;
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
+  /** The calls above it, and itself. */
+  readonly lineage: readonly CallInfo[];
 }
 
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
@@ -45,15 +47,16 @@ export const createScope = (
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
   const session = sessionId ?? scope?.call.sessionId;
+  const call: CallInfo = Object.freeze({
+    rootId: scope?.call.rootId ?? id,
+    callId: id,
+    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
+    metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
+    ...(scope === undefined ? {} : { parentId: scope.call.callId }),
+    ...(session === undefined ? {} : { sessionId: session }),
+  });
   return {
-    call: Object.freeze({
-      rootId: scope?.call.rootId ?? id,
-      callId: id,
-      agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
-      metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
-      ...(scope === undefined ? {} : { parentId: scope.call.callId }),
-      ...(session === undefined ? {} : { sessionId: session }),
-    }),
+    call,
     events$,
     interruption: createInterruption(),
     demand: joinDemand(demand, scope?.demand),
@@ -64,8 +67,13 @@ export const createScope = (
     nextSeq: scope?.nextSeq ?? counter(),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     above: scope?.interruption,
+    lineage: [...(scope?.lineage ?? []), call],
   };
 };
+
+/** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
+export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
+  parent !== undefined && placeOf(parent).scope.lineage.includes(call);
 
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
 export const lend = (

@@ -22,7 +22,7 @@ export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends
   : Default;
 
 /** The four ways to call: two views of one loop, each with an Observable and a pulled form. */
-export interface Callable<Output = unknown> {
+export interface Callable<out Output = unknown> {
   /** Emits one reply and completes, or errors with a `MillraceError`. Cold: each subscription is a call. */
   call$<const Own extends InputSchema | undefined = undefined>(
     input: Input,

@@ -68,14 +68,17 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
     get isOpen() {
       return members$.value.every(({ isOpen }) => isOpen);
     },
-    open$: members$.pipe(
-      switchMap((members) => combineLatest([openDemand, ...members].map(({ open$ }) => open$))),
-      map((levels) => levels.every(Boolean)),
-      distinctUntilChanged(),
-    ),
+    open$: members$.pipe(switchMap(allOpen$), distinctUntilChanged()),
     join: (demand) => {
       members$.next([...members$.value, demand]);
       return () => members$.next(members$.value.filter((member) => member !== demand));
     },
   };
 };
+
+const allOpen$ = ([first = openDemand, ...more]: readonly Demand[]): Observable<boolean> =>
+  more.length === 0
+    ? first.open$
+    : combineLatest([first, ...more].map(({ open$ }) => open$)).pipe(
+        map((levels) => levels.every(Boolean)),
+      );

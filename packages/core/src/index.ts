@@ -2,6 +2,11 @@ export { type Agent, type AgentOptions, createAgent } from './agent.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
 export type { CallDefaults, CallOptions, OnBusy, PreparedOptions } from './call-options.js';
+export { parallel } from './compose/parallel.js';
+export { race } from './compose/race.js';
+export { route, type Route } from './compose/route.js';
+export { sequential } from './compose/sequential.js';
+export type { OutOf, Step, Steps } from './compose/step.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './demand.js';
 export {
   isMillraceError,
@@ -65,6 +70,17 @@ export {
 export type { Patterns } from './interceptors/patterns.js';
 export { redact, type RedactOptions } from './interceptors/redact.js';
 export { only } from './only.js';
+export { bounded, type BoundedOptions } from './streams/bounded.js';
+export { byCall } from './streams/by-call.js';
+export { coalesceMap } from './streams/coalesce-map.js';
+export { fromReadableStream } from './streams/from-readable-stream.js';
+export type { CallsHeard } from './streams/heard.js';
+export { replies } from './streams/replies.js';
+export { sampleDeltas } from './streams/sample-deltas.js';
+export { text } from './streams/text.js';
+export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
+export { toolRuns } from './streams/tool-runs.js';
+export { usage$ } from './streams/usage.js';
 export { type Journal, noJournal } from './journal.js';
 export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
 export {

@@ -95,10 +95,7 @@ const run$ = (
       toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
       return of(isVetoed ? endStopped(run, context) : run).pipe(
         loop(context, plan.phases),
-        tap(() => {
-          scope.interruption.close();
-          steering?.close();
-        }),
+        tap(() => scope.interruption.close()),
         complete(context, createdAt, end),
       );
     }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, from, map, mergeMap, of, throwError, timer } from 'rxjs';
+import { catchError, EMPTY, from, interval, map, mergeMap, of, throwError, timer } from 'rxjs';
 import { createAgent } from './agent.js';
 import { textBlock, textOf } from './message.js';
 import {
@@ -127,6 +127,21 @@ describe('phases', () => {
     });
     await expect(agent.call('?')).rejects.toThrow(why);
     await expect(agent.call('?')).rejects.toHaveProperty('code');
+  });
+
+  it('L6: one that never stops emitting is an error, not a hang', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const ticking: PhaseFactory = () =>
+        mergeMap((run: Run) => interval(1, scheduler).pipe(map(() => run)));
+      const agent = createAgent({
+        model: model('(tf|)'),
+        phases: insertBefore(reasoning, ticking),
+      });
+      const code$ = agent
+        .call$('?', { scheduler })
+        .pipe(catchError((error: unknown) => of(Reflect.get(Object(error), 'code'))));
+      expectObservable(code$).toBe('--(c|)', { c: 'invalidState' });
+    });
   });
 
   it('I1: without acting the model is not asked again with open tools, and nothing of them is stored', async () => {

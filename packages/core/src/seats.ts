@@ -12,7 +12,7 @@ import { createTrampoline } from './trampoline.js';
 /** A call that runs in a session, or waits for its turn. */
 export interface SeatedCall extends Pick<
   CallScope,
-  'call' | 'events$' | 'interruption' | 'demand' | 'scheduler'
+  'call' | 'events$' | 'interruption' | 'demand' | 'scheduler' | 'lineage'
 > {
   readonly hooks: Pick<Hooks, 'report' | 'iteration'>;
   readonly input: readonly Message[];
@@ -123,7 +123,7 @@ export const createSeats = (): Seats => {
             ticket.begin();
             return;
           }
-          const refusal = refusalOf(sessionId, row, onBusy, maxQueue);
+          const refusal = refusalOf(sessionId, row, call, onBusy, maxQueue);
           if (refusal !== undefined) {
             subscriber.error(refusal);
             return;
@@ -167,11 +167,13 @@ export const createSeats = (): Seats => {
 
 const refusalOf = (
   sessionId: string,
-  { waiting }: Row,
+  { holder, waiting }: Row,
+  { lineage }: SeatedCall,
   onBusy: OnBusy,
   maxQueue: number,
 ): MillraceError | undefined => {
-  if (onBusy === 'reject' || onBusy === 'steer') return busy(sessionId);
+  const waitsForItself = lineage.includes(holder.call.call);
+  if (onBusy === 'reject' || onBusy === 'steer' || waitsForItself) return busy(sessionId);
   return waiting.length < maxQueue ? undefined : full(sessionId, maxQueue);
 };
 

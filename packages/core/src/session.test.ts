@@ -13,6 +13,7 @@ import {
   of,
   ReplaySubject,
   Subject,
+  type Subscription,
   timer,
   toArray,
 } from 'rxjs';
@@ -21,6 +22,7 @@ import { createDemand } from './demand.js';
 import type { CallOptions } from './call-options.js';
 import { on, prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
+import type { ModelChunk } from './model.js';
 import type { Session } from './session.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
@@ -249,6 +251,97 @@ describe('a call that finds its session busy', () => {
     open$.next();
     expect(ended).toBe(count);
     expect(session.queue.calls).toEqual([]);
+  });
+
+  it.each(['queue', 'switch', 'steer', 'reject'] as const)(
+    'S3: with %s a tool that calls the session which it runs in does not wait for itself',
+    async (onBusy) => {
+      const model = scriptedModel([toolUse('again')], [text('Well.')]);
+      const again = tool({
+        name: 'again',
+        description: 'Asks again.',
+        run: (_input, context): Observable<string> =>
+          session.call$('?', { parent: context, onBusy }).pipe(
+            map(textOf),
+            catchError((error: unknown) => of(String(codeOf(error)))),
+          ),
+      });
+      const session = createAgent({ model, tools: [again] }).session('s');
+      const reply = await session.call('?');
+      expect(reply.toolUses.map(({ output }) => output)).toEqual(['busy']);
+    },
+  );
+
+  /** Ends the first of two calls, and does something within its last event. */
+  const atTheEnd = (act: (session: Session) => void) => {
+    const open$ = new ReplaySubject<void>(1);
+    const session = createAgent({
+      model: scriptedModel([text('1')], [text('2')], [text('3')]),
+      interceptors: [
+        on(
+          'preReasoning',
+          delayWhen(() => open$),
+        ),
+      ],
+      defaults: { onBusy: 'queue' },
+    }).session('s');
+    const heard: string[] = [];
+    session.events$
+      .pipe(filter(({ type }) => ['preCall', 'postCall', 'error'].includes(type)))
+      .subscribe(({ type, callId }) => heard.push(`${type} ${callId}`));
+    session.stream$('a', { callId: 'a' }).subscribe(({ type }) => {
+      if (type === 'postCall') act(session);
+    });
+    session.call$('b', { callId: 'b' }).subscribe();
+    open$.next();
+    return { session, heard };
+  };
+
+  it('H4: whoever is refused meanwhile does not wake the next call before the last event of the one before', () => {
+    const codes: unknown[] = [];
+    const { heard } = atTheEnd((session) => {
+      session
+        .call$('c', { callId: 'c', onBusy: 'reject' })
+        .subscribe({ error: (error: unknown) => codes.push(codeOf(error)) });
+    });
+    expect(codes).toEqual(['busy']);
+    expect(heard.filter((it) => !it.endsWith('c'))).toEqual([
+      'preCall a',
+      'postCall a',
+      'preCall b',
+      'postCall b',
+    ]);
+  });
+
+  it('S3: with switch one that has its turn but has not begun is passed over too', async () => {
+    const { session } = atTheEnd((it) => {
+      it.call$('c', { onBusy: 'switch' }).subscribe();
+    });
+    expect(await stored(session)).toEqual([
+      'user: a',
+      'assistant: 1',
+      'user: b',
+      'assistant: Interrupted.',
+      'user: c',
+      'assistant: 2',
+    ]);
+  });
+
+  it('H4: the next call begins behind the last event of one that is left', () => {
+    const speaking$ = new Subject<ModelChunk>();
+    const talking = createAgent({
+      model: scriptedModel(speaking$, [text('2')]),
+      defaults: { onBusy: 'queue' },
+    }).session('s');
+    const order: string[] = [];
+    talking.events$.subscribe(({ type, callId }) => {
+      order.push(`${type} ${callId}`);
+      if (type === 'reasoningChunk' && callId === 'a') running.unsubscribe();
+    });
+    const running: Subscription = talking.stream$('a', { callId: 'a' }).subscribe();
+    talking.call$('b', { callId: 'b' }).subscribe();
+    speaking$.next(text('1'));
+    expect(order.slice(2, 5)).toEqual(['reasoningChunk a', 'error a', 'preCall b']);
   });
 });
 

@@ -11,7 +11,7 @@ import type { SteerOutcome } from './steering.js';
  * One conversation: its calls follow one another, and remember. A call that comes while another runs errors with `busy`,
  * unless its `onBusy` says otherwise.
  */
-export interface Session<Output = unknown> extends Callable<Output> {
+export interface Session<out Output = unknown> extends Callable<Output> {
   readonly id: string;
   readonly memory: Memory;
   /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */

@@ -17,8 +17,8 @@ export type SteerOutcome =
 export interface Steering {
   /** Emits what became of a message, and completes. Cold; whoever leaves before takes it back. */
   steer$(input: Input): Observable<SteerOutcome>;
-  /** Hands over what waits. Whoever takes it says so with `delivered`. */
-  take(): readonly Steer[];
+  /** What waits, in the order in which it was said. It waits until it is settled. */
+  waiting(): readonly Steer[];
   /** Tells those who wait, and whoever comes later, that the call has ended. */
   close(): void;
 }
@@ -26,53 +26,35 @@ export interface Steering {
 /** What somebody has said to a running call. */
 export interface Steer {
   readonly messages: readonly UserMessage[];
-  readonly delivered: (iteration: number) => void;
+  readonly settle: (outcome: SteerOutcome) => void;
 }
 
 /** Makes the steering of a call. Its messages go on with the numbers of those that the call was asked with. */
 export const createSteering = (call: CallInfo, firstIndex: number): Steering => {
   const waiting = new Set<Steer>();
-  const open = new Set<AsyncSubject<SteerOutcome>>();
   let next = firstIndex;
   let closed = false;
-
-  const settle = (outcome$: AsyncSubject<SteerOutcome>, outcome: SteerOutcome): void => {
-    open.delete(outcome$);
-    outcome$.next(outcome);
-    outcome$.complete();
-  };
   return {
     steer$: (input) =>
       defer(() => {
         const messages = readInput(input, call, next).map(fromUser);
-        const outcome$ = new AsyncSubject<SteerOutcome>();
-        if (closed) {
-          settle(outcome$, ended);
-          return outcome$;
-        }
         next += messages.length;
+        const outcome$ = new AsyncSubject<SteerOutcome>();
         const steer: Steer = {
           messages,
-          delivered: (iteration) => settle(outcome$, { status: 'delivered', iteration }),
+          settle: (outcome) => {
+            outcome$.next(outcome);
+            outcome$.complete();
+          },
         };
-        open.add(outcome$);
-        waiting.add(steer);
-        return outcome$.pipe(
-          finalize(() => {
-            open.delete(outcome$);
-            waiting.delete(steer);
-          }),
-        );
+        if (closed) steer.settle(ended);
+        else waiting.add(steer);
+        return outcome$.pipe(finalize(() => waiting.delete(steer)));
       }),
-    take: () => {
-      const taken = [...waiting];
-      waiting.clear();
-      return taken;
-    },
+    waiting: () => [...waiting],
     close: () => {
       closed = true;
-      waiting.clear();
-      [...open].forEach((outcome$) => settle(outcome$, ended));
+      waiting.forEach(({ settle }) => settle(ended));
     },
   };
 };

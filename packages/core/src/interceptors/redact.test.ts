@@ -88,6 +88,50 @@ describe('redact', () => {
     );
   });
 
+  it('X10: takes it out of the closing request and its answer too', async () => {
+    const model = scriptedModel([toolUse('none', {}, 'n')], [text(`It is ${number}.`)]);
+    const history = [
+      { id: '1', role: 'user', content: [{ type: 'text', text: number }] },
+      { id: '2', role: 'assistant', content: [{ type: 'text', text: 'Ok.' }] },
+    ] as const;
+    const remembering = createAgent({
+      model,
+      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
+      interceptors: [redact(card)],
+    });
+    const reply = await remembering.session('s').call('?', { maxIterations: 1 });
+    expect(textOf(reply)).toBe('It is [redacted].');
+    expect(JSON.stringify(model.requests)).not.toContain('1111');
+  });
+
+  it('X10: what is longer than the window may be shown in part, but is not stored', async () => {
+    const long = `KEY${'x'.repeat(100)}`;
+    const agent = createAgent({
+      model: scriptedModel(Array.from(long, (it) => text(it))),
+      interceptors: [redact(/KEYx{100}/, { window: 4 })],
+    });
+    expect(textOf(await agent.call('?'))).toBe('[redacted]');
+  });
+
+  it('sees what stands before the window: no word is taken for the end of another', async () => {
+    const agent = createAgent({
+      model: scriptedModel(Array.from('a monkey, a key', (it) => text(it))),
+      interceptors: [redact(/\bkey\b/, { window: 4 })],
+    });
+    const events = await record(agent.stream$('?'));
+    const shown = events.flatMap((it) => (it.type === 'reasoningChunk' ? [it.delta] : [])).join('');
+    expect(shown).toBe('a monkey, a [redacted]');
+  });
+
+  it('I16: a match without end does not hold the answer back without end', async () => {
+    const agent = createAgent({
+      model: scriptedModel(Array.from('x'.repeat(1_000), (it) => text(it))),
+      interceptors: [redact(/x+/, { window: 4 })],
+    });
+    const events = await record(agent.stream$('?'));
+    expect(events.filter(({ type }) => type === 'reasoningChunk').length).toBeGreaterThan(10);
+  });
+
   it('X6: 100,000 deltas take linear time', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from({ length: 100_000 }, () => text('x '))),

@@ -12,11 +12,11 @@ export const steering = ({
   phase((run) => {
     if (steered === undefined) return of(run);
     const next = run.iteration + 1;
-    const taken = steered.take();
+    const taken = steered.waiting();
     return step$(`${next}/steering`, () => of(taken.flatMap(({ messages }) => messages))).pipe(
       map((messages) => {
         messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
-        taken.forEach(({ delivered }) => delivered(next));
+        taken.forEach(({ settle }) => settle({ status: 'delivered', iteration: next }));
         return messages.length > 0 ? addInput(run, messages) : run;
       }),
     );

@@ -1,0 +1,24 @@
+import { catchError, defer, forkJoin, type OperatorFunction } from 'rxjs';
+import type { Input } from '../input.js';
+import { eachInput, type OutOf, runnersOf, type Steps } from './step.js';
+
+/**
+ * Composes steps side by side: all get the same input at once, and their last replies are emitted together, in the order
+ * of the steps. An error of one is an error of the whole: the others are left before anybody hears of it. The next
+ * input waits. A list of replies is an input: `sequential(parallel(a, b), judge)`.
+ */
+export const parallel = <const All extends Steps>(
+  ...steps: All
+): OperatorFunction<Input, { readonly [Place in keyof All]: OutOf<All[Place]> }> => {
+  const runs = runnersOf('parallel()', steps);
+  return eachInput((input) =>
+    forkJoin(runs.map((run) => run(input))).pipe(
+      // Handled only to be thrown again: by then, the others have been unsubscribed from.
+      catchError((error: unknown) =>
+        defer(() => {
+          throw error;
+        }),
+      ),
+    ),
+  );
+};

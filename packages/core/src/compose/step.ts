@@ -1,0 +1,62 @@
+import { concatMap, type Observable, of, type OperatorFunction } from 'rxjs';
+import type { Agent } from '../agent.js';
+import type { Callable } from '../callable.js';
+import { misuse } from '../errors.js';
+import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import type { Reply } from '../reply.js';
+import type { Session } from '../session.js';
+
+/**
+ * What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as
+ * `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies.
+ */
+export type Step = Callable | OperatorFunction<Input, Input>;
+
+/** Steps, one at least. */
+export type Steps = readonly [Step, ...Step[]];
+
+/** What a step emits. */
+export type OutOf<AnyStep> =
+  AnyStep extends Agent<infer Output>
+    ? Reply<Output>
+    : AnyStep extends Session<infer Output>
+      ? Reply<Output>
+      : AnyStep extends Callable<infer Output>
+        ? Reply<Output>
+        : AnyStep extends OperatorFunction<Input, infer Out>
+          ? Out
+          : never;
+
+/** Runs one input through a step. */
+export type RunStep = (input: Input) => Observable<Input>;
+
+/** Tells whether a value is a step. */
+export const isStep = (value: unknown): value is Step =>
+  typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
+
+/** Readies a step. */
+export const runnerOf = (step: Step): RunStep => {
+  const operator = typeof step === 'function' ? step : step.asOperator();
+  return (input) => of(input).pipe(operator);
+};
+
+/** Readies steps, or throws a `config` error where there are none, or what is none. */
+export const runnersOf = (owner: string, steps: readonly Step[]): readonly RunStep[] => {
+  if (steps.length === 0) throw misuse(`${owner} needs at least one step.`);
+  const wrong = steps.findIndex((step) => !isStep(step));
+  if (wrong !== -1) {
+    throw misuse(
+      `${owner}: the step at place ${wrong + 1} is none. Pass agents, sessions, or operators such as agent.asOperator().`,
+    );
+  }
+  return steps.map(runnerOf);
+};
+
+/** Makes an operator that takes inputs one after another. */
+export const eachInput = <Out>(
+  run: (input: Input) => Observable<unknown>,
+): OperatorFunction<Input, Out> =>
+  // What comes out is known by the types of the steps, which a list of them does not keep.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  concatMap((input) => run(input) as Observable<Out>);

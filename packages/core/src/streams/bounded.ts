@@ -1,0 +1,106 @@
+import { finalize, type ObservableInput, type ObservedValueOf, type OperatorFunction } from 'rxjs';
+import type { DemandGate } from '../demand.js';
+import { MillraceError } from '../errors.js';
+import type { AgentEvent } from '../events.js';
+import { checkOptions, having, oneOf, wholeNumber } from '../options.js';
+import { createEventQueue } from './event-queue.js';
+import { createQueue, type Queue } from './queue.js';
+import { queuedMap } from './queued-map.js';
+
+/** What `bounded` does when as many events wait as may. */
+export type BoundedOptions =
+  | {
+      /** Pauses the source: closes the gate at its own high-water mark, and opens it at half of that and at the end. */
+      readonly overflow: 'pause';
+      /** The demand that the source was handed. */
+      readonly demand: DemandGate;
+    }
+  | {
+      /**
+       * `coalesce` merges further deltas into those that wait. Structural events are neither merged nor dropped: of
+       * them, more may wait than `max`. `error` errors with `queueFull`, and so leaves the source.
+       */
+      readonly overflow: 'coalesce' | 'error';
+      /** Events that may wait behind the one that is worked on. Default: 64. */
+      readonly max?: number;
+    };
+
+/**
+ * A `concatMap` over events whose backlog is bounded. It takes the work as its argument, because only who runs the
+ * work knows what waits for it. It completes with the last inner Observable; an error of the source comes behind what
+ * waits, one of an inner Observable at once. Cold or hot, as the events are.
+ */
+export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+  options: BoundedOptions,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => {
+  checkBounded(options);
+  if (options.overflow === 'pause') return paused(project, options.demand);
+  const { overflow, max = 64 } = options;
+  return queuedMap(
+    project,
+    overflow === 'coalesce' ? () => createEventQueue<Event>(max) : () => refusing<Event>(max),
+  );
+};
+
+const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+  demand: DemandGate,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => {
+  const map = queuedMap(project, () => telling<Event>(demand));
+  // Not released for good: who subscribes again has the same gate.
+  return (event$) =>
+    event$.pipe(
+      map,
+      finalize(() => demand.backlog(0)),
+    );
+};
+
+/** A queue that tells a gate how many wait. */
+const telling = <T>(gate: DemandGate): Queue<T> => {
+  const queue = createQueue<T>();
+  return {
+    get size() {
+      return queue.size;
+    },
+    push: (value) => {
+      queue.push(value);
+      gate.backlog(queue.size);
+    },
+    shift: () => {
+      const value = queue.shift();
+      gate.backlog(queue.size);
+      return value;
+    },
+  };
+};
+
+/** A queue that refuses what is too much. */
+const refusing = <T>(max: number): Queue<T> => {
+  const queue = createQueue<T>();
+  return {
+    get size() {
+      return queue.size;
+    },
+    push: (value) => {
+      if (queue.size === max) {
+        throw new MillraceError('queueFull', `More than ${max} events wait for bounded().`);
+      }
+      queue.push(value);
+    },
+    shift: () => queue.shift(),
+  };
+};
+
+const overflow = oneOf('pause', 'coalesce', 'error');
+const max = wholeNumber(1);
+const demand = having('backlog', 'a DemandGate, such as createDemand(16): its mark is the bound');
+
+const checkBounded = (options: BoundedOptions): void => {
+  checkOptions('bounded()', options, { overflow, max, demand }, ['overflow']);
+  if (options.overflow === 'pause') {
+    checkOptions("bounded() with overflow 'pause'", options, { overflow, demand }, ['demand']);
+  } else {
+    checkOptions(`bounded() with overflow '${options.overflow}'`, options, { overflow, max });
+  }
+};

@@ -1,0 +1,72 @@
+import type { Observable } from 'rxjs';
+import { type Demand, openDemand } from '../demand.js';
+import { misuse } from '../errors.js';
+import { fromPull } from '../from-pull.js';
+import { isRecord } from '../json.js';
+
+/**
+ * Turns a WHATWG ReadableStream into an Observable that reads its next chunk only while demand is open (default:
+ * always). Cold: it takes the reader on subscription and cancels it at once on unsubscribe, which cancels the
+ * stream. A stream can be read once: hand over a function that opens one to subscribe more than once. One that is
+ * locked, or has been read by this before, is a `config` error.
+ */
+export const fromReadableStream = <T>(
+  source: ReadableStream<T> | (() => ReadableStream<T>),
+  demand: Demand = openDemand,
+): Observable<T> => {
+  if (typeof source !== 'function') refuseNoStream(source);
+  return fromPull((signal) => {
+    const stream = typeof source === 'function' ? source() : source;
+    refuseNoStream(stream);
+    return chunksOf(take(stream), signal);
+  }, demand);
+};
+
+/** Streams that were read: a second reader would find nothing, and take that for the end. */
+const taken = new WeakSet<ReadableStream>();
+
+const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
+  if (taken.has(stream)) {
+    throw misuse(
+      'fromReadableStream(): the stream has been read already. Hand over a function that opens one for each subscription.',
+    );
+  }
+  if (stream.locked) {
+    throw misuse(
+      'fromReadableStream(): the stream is locked by another reader. Hand over one that nobody else reads.',
+    );
+  }
+  taken.add(stream);
+  return stream.getReader();
+};
+
+const chunksOf = <T>(
+  reader: ReadableStreamDefaultReader<T>,
+  signal: AbortSignal,
+): AsyncIterable<T> => {
+  const leave = (): void => {
+    reader.cancel().catch(() => undefined);
+    reader.releaseLock();
+  };
+  signal.addEventListener('abort', leave, { once: true });
+  const next = (): Promise<IteratorResult<T, undefined>> =>
+    reader.read().then(
+      (result) => {
+        if (!result.done) return result;
+        reader.releaseLock();
+        return { done: true, value: undefined };
+      },
+      (error: unknown) => {
+        reader.releaseLock();
+        throw error;
+      },
+    );
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+};
+
+const refuseNoStream = (stream: unknown): void => {
+  if (isRecord(stream) && typeof stream['getReader'] === 'function') return;
+  throw misuse(
+    'fromReadableStream() needs a ReadableStream, such as the body of a Response, or a function that opens one.',
+  );
+};

@@ -1,0 +1,53 @@
+import {
+  defer,
+  EMPTY,
+  filter,
+  mergeMap,
+  type Observable,
+  type ObservableInput,
+  type ObservedValueOf,
+  of,
+  type OperatorFunction,
+  repeat,
+} from 'rxjs';
+import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
+import { errorLast } from './error-last.js';
+import type { Queue } from './queue.js';
+
+/**
+ * A `concatMap` whose values wait in a queue of the caller's, which may make fewer of them, tell how many there
+ * are, or refuse one by throwing. An error of the source comes behind what waits; one of an inner Observable or
+ * of the queue comes at once. Inner Observables that complete at once do not nest.
+ */
+export const queuedMap = <In extends object, Inner extends ObservableInput<unknown>>(
+  project: (value: In) => Inner,
+  open: () => Queue<In>,
+): OperatorFunction<In, ObservedValueOf<Inner>> =>
+  errorLast((source) =>
+    defer(() => {
+      const waiting = open();
+      const inTurn = subscribeOnTrampoline<true>(createTrampoline());
+      let busy = false;
+      const work$ = (first: In): Observable<ObservedValueOf<Inner>> => {
+        let value = first;
+        const next$ = (): Observable<true> => {
+          const next = waiting.shift();
+          busy = next !== undefined;
+          if (next === undefined) return EMPTY;
+          value = next;
+          return of<true>(true).pipe(inTurn);
+        };
+        return defer(() => project(value)).pipe(repeat({ delay: next$ }));
+      };
+      return source.pipe(
+        filter((value) => {
+          if (busy) waiting.push(value);
+          return !busy;
+        }),
+        mergeMap((value) => {
+          busy = true;
+          return work$(value);
+        }),
+      );
+    }),
+  );
