@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import { config, fromEvent } from 'rxjs';
 import { describeError } from './presentation/describe-error.js';
 import { main } from './main.js';
@@ -7,6 +8,10 @@ import { plainTheme } from './presentation/theme.js';
 config.onUnhandledError = (error) => {
   process.stderr.write(`${describeError(error, plainTheme)}\n`);
 };
+
+// The fetch of Node 20 takes more from a socket at once than its streams hold, and so reads on ahead of a slow reader.
+const enough = 65_536;
+if (getDefaultHighWaterMark(false) < enough) setDefaultHighWaterMark(false, enough);
 
 const code = await main({
   argv: process.argv.slice(2),
