@@ -5,7 +5,6 @@ import {
   distinctUntilChanged,
   endWith,
   filter,
-  groupBy,
   ignoreElements,
   map,
   merge,
@@ -15,12 +14,12 @@ import {
   scan,
   type SchedulerLike,
   takeUntil,
-  takeWhile,
   throttle,
   timer,
 } from 'rxjs';
 import type { AgentEvent } from './events.js';
 import { isRecord } from './json.js';
+import { byCall } from './streams/by-call.js';
 
 /** A value that is still being written: anything may be missing yet. */
 export type PartialOf<T> = T extends readonly (infer Item)[]
@@ -49,16 +48,11 @@ export const partialOutput$ = <Output = unknown>(
 ): Observable<PartialOf<Output>> =>
   event$.pipe(
     filter(({ parentId }) => parentId === undefined),
-    groupBy(({ callId }) => callId),
-    mergeMap((call$) => call$.pipe(untilEnd, drafts, sampled(everyMs, scheduler))),
+    byCall(),
+    mergeMap((call$) => call$.pipe(drafts, sampled(everyMs, scheduler))),
     map(({ deltas }) => preview(deltas.join(''))),
     filter((value): value is PartialOf<Output> => value !== undefined),
   );
-
-/** The group of a call ends with its last event, so that none is kept for calls that are over. */
-const untilEnd: OperatorFunction<AgentEvent, AgentEvent> = takeWhile(
-  ({ type }) => type !== 'postCall' && type !== 'error',
-);
 
 interface Draft {
   readonly messageId: string;

@@ -23,3 +23,4 @@ export {
   type ToolParts,
   type ToolUseChunk,
 } from '../tool-parts.js';
+export { addUsage, noUsage } from '../usage.js';

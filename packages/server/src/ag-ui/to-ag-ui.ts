@@ -1,0 +1,144 @@
+import { type AGUIEvent, EventType, PROTOCOL_VERSION, type TokenUsage } from '@ag-ui/core';
+import type { AgentEvent, Usage } from '@millrace/core';
+import { checkOptions, isText, type Rule } from '@millrace/core/adapter';
+import { concatMap, type OperatorFunction } from 'rxjs';
+import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
+import type { Part, PartOf, Speaker } from '../parts/part.js';
+import { toParts } from '../parts/to-parts.js';
+import { plainJson } from '../plain-json.js';
+import { millrace } from './metadata.js';
+import { partEvents } from './part-events.js';
+
+/** What a stream of AG-UI events says, and of which run. */
+export interface AgUiOptions extends MaskOptions {
+  /** The conversation. Default: the session's id, else that of the call. */
+  readonly threadId?: string;
+  /** The run, as the client has named it. Default: the call's id. */
+  readonly runId?: string;
+}
+
+/**
+ * Turns the events of a call into AG-UI 1.0 events, from `RUN_STARTED` to `RUN_FINISHED`, or `RUN_ERROR` where it
+ * failed; the stream of them completes, and does not error. A call that was interrupted, stopped or aborted is a
+ * cancelled run. Sub-agents are told by the `subagentRunId` of their events. Cold or hot as the events are: a hot
+ * stream makes one run of each root call, and those of overlapping calls are mixed, which no client reads.
+ */
+export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, AGUIEvent> => {
+  checkOptions('toAgUi()', options, rules);
+  const masks = createMasks(options);
+  return (event$) =>
+    event$.pipe(
+      toParts,
+      concatMap((part) =>
+        part.by.parentId === undefined
+          ? rootEvents(part, options, masks)
+          : belowEvents(part, part.by.parentId, masks),
+      ),
+    );
+};
+
+const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
+  threadId: isText,
+  runId: isText,
+  ...maskRules,
+};
+
+const rootEvents = (part: Part, options: AgUiOptions, masks: Masks): readonly AGUIEvent[] => {
+  const { callId, sessionId } = part.by;
+  const { runId = callId, threadId = sessionId ?? callId } = options;
+  switch (part.type) {
+    case 'callStart':
+      return [{ type: EventType.RUN_STARTED, threadId, runId, protocolVersion: PROTOCOL_VERSION }];
+    case 'callEnd':
+      return [runEnd(part, threadId, runId, masks)];
+    default:
+      return partEvents(part, {}, masks);
+  }
+};
+
+const runEnd = (
+  { end, usage }: PartOf<'callEnd'>,
+  threadId: string,
+  runId: string,
+  masks: Masks,
+): AGUIEvent => {
+  const spent = usageOf(usage);
+  if (end.status === 'failed') {
+    const { code } = end.error;
+    return { type: EventType.RUN_ERROR, message: masks.error(end.error), code, ...spent };
+  }
+  const finished = { type: EventType.RUN_FINISHED, threadId, runId, ...spent } as const;
+  if (end.status === 'aborted') {
+    return {
+      ...finished,
+      outcome: { type: 'cancelled' },
+      metadata: millrace({ reason: 'aborted' }),
+    };
+  }
+  const { reason, iterations, output } = end.reply;
+  const metadata = millrace({ reason, iterations });
+  if (reason === 'interrupted' || reason === 'stopped') {
+    return { ...finished, outcome: { type: 'cancelled' }, metadata };
+  }
+  return {
+    ...finished,
+    outcome: { type: 'success' },
+    metadata,
+    ...(output === undefined ? {} : { result: plainJson(output) }),
+  };
+};
+
+/** The totals include what the cache took and gave; a count that is zero may be one that the provider did not give. */
+const usageOf = (usage: Usage): { readonly usage?: TokenUsage[] } => {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  const input = inputTokens + cacheReadTokens + cacheWriteTokens;
+  if (input + outputTokens === 0) return {};
+  return {
+    usage: [
+      {
+        inputTokens: input,
+        outputTokens,
+        totalTokens: input + outputTokens,
+        ...(cacheReadTokens === 0 ? {} : { cachedInputTokens: cacheReadTokens }),
+        ...(cacheWriteTokens === 0 ? {} : { cacheWriteInputTokens: cacheWriteTokens }),
+      },
+    ],
+  };
+};
+
+const belowEvents = (part: Part, parentId: string, masks: Masks): readonly AGUIEvent[] => {
+  const subagentRunId = part.by.callId;
+  switch (part.type) {
+    case 'callStart':
+      return [{ type: EventType.SUBAGENT_STARTED, subagentRunId, ...placeOf(part.by, parentId) }];
+    case 'callEnd':
+      return [agentEnd(part, subagentRunId, masks)];
+    default:
+      return partEvents(part, { subagentRunId }, masks);
+  }
+};
+
+const placeOf = ({ agent, toolCallId }: Speaker, parentId: string) => ({
+  name: agent.at(-1) ?? '',
+  ...(agent.length > 2 ? { parentSubagentRunId: parentId } : {}),
+  ...(toolCallId === undefined ? {} : { parentToolCallId: toolCallId }),
+});
+
+const agentEnd = ({ end }: PartOf<'callEnd'>, subagentRunId: string, masks: Masks): AGUIEvent => {
+  if (end.status === 'replied') {
+    const { reason, output } = end.reply;
+    return {
+      type: EventType.SUBAGENT_FINISHED,
+      subagentRunId,
+      metadata: millrace({ reason }),
+      ...(output === undefined ? {} : { result: plainJson(output) }),
+    };
+  }
+  const { error } = end;
+  return {
+    type: EventType.SUBAGENT_ERROR,
+    subagentRunId,
+    message: error === undefined ? 'The request was cancelled.' : masks.error(error),
+    code: error?.code ?? 'aborted',
+  };
+};

@@ -1,0 +1,139 @@
+import type { MillraceError } from '@millrace/core';
+import type { Masks } from '../masks.js';
+import type { MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
+import { plainJson } from '../plain-json.js';
+import { notRun, outputOf } from '../tool-result.js';
+import type { Reader } from './readers.js';
+import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
+
+/** What a part of the outermost agent is in the message of a reader. */
+export const messageChunks = <Chunk>(
+  part: Part,
+  reader: Reader<Chunk>,
+  masks: Masks,
+): readonly (Chunk | CommonUiMessageChunk)[] => {
+  switch (part.type) {
+    case 'callStart':
+      return [{ type: 'start', messageId: part.by.callId }];
+    case 'callEnd':
+      return endOf(part, reader, masks);
+    case 'stepStart':
+      return [{ type: 'start-step' }];
+    case 'stepEnd':
+      return [{ type: 'finish-step' }];
+    case 'blockStart': {
+      const type = part.kind === 'text' ? 'text-start' : 'reasoning-start';
+      return [{ type, id: part.id, providerMetadata: metadataOf(part) }];
+    }
+    case 'blockDelta': {
+      const type = part.kind === 'text' ? 'text-delta' : 'reasoning-delta';
+      return [{ type, id: part.id, delta: part.delta }];
+    }
+    case 'blockEnd':
+      return [{ type: part.kind === 'text' ? 'text-end' : 'reasoning-end', id: part.id }];
+    case 'toolStart': {
+      const { id: toolCallId, name: toolName } = part;
+      const providerMetadata = metadataOf(part);
+      return [{ type: 'tool-input-start', toolCallId, toolName, providerMetadata }];
+    }
+    case 'toolDelta':
+      return [{ type: 'tool-input-delta', toolCallId: part.id, inputTextDelta: part.delta }];
+    case 'toolInput':
+    case 'toolEdit': {
+      const { id: toolCallId, name: toolName } = part;
+      const input = plainJson(part.input);
+      return [{ type: 'tool-input-available', toolCallId, toolName, input }];
+    }
+    case 'toolProgress': {
+      const output = plainJson(part.value);
+      return [{ type: 'tool-output-available', toolCallId: part.id, output, preliminary: true }];
+    }
+    case 'toolEnd':
+      return outcomeOf(part.id, part.outcome, reader, masks);
+    case 'media':
+      return [{ type: 'file', ...fileOf(part.block), providerMetadata: metadataOf(part) }];
+    case 'voided':
+      return reader.discarded(part.messageId);
+    case 'notice':
+      return noticeOf(part.notice, reader);
+  }
+};
+
+const metadataOf = ({ messageId }: { readonly messageId: string }): PartMetadata => ({
+  millrace: { messageId },
+});
+
+const outcomeOf = <Chunk>(
+  toolCallId: string,
+  outcome: ToolOutcome,
+  reader: Reader<Chunk>,
+  masks: Masks,
+): readonly (Chunk | CommonUiMessageChunk)[] => {
+  switch (outcome.status) {
+    case 'done':
+      return [
+        { type: 'tool-output-available', toolCallId, output: outputOf(outcome.event.result) },
+      ];
+    case 'failed': {
+      const errorText = masks.toolError(outcome.event);
+      return [{ type: 'tool-output-error', toolCallId, errorText }];
+    }
+    case 'denied':
+      return reader.denied(toolCallId);
+    case 'notRun':
+      return [{ type: 'tool-output-error', toolCallId, errorText: notRun }];
+  }
+};
+
+const endOf = <Chunk>(
+  { end, usage }: PartOf<'callEnd'>,
+  reader: Reader<Chunk>,
+  masks: Masks,
+): readonly (Chunk | CommonUiMessageChunk)[] => {
+  switch (end.status) {
+    case 'replied': {
+      const { id, output, reason, iterations } = end.reply;
+      const shown: readonly CommonUiMessageChunk[] =
+        output === undefined ? [] : [{ type: 'data-output', id, data: plainJson(output) }];
+      return [...shown, reader.finished(reason, { reason, iterations, usage })];
+    }
+    case 'failed':
+      return [
+        { type: 'message-metadata', messageMetadata: { error: metadataOfError(end.error) } },
+        { type: 'error', errorText: masks.error(end.error) },
+        { type: 'finish', finishReason: 'error', messageMetadata: { usage } },
+      ];
+    case 'aborted':
+      return [
+        end.error === undefined
+          ? { type: 'abort' }
+          : { type: 'abort', reason: masks.error(end.error) },
+      ];
+  }
+};
+
+const metadataOfError = ({ code, retryable }: MillraceError) => ({ code, retryable });
+
+const noticeOf = <Chunk>(
+  notice: Notice,
+  reader: Reader<Chunk>,
+): readonly (Chunk | CommonUiMessageChunk)[] => {
+  switch (notice.name) {
+    case 'retry': {
+      const { attempt, attempts, waitMs, error } = notice;
+      const data = { attempt, attempts, waitMs, code: error.code };
+      return [{ type: 'data-retry', data, transient: true }];
+    }
+    case 'fallback':
+      return [{ type: 'data-fallback', data: { code: notice.error.code }, transient: true }];
+    case 'steered':
+      return reader.steered(notice);
+  }
+};
+
+const fileOf = ({ type, source }: MediaBlock): { url: string; mediaType: string } =>
+  source.kind === 'base64'
+    ? { url: `data:${source.mediaType};base64,${source.data}`, mediaType: source.mediaType }
+    : { url: source.url, mediaType: source.mediaType ?? unknownTypes[type] };
+
+const unknownTypes = { image: 'image/*', audio: 'audio/*', file: 'application/octet-stream' };

@@ -1,0 +1,59 @@
+import type { AgentEvent } from '@millrace/core';
+import { checkOptions, type Rule } from '@millrace/core/adapter';
+import { concatMap, type OperatorFunction } from 'rxjs';
+import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
+import { toParts } from '../parts/to-parts.js';
+import { agentChunks } from './agent-chunks.js';
+import { messageChunks } from './message-chunks.js';
+import { type Reader, readers } from './readers.js';
+import type { AiSdkVersion, CommonUiMessageChunk, UiMessageChunk } from './ui-message-chunk.js';
+
+/** What a UI message stream says, and to whom. */
+export interface UiMessageStreamOptions<
+  Target extends AiSdkVersion = AiSdkVersion,
+> extends MaskOptions {
+  /** The major version of the AI SDK in the client. Default: 6. */
+  readonly target?: Target;
+}
+
+/**
+ * Turns the events of a call into the chunks of an AI SDK UI message stream (protocol v1), from `start` to `finish`,
+ * or `abort` where the call was aborted. A call that fails ends with `error` and `finish`; the stream of chunks
+ * completes, and does not error. The text of the last step that is not void is the text of the reply. Cold or hot
+ * as the events are: a hot stream makes one message of each root call, and those of overlapping calls are mixed.
+ */
+export function toUiMessageStream(
+  options?: UiMessageStreamOptions<6>,
+): OperatorFunction<AgentEvent, UiMessageChunk>;
+export function toUiMessageStream(
+  options: UiMessageStreamOptions,
+): OperatorFunction<AgentEvent, UiMessageChunk<7>>;
+export function toUiMessageStream(
+  options: UiMessageStreamOptions = {},
+): OperatorFunction<AgentEvent, UiMessageChunk> | OperatorFunction<AgentEvent, UiMessageChunk<7>> {
+  checkOptions('toUiMessageStream()', options, rules);
+  const masks = createMasks(options);
+  return options.target === 7 ? chunksFor(readers[7], masks) : chunksFor(readers[6], masks);
+}
+
+const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
+
+const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
+  target: isVersion,
+  ...maskRules,
+};
+
+const chunksFor =
+  <Chunk>(
+    reader: Reader<Chunk>,
+    masks: Masks,
+  ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> =>
+  (event$) =>
+    event$.pipe(
+      toParts,
+      concatMap((part) =>
+        part.by.parentId === undefined
+          ? messageChunks(part, reader, masks)
+          : agentChunks(part, masks),
+      ),
+    );

@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { isMillraceError } from '@millrace/core';
+import fc from 'fast-check';
+import { inputOfAgUi, inputOfUiMessages } from './index.js';
+
+const user = { id: '1', role: 'user' };
+const chat = (body: object) => ({
+  id: 'chat-1',
+  messages: [
+    {
+      ...user,
+      parts: [
+        { type: 'text', text: 'Hello' },
+        { type: 'text', text: '!' },
+      ],
+    },
+  ],
+  trigger: 'submit-message',
+  ...body,
+});
+const agUi = (body: object) => ({
+  threadId: 'thread-1',
+  runId: 'run-1',
+  messages: [{ ...user, content: 'Hello!' }],
+  tools: [],
+  context: [],
+  ...body,
+});
+
+describe('what a client asks for', () => {
+  it('is the text of its last message', () => {
+    expect(inputOfUiMessages(chat({}))).toEqual({ input: 'Hello!', chatId: 'chat-1' });
+    const asked = { input: 'Hello!', threadId: 'thread-1', runId: 'run-1' };
+    expect(inputOfAgUi(agUi({}))).toEqual(asked);
+    const content = [{ type: 'text', text: 'Hello!' }];
+    expect(inputOfAgUi(agUi({ messages: [{ ...user, content }], resume: [] }))).toEqual(asked);
+  });
+
+  const parts = (...them: readonly unknown[]) => ({ messages: [{ ...user, parts: them }] });
+  const prototype = JSON.parse('{"__proto__":{"role":"user","parts":[]},"content":"x"}') as unknown;
+  const hostile: readonly [string, object][] = [
+    ['no messages', { messages: undefined }],
+    ['messages that are no list', { messages: { 0: user, length: 1 } }],
+    ['an empty list', { messages: [] }],
+    ['a message that is none', { messages: [null] }],
+    ['a list of lists', { messages: [[]] }],
+    ['an assistant that spoke last', { messages: [{ ...user, role: 'assistant', content: 'x' }] }],
+    ['keys that reach a prototype', { messages: [prototype] }],
+    ['neither parts nor content', { messages: [user] }],
+    ['parts and content that are no lists', { messages: [{ ...user, parts: 1, content: 1 }] }],
+    ['a file', parts({ type: 'file', url: 'http://169.254.169.254/', mediaType: 'text/plain' })],
+    ['a text that is none', parts({ type: 'text', text: 1 })],
+    ['nothing', parts()],
+    ['a blank', { messages: [{ ...user, content: ' \n', parts: [{ type: 'text', text: ' ' }] }] }],
+    ['no id', { id: undefined, runId: undefined }],
+    ['an id that is a path', { id: '../../x', threadId: '../../x' }],
+    ['an id of dots', { id: '..', threadId: '..' }],
+    ['an id with NUL', { id: 'a\0', threadId: 'a\0' }],
+    ['an id of ten kilobytes', { id: 'x'.repeat(10_000), runId: 'x'.repeat(10_000) }],
+    ['an id that is none', { id: { toString: () => 'a' }, runId: ['a'] }],
+  ];
+
+  it.each(hostile)('I10: is nothing that can be read: %s', (_, body) => {
+    const refusal = expect.objectContaining({
+      code: 'invalidRequest',
+      userMessage: 'The request cannot be read.',
+    });
+    expect(thrownBy(() => inputOfUiMessages(chat(body)))).toEqual(refusal);
+    expect(thrownBy(() => inputOfAgUi(agUi(body)))).toEqual(refusal);
+  });
+
+  it('I10: is in the body itself, and not in what it inherits', () => {
+    expect(() => inputOfUiMessages(Object.create(chat({})))).toThrow(/'messages' must be a list/);
+    expect(() => inputOfAgUi(Object.create(agUi({})))).toThrow(/'messages' must be a list/);
+    expect(() => inputOfAgUi([agUi({})])).toThrow(/not a JSON object/);
+  });
+
+  it('I10: is not the answer to an interrupt', () => {
+    const resume = [{ interruptId: 'i', status: 'resolved' }];
+    expect(() => inputOfAgUi(agUi({ resume }))).toThrow(/'resume' is not supported/);
+  });
+
+  it('X15: whatever comes is read or refused, and changes no prototype', () => {
+    const body = fc.oneof(
+      fc.anything({ withNullPrototype: true }),
+      fc.json().map((json): unknown => JSON.parse(json)),
+      fc.record({ id: fc.anything(), messages: fc.array(fc.anything()) }),
+      fc.constant(
+        JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{}}}') as unknown,
+      ),
+    );
+    fc.assert(
+      fc.property(body, (it) => {
+        for (const read of [inputOfUiMessages, inputOfAgUi]) {
+          const thrown = thrownBy(() => read(it));
+          expect(thrown === undefined || isMillraceError(thrown)).toBe(true);
+        }
+        expect('polluted' in {}).toBe(false);
+      }),
+    );
+  });
+});
+
+const thrownBy = (act: () => unknown): unknown => {
+  try {
+    act();
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  }
+};

@@ -1,0 +1,20 @@
+export { type AgUiInput, inputOfAgUi } from './ag-ui/input-of-ag-ui.js';
+export { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
+export { inputOfUiMessages, type UiMessagesInput } from './ai-sdk/input-of-ui-messages.js';
+export { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';
+export type {
+  AgentData,
+  AgentProgress,
+  AiSdkVersion,
+  CommonUiMessageChunk,
+  MillraceData,
+  MillraceDataChunk,
+  PartMetadata,
+  ReplyMetadata,
+  UiMessageChunk,
+  UiMessageChunk7,
+} from './ai-sdk/ui-message-chunk.js';
+export { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
+export type { MaskOptions } from './masks.js';
+export { agUiResponse, type OpenCall, uiMessageStreamResponse } from './responses.js';
+export { type ServerSentEventsOptions, toServerSentEvents } from './to-server-sent-events.js';

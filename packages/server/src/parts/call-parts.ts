@@ -1,0 +1,155 @@
+import {
+  type AgentEvent,
+  type AssistantMessage,
+  type EventOf,
+  textOf,
+  toolUsesOf,
+} from '@millrace/core';
+import type { Notice, Part, Speaker } from './part.js';
+import { createShownMessage, type ShownMessage } from './shown-message.js';
+
+/** What one call shows, from its events. */
+export interface CallParts {
+  readonly by: Speaker;
+  take(event: AgentEvent): readonly Part[];
+  /** Ends all that is open. */
+  close(): readonly Part[];
+  /** What the reader calls a use of a tool of the last message. */
+  toolCallId(toolUseId: string): string | undefined;
+}
+
+/** Follows one call: its steps, and in each of them the message that grows and the tools it asks for. */
+export const createCallParts = (by: Speaker): CallParts => {
+  let step: string | undefined;
+  let message: ShownMessage | undefined;
+  let edits = 0;
+  const denied = new Set<string>();
+
+  const endMessage = (): readonly Part[] => {
+    const parts = message?.close() ?? [];
+    message = undefined;
+    denied.clear();
+    return parts;
+  };
+  const close = (): readonly Part[] => {
+    const parts = endMessage();
+    if (step === undefined) return parts;
+    const ended = step;
+    step = undefined;
+    return [...parts, { type: 'stepEnd', by, step: ended }];
+  };
+  const nextStep = (name: string): readonly Part[] => {
+    const parts = close();
+    step = name;
+    return [...parts, { type: 'stepStart', by, step: name }];
+  };
+  /** The message of this id, begun where another one is shown. */
+  const messageOf = (id: string): readonly [ShownMessage, readonly Part[]] => {
+    if (message?.id === id) return [message, []];
+    const parts = endMessage();
+    message = createShownMessage(by, id, id);
+    return [message, parts];
+  };
+  /** The message whose tools run: begun here only where its own events have not been told. */
+  const acting = ({ iteration }: AgentEvent): ShownMessage => {
+    const id = `${by.callId}/${iteration}`;
+    message ??= createShownMessage(by, id, id);
+    return message;
+  };
+  const voided = (shown: ShownMessage): readonly Part[] =>
+    shown.hasBegun
+      ? [...endMessage(), { type: 'voided', by, messageId: shown.messageId }]
+      : endMessage();
+
+  /** Shows what is still missing of a message. One that has been edited cannot be unsaid: it is said anew. */
+  const complete = ({ id, content }: Pick<AssistantMessage, 'id' | 'content'>): readonly Part[] => {
+    const [shown, before] = messageOf(id);
+    const text = textOf({ content });
+    const soFar = shown.text;
+    if (text.startsWith(soFar)) {
+      return [...before, ...shown.say(text.slice(soFar.length)), ...shown.media(content)];
+    }
+    const parts = voided(shown);
+    edits += 1;
+    message = createShownMessage(by, id, `${id}~${edits}`);
+    return [...before, ...parts, ...message.say(text), ...message.media(content)];
+  };
+
+  const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {
+    // It is about to be discarded.
+    if (event.type === 'postReasoning' && event.again !== undefined) return message?.pause() ?? [];
+    const parts = complete(event.message);
+    const runs = event.type === 'postReasoning' && event.finish === 'stop';
+    const toolUses = runs ? toolUsesOf(event.message) : [];
+    return [
+      ...parts,
+      ...(message?.pause() ?? []),
+      ...toolUses.flatMap((toolUse) => message?.toolUse(toolUse) ?? []),
+    ];
+  };
+
+  const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
+    const isShown = message?.id === reply.id;
+    const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
+    if (!isShown && !hasMore) return close();
+    return [...(isShown ? [] : nextStep('reply')), ...complete(reply), ...close()];
+  };
+
+  return {
+    by,
+    close,
+    toolCallId: (toolUseId) => message?.toolCallId(toolUseId),
+    take: (event) => {
+      switch (event.type) {
+        case 'preReasoning':
+          return nextStep(String(event.iteration));
+        case 'preSummary':
+          return nextStep('summary');
+        case 'reasoningChunk':
+        case 'summaryChunk': {
+          const [shown, before] = messageOf(event.messageId);
+          return [...before, ...shown.chunk(event)];
+        }
+        case 'postReasoning':
+        case 'postSummary':
+          return answered(event);
+        case 'messageDiscarded':
+          return message?.id === event.messageId ? voided(message) : [];
+        case 'vetoed':
+          if (event.of === 'preActing' && event.toolUseId !== undefined) {
+            denied.add(event.toolUseId);
+          }
+          return [];
+        case 'preActing':
+          return acting(event).toolUse(event.toolUse);
+        case 'actingChunk':
+          return acting(event).progress(event);
+        case 'postActing':
+          return acting(event).result(event, denied.has(event.toolUse.id));
+        case 'postCall':
+          return replied(event);
+        case 'error':
+          return close();
+        default: {
+          const notice = noticeOf(event);
+          return notice === undefined ? [] : [{ type: 'notice', by, notice }];
+        }
+      }
+    },
+  };
+};
+
+const noticeOf = (event: AgentEvent): Notice | undefined => {
+  switch (event.type) {
+    case 'modelRetry': {
+      const { attempt, attempts, waitMs, error } = event;
+      return { name: 'retry', attempt, attempts, waitMs, error };
+    }
+    case 'modelFallback':
+      return { name: 'fallback', error: event.error };
+    case 'steered':
+      return { name: 'steered', messageId: event.message.id, text: textOf(event.message) };
+    default:
+      return undefined;
+  }
+};

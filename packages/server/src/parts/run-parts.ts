@@ -1,0 +1,111 @@
+import type { AgentEvent, Usage } from '@millrace/core';
+import { addUsage, noUsage } from '@millrace/core/adapter';
+import { type CallParts, createCallParts } from './call-parts.js';
+import type { CallEnd, Part, Speaker } from './part.js';
+
+/** What a root call and the calls below it show. */
+export interface RunParts {
+  readonly hasEnded: boolean;
+  take(event: AgentEvent): readonly Part[];
+  /** Ends the calls that are still open, the root last. */
+  end(end: CallEnd): readonly Part[];
+}
+
+interface OpenCall {
+  readonly parts: CallParts;
+  /** Of the requests that have been answered, and of the calls below that have ended. */
+  usage: Usage;
+  below: Usage;
+}
+
+/** Follows one root call and the calls below it. Of a call it keeps nothing once it has ended. */
+export const createRunParts = (): RunParts => {
+  const calls = new Map<string, OpenCall>();
+  let hasBegun = false;
+
+  const begin = (event: AgentEvent): OpenCall => {
+    hasBegun = true;
+    const call = {
+      parts: createCallParts(speakerOf(event, calls)),
+      usage: noUsage,
+      below: noUsage,
+    };
+    calls.set(event.callId, call);
+    return call;
+  };
+  const ended = ({ parts, usage, below }: OpenCall, end: CallEnd): readonly Part[] => {
+    const { by } = parts;
+    calls.delete(by.callId);
+    const own = end.status === 'replied' ? end.reply.usage : usage;
+    const total = addUsage(own, below);
+    const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
+    if (above !== undefined) above.below = addUsage(above.below, total);
+    return [...parts.close(), { type: 'callEnd', by, end, usage: total }];
+  };
+  const isBelow = ({ parts: { by } }: OpenCall, callId: string): boolean => {
+    if (by.parentId === undefined || by.parentId === callId) return by.parentId === callId;
+    const above = calls.get(by.parentId);
+    return above !== undefined && isBelow(above, callId);
+  };
+  const endAll = (which: readonly OpenCall[], end: CallEnd): readonly Part[] =>
+    which.toReversed().flatMap((call) => ended(call, end));
+
+  return {
+    get hasEnded() {
+      return hasBegun && calls.size === 0;
+    },
+    end: (end) => endAll([...calls.values()], end),
+    take: (event) => {
+      const known = calls.get(event.callId);
+      if (known === undefined && !begins(event, calls)) return [];
+      const call = known ?? begin(event);
+      const start: readonly Part[] =
+        known === undefined ? [{ type: 'callStart', by: call.parts.by }] : [];
+      if (event.type === 'postReasoning' || event.type === 'postSummary') {
+        call.usage = addUsage(call.usage, event.usage);
+      }
+      const parts = call.parts.take(event);
+      const end = endOf(event);
+      if (end === undefined) return [...start, ...parts];
+      // Calls below end before the one above, also where nobody has said so.
+      const orphans = [...calls.values()].filter((it) => isBelow(it, event.callId));
+      return [...start, ...endAll(orphans, { status: 'aborted' }), ...parts, ...ended(call, end)];
+    },
+  };
+};
+
+/** The first event of a call, or of one below a call that is shown; one that was under way before is left out. */
+const begins = (
+  { iteration, parentId }: AgentEvent,
+  calls: ReadonlyMap<string, OpenCall>,
+): boolean => iteration === 0 && (parentId === undefined ? calls.size === 0 : calls.has(parentId));
+
+const speakerOf = (
+  { callId, parentId, sessionId, agent }: AgentEvent,
+  calls: ReadonlyMap<string, OpenCall>,
+): Speaker => {
+  const above = parentId === undefined ? undefined : calls.get(parentId);
+  const toolCallId = above === undefined ? undefined : toolCallOf(callId, above.parts);
+  return {
+    callId,
+    agent,
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+  };
+};
+
+/** The id of a call below is its position: that of the call above, of the use of the tool, and a number behind the first. */
+const toolCallOf = (callId: string, above: CallParts): string | undefined => {
+  const before = `${above.by.callId}/`;
+  if (!callId.startsWith(before)) return undefined;
+  const position = callId.slice(before.length);
+  return above.toolCallId(position) ?? above.toolCallId(position.replace(/\/\d+$/, ''));
+};
+
+const endOf = (event: AgentEvent): CallEnd | undefined => {
+  if (event.type === 'postCall') return { status: 'replied', reply: event.reply };
+  if (event.type !== 'error') return undefined;
+  const { error } = event;
+  return error.code === 'aborted' ? { status: 'aborted', error } : { status: 'failed', error };
+};

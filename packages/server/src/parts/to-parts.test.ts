@@ -1,0 +1,125 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AgentEvent } from '@millrace/core';
+import { marbles } from '@millrace/core/testing';
+import { from, map, Subject } from 'rxjs';
+import { eventOf, hello, refused } from '../events.test-support.js';
+import { toParts } from './to-parts.js';
+
+const begun = eventOf({ type: 'preCall', input: [] }, { iteration: 0 });
+const asks = eventOf({ type: 'preReasoning', messages: [], options: {} });
+const says = (delta: string, callId = 'c'): AgentEvent =>
+  eventOf({ type: 'reasoningChunk', messageId: `${callId}/1`, kind: 'text', delta }, { callId });
+const failed = eventOf({ type: 'error', error: refused });
+const values = { b: begun, q: asks, t: says('t'), e: failed };
+
+const typed = (event$: Parameters<typeof toParts>[0]) =>
+  event$.pipe(
+    toParts,
+    map(({ type, ...part }) => ('end' in part ? `${type} ${part.end.status}` : type)),
+  );
+
+const shown = {
+  s: 'callStart',
+  o: 'stepStart',
+  k: 'blockStart',
+  d: 'blockDelta',
+  K: 'blockEnd',
+  O: 'stepEnd',
+  f: 'callEnd failed',
+  a: 'callEnd aborted',
+};
+
+describe('the parts of a call', () => {
+  it('I10: an error behind its event completes, when all that is open has ended', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const event$ = cold('bq-t----(e#)', values, refused);
+      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOf|)', shown);
+      expectSubscriptions(event$.subscriptions).toBe('^-------!');
+    });
+  });
+
+  it('I10: an error that no event has told ends the run, and is not passed over', () => {
+    marbles(({ cold, expectObservable }) => {
+      const event$ = cold('bq-t----#', values, refused);
+      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOf#)', shown, refused);
+    });
+    const parts: string[] = [];
+    const errors: unknown[] = [];
+    const event$ = new Subject<AgentEvent>();
+    event$.pipe(typed).subscribe({
+      next: (part) => parts.push(part),
+      error: (error: unknown) => errors.push(error),
+    });
+    event$.next(begun);
+    event$.error(new TypeError('a bug'));
+    expect(parts).toEqual(['callStart', 'callEnd failed']);
+    expect(errors).toMatchObject([{ code: 'unknown', cause: new TypeError('a bug') }]);
+  });
+
+  it('I9: a stream that just ends has been aborted', () => {
+    marbles(({ cold, expectObservable }) => {
+      const event$ = cold('bq-t----|', values);
+      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOa|)', shown);
+    });
+  });
+
+  it('I5: leaving it leaves the events, in the same frame', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }) => {
+      const event$ = hot('bq-t--t', values);
+      expectObservable(event$.pipe(typed), '^---!').toBe('so-(kd)', shown);
+      expectSubscriptions(event$.subscriptions).toBe('^---!');
+    });
+  });
+
+  it('shows nothing of a call that is over, or that was under way before', () => {
+    marbles(({ hot, expectObservable }) => {
+      const event$ = hot('t-q-b-(qe)-t-q', values);
+      expectObservable(event$.pipe(typed)).toBe('----s-(oOf)', shown);
+    });
+  });
+
+  it('each root call is a run of its own, also where they overlap', async () => {
+    const [one, other] = await Promise.all([hello('one'), hello('other')]);
+    const mixed = one.flatMap((event, index) => [event, other[index] ?? event]);
+    const ids: Record<string, string[]> = {};
+    from(mixed)
+      .pipe(toParts)
+      .subscribe(({ type, by }) => (ids[by.callId] ??= []).push(type));
+    const whole = ['callStart', 'stepStart', 'blockStart', 'blockDelta', 'blockEnd', 'stepEnd'];
+    expect(ids).toEqual({ one: [...whole, 'callEnd'], other: [...whole, 'callEnd'] });
+  });
+
+  it('calls below end before the one above, whatever the events say', () => {
+    const below = { callId: 'c/t', rootId: 'c', parentId: 'c', iteration: 0 };
+    const deep = { ...below, callId: 'c/t/u', parentId: 'c/t' };
+    const events = [
+      begun,
+      eventOf({ type: 'preCall', input: [] }, below),
+      eventOf({ type: 'preCall', input: [] }, deep),
+      eventOf({ type: 'preCall', input: [] }, { ...below, callId: 'x', parentId: 'unheard of' }),
+      failed,
+      says('late'),
+    ];
+    const parts: string[] = [];
+    from(events)
+      .pipe(toParts)
+      .subscribe(({ type, by }) => parts.push(`${type} ${by.callId}`));
+    expect(parts).toEqual([
+      'callStart c',
+      'callStart c/t',
+      'callStart c/t/u',
+      'callEnd c/t/u',
+      'callEnd c/t',
+      'callEnd c',
+    ]);
+  });
+
+  it('a hundred thousand deltas are as many parts', () => {
+    const deltas = Array.from({ length: 100_000 }, () => says('x'));
+    let count = 0;
+    from([begun, asks, ...deltas])
+      .pipe(toParts)
+      .subscribe(() => (count += 1));
+    expect(count).toBe(100_000 + 3 + 3);
+  });
+});

@@ -1,0 +1,525 @@
+import {
+  type AgentEvent,
+  type AgentOptions,
+  type AssistantBlock,
+  createAgent,
+  fallback,
+  type CallOptions,
+  MillraceError,
+  type ModelChunk,
+  on,
+  retry,
+  textBlock,
+  textOf,
+  tool,
+  toolOutput,
+} from '@millrace/core';
+import { parsedJson } from '@millrace/core/adapter';
+import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
+import {
+  asapScheduler,
+  concat,
+  defer,
+  filter,
+  from,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  throwError,
+} from 'rxjs';
+
+/** One call to look at, made anew for each subscription. */
+export interface Scenario {
+  readonly name: string;
+  readonly stream$: (options?: CallOptions) => Observable<AgentEvent>;
+  /** The text that a reader ends up with; `undefined` where there is no reply. */
+  readonly answer: string | undefined;
+  /** What a reader is told where there is no reply, and nobody has aborted the call. */
+  readonly error?: string;
+}
+
+export const secret = 'sk-hunter2';
+
+const weather = tool({
+  name: 'weather',
+  description: 'Tells the weather.',
+  input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const,
+  run: ({ city }) => `Rain in ${city}.`,
+});
+const broken = tool({
+  name: 'broken',
+  description: 'Fails.',
+  run: () => {
+    throw new Error(`refused, the password was ${secret}`);
+  },
+});
+const upload = tool({
+  name: 'upload',
+  description: 'Makes progress.',
+  run: () =>
+    from([
+      { percent: 50n },
+      { percent: 100n },
+      toolOutput({ content: 'Done.', details: { a: 1 } }),
+    ]),
+});
+const fails = (code: 'server' | 'connection', ...before: readonly ModelChunk[]) =>
+  concat(
+    from(before),
+    throwError(
+      () => new MillraceError(code, `500 from upstream: ${secret}`, { cause: new Error(secret) }),
+    ),
+  );
+const streamed = (id: string, name: string, ...json: readonly string[]): readonly ModelChunk[] =>
+  json.map((piece, index): ModelChunk => ({
+    type: 'toolUse',
+    id,
+    json: piece,
+    ...(index === 0 ? { name } : {}),
+  }));
+
+const noAnswer = 'The service did not answer as it should. Please try again.';
+
+const failing$ = (
+  name: string,
+  error: string,
+  options: () => AgentOptions,
+  call?: () => CallOptions,
+): Scenario => ({ ...of$(name, undefined, options, call), error });
+
+const of$ = (
+  name: string,
+  answer: string | undefined,
+  options: () => AgentOptions,
+  call: () => CallOptions = () => ({}),
+): Scenario => ({
+  name,
+  answer,
+  stream$: (given) => createAgent(options()).stream$('Go.', { ...call(), ...given }),
+});
+
+/** Does something where it is reached, and goes no further. */
+const then = (act: () => void): Observable<never> =>
+  defer(() => {
+    act();
+    return NEVER;
+  });
+
+const stopped$ = (
+  name: string,
+  answer: string | undefined,
+  make: (stop$: Subject<string | undefined>) => readonly [AgentOptions, CallOptions],
+): Scenario => ({
+  name,
+  answer,
+  stream$: (given) => {
+    const [options, call] = make(new Subject());
+    return createAgent(options).stream$('Go.', { ...call, ...given });
+  },
+});
+
+const researcher = () =>
+  createAgent({
+    name: 'researcher',
+    model: scriptedModel(
+      [text('Below. '), toolUse('weather', { city: 'Bergen' }, 'w')],
+      [thinking('hm'), text('Below again.')],
+    ),
+    tools: [weather],
+  });
+const asks = tool({
+  name: 'ask',
+  description: 'Asks.',
+  run: (_input, context) =>
+    researcher()
+      .call$('Facts!', { parent: context })
+      .pipe(map((reply) => textOf(reply))),
+});
+
+export const longText = Array.from({ length: 400 }, (_, line) => `Line ${line} — åäö 😀.\n`);
+
+export const scenarios: readonly Scenario[] = [
+  of$('text and thinking', 'Hello there.', () => ({
+    model: scriptedModel([thinking('Let me '), thinking('see.'), text('Hello '), text('there.')]),
+  })),
+  of$('parallel tools', 'Rain everywhere.', () => ({
+    model: scriptedModel(
+      [
+        text('I look. '),
+        ...streamed('a', 'weather', '{"city":', '"Oslo"}'),
+        ...streamed('b', 'weather', '{"city":"Rome"}'),
+      ],
+      [text('Rain everywhere.')],
+    ),
+    tools: [weather],
+  })),
+  of$('a tool error', 'It is broken.', () => ({
+    model: scriptedModel([toolUse('broken', {}, 'x')], [text('It is broken.')]),
+    tools: [broken],
+  })),
+  of$('an unknown tool and arguments that are no JSON', 'So.', () => ({
+    model: scriptedModel(
+      [toolUse('rm', {}, 'x'), ...streamed('y', 'weather', '{"city":')],
+      [text('So.')],
+    ),
+    tools: [weather],
+  })),
+  of$('a denial', 'Then not.', () => ({
+    model: scriptedModel(
+      [toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('weather', { city: 'Rome' }, 'b')],
+      [text('Then not.')],
+    ),
+    tools: [weather],
+    interceptors: [
+      on(
+        'preActing',
+        filter(({ toolUse: { id } }) => id !== 'a'),
+      ),
+    ],
+  })),
+  of$('progress', 'Uploaded.', () => ({
+    model: scriptedModel([toolUse('upload', {}, 'u')], [text('Uploaded.')]),
+    tools: [upload],
+  })),
+  failing$('a fault in the middle', noAnswer, () => ({
+    model: scriptedModel(fails('server', text('Hel'), ...streamed('a', 'weather', '{"ci'))),
+    tools: [weather],
+  })),
+  failing$('a fault behind a tool', noAnswer, () => ({
+    model: scriptedModel([toolUse('weather', { city: 'Oslo' })], fails('server')),
+    tools: [weather],
+  })),
+  failing$(
+    'a refused call',
+    'Something went wrong.',
+    () => ({ model: scriptedModel() }),
+    () => ({ toolChoice: { name: 'none' } }),
+  ),
+  of$(
+    'an interrupt with a message',
+    'Stopped by you.',
+    () => ({ model: scriptedModel([text('Never seen.')]) }),
+    () => ({ interruptOn: of('Stopped by you.') }),
+  ),
+  stopped$('an interrupt in the middle', 'As far as th', (stop$) => [
+    {
+      model: scriptedModel(
+        concat(
+          of(text('As far as th'), ...streamed('a', 'w', '{"')),
+          then(() => stop$.next(undefined)),
+        ),
+      ),
+    },
+    { interruptOn: stop$ },
+  ]),
+  stopped$('an interrupt of tools', 'Enough.', (stop$) => [
+    {
+      model: scriptedModel([text('Wait. '), toolUse('never', {}, 'n'), toolUse('never', {}, 'm')]),
+      tools: [
+        tool({
+          name: 'never',
+          description: 'Takes long.',
+          run: (_input, { toolUseId }) =>
+            toolUseId === 'm' ? then(() => stop$.next('Enough.')) : NEVER,
+        }),
+      ],
+    },
+    { interruptOn: stop$ },
+  ]),
+  stopped$('an abort', undefined, () => {
+    const controller = new AbortController();
+    return [
+      {
+        model: scriptedModel(
+          concat(
+            of(thinking('Hm'), text('I w')),
+            then(() => controller.abort()),
+          ),
+        ),
+      },
+      { signal: controller.signal },
+    ];
+  }),
+  of$('a sub-agent', 'Above.', () => ({
+    name: 'editor',
+    model: scriptedModel(
+      [text('I ask. '), toolUse('ask', {}, 'w'), toolUse('ask', {}, 'v')],
+      [text('Above.')],
+    ),
+    tools: [asks],
+  })),
+  of$('a sub-agent that fails', 'Above all the same.', () => ({
+    name: 'editor',
+    model: scriptedModel([toolUse('fail', {}, 'f')], [text('Above all the same.')]),
+    tools: [
+      tool({
+        name: 'fail',
+        description: 'Asks one that fails.',
+        run: (_input, context) =>
+          createAgent({ name: 'failing', model: scriptedModel(fails('server', text('Bel'))) })
+            .call$('?', { parent: context })
+            .pipe(map((reply) => textOf(reply))),
+      }),
+    ],
+  })),
+  of$('structured output', '{"city":"Oslo","days":[1,2]}', () => ({
+    model: scriptedModel([text('{"city":"Oslo",'), text('"days":[1,2]}')]),
+    output: {
+      type: 'object',
+      properties: { city: { type: 'string' }, days: { type: 'array' } },
+      required: ['city'],
+    },
+  })),
+  of$('a large answer', longText.join(''), () => ({
+    model: scriptedModel([toolUse('big', {}, 'b')], longText.map(text)),
+    tools: [
+      tool({
+        name: 'big',
+        description: 'Gives much.',
+        run: () => toolOutput({ content: 'x'.repeat(15_000), details: { all: longText } }),
+      }),
+    ],
+  })),
+  of$('a message that is begun anew', 'Second.', () => ({
+    defaults: { scheduler: asapScheduler },
+    model: retry(
+      scriptedModel(
+        fails('connection', thinking('a'), text('First, '), ...streamed('t', 'weather', '{"a')),
+        [text('Second.'), finish()],
+      ),
+      { retryPartial: true, minMs: 0 },
+    ),
+  })),
+  of$('a message that is asked for again', 'Better.', () => ({
+    model: scriptedModel(
+      [text('Bad. '), toolUse('weather', { city: 'a' }, 'a')],
+      [text('Better.')],
+    ),
+    tools: [weather],
+    interceptors: [
+      on(
+        'postReasoning',
+        map((event) => (textOf(event.message) === 'Bad. ' ? { ...event, again: secret } : event)),
+      ),
+    ],
+  })),
+  of$('an empty answer, and a reminder', 'Here.', () => ({
+    model: scriptedModel([thinking('Hm.')], [text('Here.')]),
+  })),
+  of$('a fallback', 'From another.', () => ({
+    defaults: { scheduler: asapScheduler },
+    model: fallback(
+      retry(scriptedModel(fails('server'), fails('server')), { attempts: 2, minMs: 0 }),
+      scriptedModel([text('From another.')]),
+    ),
+  })),
+  of$('an edited answer', 'A mask: ***.', () => ({
+    model: scriptedModel([thinking('Hm.'), text(`A mask: ${secret}.`)]),
+    interceptors: [
+      on(
+        'postReasoning',
+        map((event) => ({
+          ...event,
+          message: { ...event.message, content: [textBlock('A mask: ***.')] },
+        })),
+      ),
+    ],
+  })),
+  of$('an edited reply', 'Edited.', () => ({
+    model: scriptedModel([text('Not yet.')]),
+    interceptors: [
+      on(
+        'postCall',
+        map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('Edited.')] } })),
+      ),
+    ],
+  })),
+  of$('an answer that has got a postscript', 'Yes. No warranty.', () => ({
+    model: scriptedModel([text('Yes.')]),
+    interceptors: [
+      on(
+        'postReasoning',
+        map((event) => ({
+          ...event,
+          message: {
+            ...event.message,
+            content: [...event.message.content, textBlock(' No warranty.')],
+          },
+        })),
+      ),
+    ],
+  })),
+  of$('a message edited before its tools', 'Fine.', () => ({
+    model: scriptedModel(
+      [text('Bad.'), toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('broken', {}, 'b')],
+      [text('Fine.')],
+    ),
+    tools: [weather, broken],
+    interceptors: [
+      on(
+        'postReasoning',
+        map((event) => ({
+          ...event,
+          message: {
+            ...event.message,
+            content: event.message.content.flatMap((block): readonly AssistantBlock[] => {
+              if (block.type === 'text') return [textBlock('Fine.')];
+              return block.type === 'tool_use' && block.name === 'broken' ? [] : [block];
+            }),
+          },
+        })),
+      ),
+    ],
+  })),
+  of$('a use of a tool that is edited twice', 'So.', () => ({
+    model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('So.')]),
+    tools: [weather],
+    interceptors: [
+      on(
+        'postReasoning',
+        map((event) => ({
+          ...event,
+          message: {
+            ...event.message,
+            content: event.message.content.map((block) =>
+              block.type === 'tool_use' ? { ...block, input: { city: 'Rome' } } : block,
+            ),
+          },
+        })),
+      ),
+      on(
+        'preActing',
+        map((event) => ({
+          ...event,
+          toolUse: { ...event.toolUse, name: 'weather', input: { city: 'Paris' } },
+        })),
+      ),
+    ],
+  })),
+  of$('a vetoed answer', 'Stopped.', () => ({
+    model: scriptedModel([text('Secret.')]),
+    interceptors: [
+      on(
+        'postReasoning',
+        filter(() => false),
+      ),
+    ],
+  })),
+  of$('a vetoed reply', 'Stopped.', () => ({
+    model: scriptedModel([text('Secret.')]),
+    interceptors: [
+      on(
+        'postCall',
+        filter(() => false),
+      ),
+    ],
+  })),
+  of$("a tool's final answer", 'That is it.', () => ({
+    model: scriptedModel([text('I do. '), toolUse('final', {}, 'f')]),
+    tools: [
+      tool({
+        name: 'final',
+        description: 'Answers.',
+        run: () => toolOutput({ content: 'That is it.', finalAnswer: true }),
+      }),
+    ],
+  })),
+  of$(
+    'a closing answer',
+    'In short: rain.',
+    () => ({
+      model: scriptedModel(
+        [toolUse('weather', { city: 'Oslo' })],
+        [text('In short: '), text('rain.'), toolUse('weather', { city: 'Rome' })],
+      ),
+      tools: [weather],
+    }),
+    () => ({ maxIterations: 1 }),
+  ),
+  of$(
+    'what there was',
+    'I look.',
+    () => ({
+      model: scriptedModel([text('I look.'), toolUse('weather', { city: 'Oslo' })]),
+      tools: [weather],
+    }),
+    () => ({ maxIterations: 1, onLimit: 'partial' }),
+  ),
+  of$('an answer that was cut, and its tools', 'As long as i', () => ({
+    model: scriptedModel([
+      text('As long as i'),
+      ...streamed('a', 'weather', '{"city":"O'),
+      finish('length'),
+    ]),
+    tools: [weather],
+  })),
+  of$('media', 'Look.', () => ({
+    model: scriptedModel(
+      [toolUse('photo', {}, 'p')],
+      [
+        text('Look.'),
+        { type: 'block', block: { type: 'image', source: { kind: 'url', url: 'https://a.b/c' } } },
+      ],
+    ),
+    tools: [
+      tool({
+        name: 'photo',
+        description: 'Takes one.',
+        run: () =>
+          toolOutput({
+            content: [
+              textBlock('Click.'),
+              {
+                type: 'image',
+                source: { kind: 'base64', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
+              },
+            ],
+          }),
+      }),
+    ],
+  })),
+  of$('thinking between texts', 'One. Two.', () => ({
+    model: scriptedModel([
+      text('One. '),
+      thinking('Hm.'),
+      { type: 'thinking', text: '', signature: 's' },
+      text('Two.'),
+    ]),
+  })),
+  of$('hostile names and values', 'Do😀ne.', () => ({
+    model: scriptedModel(
+      [
+        { type: 'toolUse', id: '__proto__', json: '{"__proto__":{"polluted":1}}' },
+        {
+          type: 'toolUse',
+          id: 'constructor',
+          name: 'odd',
+          json: '{"constructor":{"prototype":1}}',
+        },
+        toolUse('odd', { constructor: 'Ferrari', lone: '\ud83d' }, '../../x'),
+        { type: 'toolUse', index: 9, id: 'n', json: '{"late":' },
+        { type: 'toolUse', index: 9, id: 'n', name: '__proto__', json: '1}' },
+      ],
+      [text('Do\ud83d'), text('\ude00ne.')],
+    ),
+    tools: [
+      tool({
+        name: 'odd',
+        description: 'Gives odd values.',
+        input: { type: 'object' },
+        run: () => {
+          const cycle: Record<string, unknown> = { n: 1n };
+          cycle['cycle'] = cycle;
+          return from([
+            cycle,
+            undefined,
+            () => 1,
+            toolOutput({ content: 'ok', details: parsedJson('{"__proto__":1,"a":2}') }),
+          ]);
+        },
+      }),
+    ],
+  })),
+];
