@@ -15,14 +15,14 @@ const app = new Hono();
 
 // What `useChat` of the AI SDK asks, and what it reads.
 app.post('/chat', async ({ req }) => {
-  const { input } = inputOfUiMessages(await req.json());
-  return uiMessageStreamResponse((demand) => agent.stream$(input, { demand }));
+  const { input, chatId } = inputOfUiMessages(await req.json());
+  return uiMessageStreamResponse((demand) => agent.session(chatId).stream$(input, { demand }));
 });
 
 // What `HttpAgent` of AG-UI asks, and what it reads.
 app.post('/ag-ui', async ({ req }) => {
   const { input, ...run } = inputOfAgUi(await req.json());
-  return agUiResponse((demand) => agent.stream$(input, { demand }), run);
+  return agUiResponse((demand) => agent.session(run.threadId).stream$(input, { demand }), run);
 });
 
 const ask = async (port: number): Promise<void> => {

@@ -92,6 +92,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
         agentName: name,
         model,
         toolkit: given.tools === undefined ? toolkit : createToolkit(given.tools),
+        ownOutput: output !== undefined,
         output: outputOf(output, 'The call') ?? ownOutput,
         instructions,
         interceptors,

@@ -21,6 +21,8 @@ export type Asked =
       readonly stop: boolean;
       /** An interceptor wants another message, and says why. */
       readonly again: string | undefined;
+      /** Subscribers have seen something of it. */
+      readonly isShown: boolean;
       /** With what a transform has ended the message, before the model did. */
       readonly halt: StopChunk | undefined;
       /** What to tell a model whose text could not be read. */
@@ -116,6 +118,7 @@ const answered$ = (
       usage: draft.usage,
       stop: event.type === 'postReasoning' && event.stop === true,
       again: event.type === 'postReasoning' ? event.again : undefined,
+      isShown: draft.deltas().length > 0,
       halt: draft.halt,
       malformed: draft.malformed,
     })),

@@ -16,6 +16,8 @@ export interface CallPlan {
   readonly agentName: string;
   readonly model: Model;
   readonly toolkit: Toolkit;
+  /** Whether the call itself says what the answer must be, and not only its agent. */
+  readonly ownOutput: boolean;
   /** What the answer must be. */
   readonly output: Validator | undefined;
   readonly instructions: string | ((call: CallInfo) => string) | undefined;

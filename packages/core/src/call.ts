@@ -69,7 +69,8 @@ export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
       finalize(() => {
         if (hooks.isSettled()) end();
         else fail(abortedError(call));
-        deliver(() => session?.seat.wake(call));
+        // Outside of the delivery: what the next call does would else wait for it.
+        deliver(() => session?.seat.wake(call), true);
       }),
     );
   });

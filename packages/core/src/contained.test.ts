@@ -1,7 +1,34 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, lastValueFrom, map, Observable, of, take, tap, toArray } from 'rxjs';
+import {
+  concat,
+  delay,
+  finalize,
+  lastValueFrom,
+  map,
+  NEVER,
+  Observable,
+  of,
+  pipe,
+  type SchedulerLike,
+  take,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs';
 import { contained } from './contained.js';
-import { createAgent, type ModelChunk, textOf, tool, type ToolEmission } from './index.js';
+import {
+  type AgentOptions,
+  createAgent,
+  type Model,
+  type ModelChunk,
+  on,
+  prepare,
+  textOf,
+  tool,
+  type ToolEmission,
+  transformChunks,
+} from './index.js';
+import { insertBefore, reasoning } from './phases/index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from './testing/index.js';
 
 const clumsy = <T>(...values: readonly T[]): Observable<T> =>
@@ -63,7 +90,7 @@ describe('contained', () => {
     ];
     const model = scriptedModel([toolUse('tool')], [text('done')]);
     const reply = createAgent({ model, tools }).call('?');
-    expect(complete).toThrow('teardown');
+    expect(complete).not.toThrow();
     expect((await reply).toolUses).toMatchObject([{ output: 'late' }]);
   });
 
@@ -90,5 +117,58 @@ describe('contained', () => {
     const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy() })];
     const running = createAgent({ model, tools }).call$('?').subscribe();
     expect(() => running.unsubscribe()).not.toThrow();
+  });
+
+  const boom = <T>() =>
+    finalize<T>(() => {
+      throw new Error('teardown');
+    });
+  const clumsyOnes: readonly (readonly [string, (scheduler: SchedulerLike) => AgentOptions])[] = [
+    [
+      'an interceptor',
+      (it) => ({ model, interceptors: [on('postReasoning', pipe(delay(2, it), boom()))] }),
+    ],
+    ['a prepare', (it) => ({ model, interceptors: [prepare(pipe(delay(2, it), boom()))] })],
+    ['a transform', () => ({ model, interceptors: [transformChunks(boom())] })],
+    [
+      'a phase',
+      (it) => ({ model, phases: insertBefore(reasoning, () => pipe(delay(2, it), boom())) }),
+    ],
+    [
+      'a memory',
+      (it) => ({
+        model,
+        memory: () => ({
+          load$: () =>
+            timer(2, it).pipe(
+              map(() => []),
+              boom(),
+            ),
+          append$: () => timer(2, it).pipe(boom()),
+        }),
+      }),
+    ],
+  ];
+  const model: Model = { name: 'm', stream$: () => of(text('Hi.'), finish()) };
+
+  it.each(clumsyOnes)(
+    'I17: %s whose teardown throws neither holds the call up nor keeps its session',
+    (_, options) => {
+      marbles(({ scheduler }) => {
+        const session = createAgent(options(scheduler)).session('s');
+        const twice$ = concat(session.call$('?', { scheduler }), session.call$('?', { scheduler }));
+        let replies: readonly string[] = [];
+        twice$.pipe(map(textOf), toArray()).subscribe((all) => {
+          replies = all;
+        });
+        scheduler.flush();
+        expect(replies).toEqual(['Hi.', 'Hi.']);
+      });
+    },
+  );
+
+  it('I17: an interruptOn whose teardown throws does not either', async () => {
+    const interruptOn = NEVER.pipe(boom());
+    expect(textOf(await createAgent({ model }).call('?', { interruptOn }))).toBe('Hi.');
   });
 });

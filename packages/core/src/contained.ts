@@ -1,4 +1,4 @@
-import { type MonoTypeOperatorFunction, Observable, Subject, takeUntil } from 'rxjs';
+import { type MonoTypeOperatorFunction, Observable, Subject, Subscription, takeUntil } from 'rxjs';
 
 /**
  * Keeps what a foreign source throws in its teardown away from those who leave it: RxJS throws it into
@@ -9,17 +9,32 @@ export const contained =
   (source) =>
     new Observable((subscriber) => {
       const left$ = new Subject<void>();
+      const inner = new Subscription();
+      const leave = (): void => {
+        quietly(() => left$.next());
+        quietly(() => inner.unsubscribe());
+      };
       // Before the subscription: a source that is synchronous must be left from within it.
-      subscriber.add(() => {
-        try {
-          left$.next();
-        } catch {
-          // Nobody waits for a source that has been left.
-        }
-      });
-      source.pipe(takeUntil(left$)).subscribe({
+      subscriber.add(leave);
+      const observed = source.pipe(takeUntil(left$)).subscribe({
         next: (value) => subscriber.next(value),
-        error: (error: unknown) => subscriber.error(error),
-        complete: () => subscriber.complete(),
+        error: (error: unknown) => {
+          leave();
+          subscriber.error(error);
+        },
+        complete: () => {
+          leave();
+          subscriber.complete();
+        },
       });
+      quietly(() => inner.add(observed));
     });
+
+/** Nobody waits for a source that has been left. */
+const quietly = (leave: () => void): void => {
+  try {
+    leave();
+  } catch {
+    // What it throws is its own.
+  }
+};

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import {
   bufferCount,
   catchError,
+  concat,
   concatMap,
   delay,
+  endWith,
   filter,
   firstValueFrom,
   map,
@@ -13,9 +15,11 @@ import {
   of,
   pipe,
   scan,
+  takeLast,
   takeWhile,
   tap,
   timer,
+  toArray,
 } from 'rxjs';
 import { createAgent } from './agent.js';
 import { type ContentChunk, stopMessage } from './content-through.js';
@@ -218,6 +222,73 @@ describe('transformChunks', () => {
         r: 'b ',
       });
     });
+  });
+
+  it.each([
+    [
+      'toArray',
+      pipe(
+        toArray<ContentChunk>(),
+        mergeMap((chunks) => chunks),
+      ),
+    ],
+    ['endWith', endWith<ContentChunk>({ type: 'text', text: '.' })],
+    ['last', takeLast<ContentChunk>(1)],
+  ])('I4: what %s would let go at its end is void with its attempt', async (name, operator) => {
+    const model = scriptedModel([text('broken'), { type: 'restart', why: 'broken' }, text('b')]);
+    const agent = createAgent({ model, interceptors: [transformChunks(operator)] });
+    const events = await record(agent.stream$('?'));
+    const last = events.at(-1);
+    expect(last?.type === 'postCall' && textOf(last.reply)).toBe(name === 'endWith' ? 'b.' : 'b');
+    const ids = events.flatMap((it) => (it.type === 'reasoningChunk' ? [it.messageId] : []));
+    expect(ids.filter((id) => !id.endsWith('#2'))).toHaveLength(name === 'endWith' ? 1 : 0);
+  });
+
+  it('H7: one that subscribes late has all that came before', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const late = transformChunks((chunk$) => timer(3, scheduler).pipe(mergeMap(() => chunk$)));
+      const diagrams = ['a-b-c-(f|)', '(abcf|)'];
+      const values = { a: text('a'), b: text('b'), c: text('c') };
+      const agent = createAgent({ model: model(diagrams, values), interceptors: [late] });
+      const twice$ = concat(agent.call$('?', { scheduler }), agent.call$('?', { scheduler }));
+      expectObservable(twice$.pipe(map(textOf))).toBe('------a--(b|)', { a: 'abc', b: 'abc' });
+    });
+  });
+
+  it('H2: one that cannot be made is an error that names it, or is passed over', async () => {
+    const broken = () => {
+      throw new Error('Not today');
+    };
+    const agentOf = (failOpen: boolean) =>
+      createAgent({
+        model: scriptedModel([text('a')]),
+        interceptors: [transformChunks(broken, { name: 'moody', failOpen })],
+      });
+    await expect(agentOf(false).call('?')).rejects.toMatchObject({
+      code: 'interceptor',
+      message: expect.stringMatching(/moody failed: Not today\.$/),
+    });
+    expect(textOf(await agentOf(true).call('?'))).toBe('a');
+  });
+
+  it('H2: with failOpen all that it had not answered is passed on', async () => {
+    const greedy = pipe(
+      toArray<ContentChunk>(),
+      mergeMap((): ContentChunk[] => {
+        throw new Error('Full');
+      }),
+    );
+    const agent = createAgent({
+      model: scriptedModel([text('a'), text('b'), text('c')]),
+      interceptors: [transformChunks(greedy, { failOpen: true })],
+    });
+    expect(textOf(await agent.call('?'))).toBe('abc');
+  });
+
+  it('I4: arguments of a tool that were shown are void with the message that was stopped', async () => {
+    const model = scriptedModel([toolUse('none'), text('!')], [text('Done.')]);
+    const events = await record(createAgent({ model, interceptors: [retrying] }).stream$('?'));
+    expect(events.map(({ type }) => type)).toContain('messageDiscarded');
   });
 
   it('R4: counts pass by', async () => {

@@ -14,9 +14,9 @@ import {
   takeWhile,
   tap,
   throwError,
-  window,
 } from 'rxjs';
-import type { MillraceError } from './errors.js';
+import { contained } from './contained.js';
+import { type MillraceError, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { ModelChunk } from './model.js';
 import { interceptorError } from './stage.js';
@@ -40,10 +40,10 @@ export type ChunkTransform = OperatorFunction<ContentChunk, ContentChunk | StopC
 export type MessageChunk = ModelChunk | StopChunk;
 
 /** Makes the chunk with which a transform ends a message: for good, or with feedback for another try. */
-export const stopMessage = (feedback?: string): StopChunk => ({
-  type: 'stop',
-  ...(feedback === undefined ? {} : { feedback }),
-});
+export const stopMessage = (feedback?: string): StopChunk => {
+  if (feedback === '') throw misuse('stopMessage() needs words to tell the model, or nothing.');
+  return { type: 'stop', ...(feedback === undefined ? {} : { feedback }) };
+};
 
 /** A transform in its place. */
 export interface ChunkStage {
@@ -56,37 +56,50 @@ export interface ChunkStage {
 
 /**
  * Leads the content of a message through a transform. All else goes around it, in its place: counts at once, the finish behind
- * the last of the content, and a restart begins with the operator anew. A transform that completes first stops the message.
+ * the last of the content, and a restart leaves the operator and begins with it anew. A transform that completes first stops the message.
  */
 export const contentThrough = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
   connect((chunk$) =>
-    chunk$.pipe(
-      window(chunk$.pipe(filter(({ type }) => type === 'restart'))),
-      switchMap((attempt$) => attempted$(attempt$, stage)),
+    merge(chunk$.pipe(filter(isRestart)), of(undefined)).pipe(
+      switchMap((restart) => {
+        const attempt$ = attempted$(chunk$, stage);
+        return restart === undefined ? attempt$ : concat(of(restart), attempt$);
+      }),
     ),
   );
 
 const attempted$ = (
-  attempt$: Observable<MessageChunk>,
+  chunk$: Observable<MessageChunk>,
   stage: ChunkStage,
 ): Observable<MessageChunk> =>
   defer(() => {
     let end: MessageChunk | undefined;
     let isOver = false;
-    const content$ = attempt$.pipe(
-      tap({
-        next: (chunk) => {
-          if (isEnd(chunk)) end ??= chunk;
-        },
-        complete: () => {
-          isOver = true;
-        },
-      }),
-      takeWhile((chunk) => !isEnd(chunk)),
-      filter(isContentChunk),
-    );
+    /** What comes before the operator subscribes. */
+    let early: ContentChunk[] | undefined = [];
+    const note = (chunk: MessageChunk): void => {
+      if (isEnd(chunk)) end ??= chunk;
+      else if (end === undefined && isContentChunk(chunk)) early?.push(chunk);
+    };
+    const content$ = defer(() => {
+      const held = early ?? [];
+      early = undefined;
+      const rest$ = chunk$.pipe(
+        takeWhile((chunk) => !isEnd(chunk)),
+        filter(isContentChunk),
+      );
+      return end === undefined ? concat(held, rest$) : held;
+    });
     return merge(
-      attempt$.pipe(filter((chunk) => !isEnd(chunk) && !isContentChunk(chunk))),
+      chunk$.pipe(
+        tap({
+          next: note,
+          complete: () => {
+            isOver = true;
+          },
+        }),
+        filter((chunk) => !isEnd(chunk) && !isContentChunk(chunk) && !isRestart(chunk)),
+      ),
       concat(
         transformed$(content$, stage),
         defer(() => (end !== undefined ? of(end) : isOver ? EMPTY : of(stopMessage()))),
@@ -99,22 +112,26 @@ const transformed$ = (
   { name, operator, failOpen, onPassedOver }: ChunkStage,
 ): Observable<ContentChunk | StopChunk> =>
   defer(() => {
-    let inHand: ContentChunk | undefined;
-    return content$.pipe(
-      tap((chunk) => {
-        inHand = chunk;
-      }),
-      operator,
+    /** What has come since the operator last let something go. */
+    let inHand: ContentChunk[] = [];
+    const keep = (chunk: ContentChunk): void => {
+      inHand.push(chunk);
+    };
+    const given$ = failOpen ? content$.pipe(tap(keep)) : content$;
+    return defer(() => operator(given$)).pipe(
+      contained(),
       map((chunk: unknown) => {
-        if (!isContentChunk(chunk) && !isStop(chunk)) throw new Error('it made something else');
-        inHand = undefined;
+        if (!isContentChunk(chunk) && !isStop(chunk)) {
+          throw new Error('it made something else than chunks of the chunks that it got');
+        }
+        inHand = [];
         return chunk;
       }),
       catchError((cause: unknown) => {
-        const error = interceptorError(name, cause, 'It must make chunks of chunks.');
+        const error = interceptorError(name, cause);
         if (!failOpen) return throwError(() => error);
         onPassedOver(error);
-        return inHand === undefined ? content$ : concat(of(inHand), content$);
+        return concat(inHand, content$);
       }),
     );
   });
@@ -123,7 +140,11 @@ const isEnd = ({ type }: MessageChunk): boolean => type === 'finish' || type ===
 
 const isStop = (chunk: unknown): chunk is StopChunk => isRecord(chunk) && chunk['type'] === 'stop';
 
-const contentTypes: readonly unknown[] = ['text', 'thinking', 'toolUse', 'block'];
+const isRestart = ({ type }: MessageChunk): boolean => type === 'restart';
 
-const isContentChunk = (chunk: unknown): chunk is ContentChunk =>
-  isRecord(chunk) && contentTypes.includes(chunk['type']);
+const isContentChunk = (chunk: unknown): chunk is ContentChunk => {
+  if (!isRecord(chunk)) return false;
+  const { type, text, block } = chunk;
+  if (type === 'text' || type === 'thinking') return typeof text === 'string';
+  return type === 'toolUse' || (type === 'block' && isRecord(block));
+};

@@ -5,9 +5,10 @@ import type { Hooks } from './hooks.js';
 import type { Interruption } from './interruption.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
+import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { Validator } from './schema.js';
-import type { Steering } from './steering.js';
+import type { Steer, Steering } from './steering.js';
 import type { ToolContext } from './tool.js';
 import type { Toolkit } from './toolkit.js';
 import type { Trampoline } from './trampoline.js';
@@ -22,6 +23,8 @@ export interface Context {
   readonly interruption: Interruption;
   /** What is said to the call while it runs. Only a call of a session can be spoken to. */
   readonly steering: Steering | undefined;
+  /** Leads what was said to the call through the interceptors of `prepare`; emits nothing where one of them would not have it. */
+  prepareInput$(steer: Pick<Steer, 'place' | 'messages'>): Observable<readonly UserMessage[]>;
   readonly demand: Demand;
   readonly scheduler: SchedulerLike;
   /** Runs the turns of a whole family of calls, one after the other. */

@@ -71,7 +71,11 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
     open$: members$.pipe(switchMap(allOpen$), distinctUntilChanged()),
     join: (demand) => {
       members$.next([...members$.value, demand]);
-      return () => members$.next(members$.value.filter((member) => member !== demand));
+      return () => {
+        // One that has joined twice leaves once.
+        const index = members$.value.lastIndexOf(demand);
+        if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
+      };
     },
   };
 };

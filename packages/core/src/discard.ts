@@ -8,8 +8,9 @@ export const discard = (
   iteration: number,
   { id: messageId, content }: AssistantMessage,
   why: string,
+  isShown = content.length > 0,
 ): void => {
-  if (content.length > 0) hooks.report(iteration, { type: 'messageDiscarded', messageId, why });
+  if (isShown) hooks.report(iteration, { type: 'messageDiscarded', messageId, why });
 };
 
 /** Says it of a message that the run has ended without. */

@@ -120,8 +120,9 @@ export const messageOf = (thrown: unknown): string => {
 
 const userMessageFor = (code: MillraceErrorCode): string => {
   switch (code) {
-    case 'rateLimited':
     case 'busy':
+      return 'The last request is still being worked on. Please wait until it is done.';
+    case 'rateLimited':
     case 'queueFull':
       return 'There is too much going on just now. Please try again in a moment.';
     case 'timeout':

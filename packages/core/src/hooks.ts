@@ -95,7 +95,8 @@ export const createHooks = ({
     const event = { ...payload, ...origin, iteration, seq: 0, at: scheduler.now() };
     const ofType = stages.filter(({ type }) => type === payload.type);
     return through$<ModifiableEvent>(
-      event,
+      // Also before: who edits in place would edit what later requests are made of.
+      ofType.length === 0 ? event : freezeEvent(event),
       ofType.map(({ stage }) => stage),
     ).pipe(
       // Every stage has made sure of the type; this tells the compiler.

@@ -25,11 +25,11 @@ export type InputMessage =
  */
 export type Input = string | readonly ContentBlock[] | InputMessage | readonly InputMessage[];
 
-/** Reads an input as messages of a call, numbered from `first`, or throws an `invalidRequest` error that says what to pass. */
+/** Reads an input as messages of a call, each with a place in it, or throws an `invalidRequest` error that says what to pass. */
 export const readInput = (
   input: unknown,
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
-  first = 0,
+  placeOf: (index: number) => string = String,
 ): readonly Message[] => {
   const parts = Array.isArray(input) ? input : [input];
   if (parts.length === 0 || input === '') throw unreadable('it is empty');
@@ -38,7 +38,7 @@ export const readInput = (
   const own = Array.isArray(input) ? agent.at(-1) : undefined;
   const read = messages.map((message, index) => ({
     ...toMessage(message, own),
-    id: `${callId}/input/${first + index}`,
+    id: `${callId}/input/${placeOf(index)}`,
   }));
   const fault = unpaired(read);
   if (fault !== undefined) throw unreadable(`it holds ${fault}`);

@@ -14,6 +14,7 @@ import {
   switchMap,
   throwError,
   timer,
+  tap,
 } from 'rxjs';
 import {
   createAgent,
@@ -380,5 +381,20 @@ describe('an interceptor', () => {
   it('a misplaced one is refused, with the types that there are', () => {
     expect(() => on('reasoningChunk' as never, identity)).toThrow(/postReasoning.*events\$/s);
     expect(() => on('preActing', identity, { prio: 1 } as never)).toThrow(/'prio'.*priority/s);
+  });
+
+  it('X19: an edit in place cannot reach later requests: it is an error', async () => {
+    const pop = on(
+      'preReasoning',
+      (event$) => event$.pipe(tap(({ options }) => (options.tools as unknown[]).pop())),
+      { name: 'popper' },
+    );
+    const { session } = agentWith(pop);
+    await expect(session.call('?')).rejects.toThrow(/popper/);
+  });
+
+  it('refuses what only looks like one', () => {
+    const fake = { kind: 'event', type: 'postCall' } as never;
+    expect(() => createAgent({ model: scriptedModel(), interceptors: [fake] })).toThrow(/on\(type/);
   });
 });

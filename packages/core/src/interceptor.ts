@@ -110,7 +110,8 @@ export const prepare = (
  * chunks, and is subscribed to anew for each message. If it completes before the message does, or emits
  * `stopMessage()`, the request is cancelled at once and the call ends with what there is, reason `stopped`; with
  * feedback the message is discarded and the model asked again, twice in a row at most, then the call errors with
- * `guardRejected`. A synchronous operator costs least; one that is slower than the model holds what waits.
+ * `guardRejected`. A synchronous operator costs least; one that is slower than the model holds what waits. With `failOpen` the
+ * chunks that it had not answered are passed on as they were; text that it had taken apart may be lost.
  * A message that its provider pauses comes in several responses, each transformed by itself.
  */
 export const transformChunks = (
@@ -124,18 +125,28 @@ export const transformChunks = (
 
 /**
  * Shows every event of the agent's calls to a handler, as subscribers see it. What it throws, or rejects with, is
- * announced as `handlerError` and harms nothing; that of the last event has nowhere to go, and is dropped.
+ * announced as `handlerError` and harms nothing; what comes when the call has told its last event has nowhere to go, and is dropped.
  */
 export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
   options: Pick<InterceptorOptions, 'name'> = {},
-): Watcher => ({ kind: 'watch', handle, ...placed('watch()', handle, options) });
+): Watcher => ({ kind: 'watch', handle, ...placed('watch()', handle, options, { name: isText }) });
 
 /** Tells whether a value is what one of these functions makes. */
-export const isInterceptor = (value: unknown): value is Interceptor =>
-  isRecord(value) && kinds.some((kind) => kind === value['kind']);
-
-const kinds: readonly Interceptor['kind'][] = ['event', 'prepare', 'chunks', 'watch'];
+export const isInterceptor = (value: unknown): value is Interceptor => {
+  if (!isRecord(value)) return false;
+  switch (value['kind']) {
+    case 'event':
+      return typeof value['open'] === 'function';
+    case 'prepare':
+    case 'chunks':
+      return typeof value['operator'] === 'function';
+    case 'watch':
+      return typeof value['handle'] === 'function';
+    default:
+      return false;
+  }
+};
 
 /** Those of one kind in their order, each under a name. */
 export const ordered = <Kind extends Interceptor['kind']>(
@@ -158,9 +169,14 @@ const labelOf = (interceptor: Interceptor): string =>
 
 const labels = { prepare: 'prepare()', chunks: 'transformChunks()', watch: 'watch()' } as const;
 
-const placed = (owner: string, work: unknown, options: InterceptorOptions): Placed => {
+const placed = (
+  owner: string,
+  work: unknown,
+  options: InterceptorOptions,
+  allowed: Readonly<Record<string, Rule>> = rules,
+): Placed => {
   if (typeof work !== 'function') throw misuse(`${owner} takes a function, not ${typeof work}.`);
-  checkOptions(owner, options, rules);
+  checkOptions(owner, options, allowed);
   const { name, priority = 100, failOpen = false } = options;
   return { priority, failOpen, ...(name === undefined ? {} : { name }) };
 };

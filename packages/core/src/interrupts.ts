@@ -1,4 +1,5 @@
 import { catchError, defer, EMPTY, ignoreElements, map, type Observable, tap } from 'rxjs';
+import { contained } from './contained.js';
 import { toMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type Interruption, toInterrupt } from './interruption.js';
@@ -16,6 +17,7 @@ export const interrupts$ = (
     return EMPTY;
   };
   return defer(() => interruptOn ?? EMPTY).pipe(
+    contained(),
     map(toInterrupt),
     catchError(passOver),
     tap((interrupt) => interruption.trigger(interrupt)),

@@ -21,9 +21,14 @@ import { stopBy } from './stop-by.js';
 /**
  * Hands an input to a call that runs already, and emits the events of that call from then on, as it would end for its
  * own caller. Errors with `busy` where the call ends before it has taken the input. Leaving it leaves the call alone.
+ * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
  */
-export const join$ = ({ input, options }: CallPlan, running: SeatedCall): Observable<AgentEvent> =>
+export const join$ = (
+  { input, options, ownOutput }: CallPlan,
+  running: SeatedCall,
+): Observable<AgentEvent> =>
   defer(() => {
+    if (ownOutput) throw otherOutput();
     const { events$, demand, interruption, hooks, steering } = running;
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
@@ -50,3 +55,9 @@ const orBusy = ({ status }: SteerOutcome): Observable<never> =>
             { retryable: true },
           ),
       );
+
+const otherOutput = (): MillraceError =>
+  new MillraceError(
+    'busy',
+    "The session is busy with a call that cannot be given another 'output' any more. Leave 'output' out to join it, or wait until it has ended.",
+  );

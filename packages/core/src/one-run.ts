@@ -1,34 +1,55 @@
 import { defer, map, of, take, toArray } from 'rxjs';
+import { contained } from './contained.js';
 import type { Context } from './context.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import { isRecord } from './json.js';
 import { type Phase, phase, type PhaseFactory } from './phase.js';
 import { nativePhases } from './phase-list.js';
-import type { Run } from './run.js';
+import { endReasons } from './reply.js';
+import { type Run, unanswered, unpaired } from './run.js';
 
-/** Makes a phase for a call, and holds it to one run of one where it is not ours. */
+/** Makes a phase for a call, and holds it to one whole run of one where it is not ours. */
 export const oneRun = (create: PhaseFactory, context: Context): Phase => {
-  const work = create(context);
-  if (nativePhases.includes(create)) return work;
+  if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
+  let work: Phase | undefined;
   return phase((run) =>
-    defer(() => of<Run>(run).pipe(work)).pipe(
-      failAs('unknown', `In ${name}`),
+    defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
+      contained(),
       take(2),
       toArray(),
       map((made) => onlyOne(made, name)),
+      failAs('unknown', `In ${name}`),
     ),
   );
 };
 
-const onlyOne = ([run, ...more]: readonly Run[], name: string): Run => {
-  if (isRun(run) && more.length === 0) return run;
+const onlyOne = (made: readonly unknown[], name: string): Run => {
+  const [run, ...more] = made;
+  if (more.length > 0 || !isRun(run)) {
+    const what = more.length > 0 ? 'more than one' : made.length === 0 ? 'none' : 'something else';
+    throw new MillraceError(
+      'invalidState',
+      `Of one run, ${name} made ${what}. A phase must make one run of one: the run as it was, or what a transition made of it.`,
+    );
+  }
+  const fault = unpairedIn(run);
+  if (fault === undefined) return run;
   throw new MillraceError(
     'invalidState',
-    `Of one run, ${name} made ${more.length > 0 ? 'more than one' : run === undefined ? 'none' : 'something else'}. A phase must make one run of one: the run as it was, or what a transition made of it.`,
+    `The run that ${name} made holds ${fault}. Add an assistant message and its tool message together.`,
   );
 };
 
+/** The last message of a run may still wait for the results of its tools. */
+const unpairedIn = (run: Run): string | undefined => {
+  const { messages } = run;
+  const settled = unanswered(run) === undefined ? messages : messages.slice(0, -1);
+  return unpaired(settled) ?? (run.status === 'open' ? unpaired(run.feedback) : undefined);
+};
+
 const isRun = (value: unknown): value is Run =>
-  isRecord(value) && typeof value['status'] === 'string' && Array.isArray(value['messages']);
+  isRecord(value) &&
+  (value['status'] === 'open' || endReasons.some((reason) => reason === value['status'])) &&
+  Array.isArray(value['messages']);

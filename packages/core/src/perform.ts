@@ -11,13 +11,14 @@ import {
   tap,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
-import { type CallOptions, limitsOf, requestOf } from './call-options.js';
+import { limitsOf, requestOf } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
+import { contained } from './contained.js';
 import { endStopped } from './end-stopped.js';
-import { MillraceError, misuse } from './errors.js';
+import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
@@ -25,11 +26,11 @@ import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
 import { type Message, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
-import { prepared$ } from './prepared.js';
+import { prepared$, preparedInput$ } from './prepared.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
 import { createSteering, type Steering } from './steering.js';
-import type { Toolkit } from './toolkit.js';
+import { refuseUnknownChoice } from './toolkit.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
@@ -40,7 +41,7 @@ export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observ
     if (plan.session === undefined) return begin$(plan, scope, hooks, { input, memory: noMemory });
     const { seat, memory } = plan.session;
     const { onBusy = 'reject', maxQueue = 16 } = plan.options;
-    const steering = createSteering(call, input.length);
+    const steering = createSteering(call);
     const end = (): void => {
       steering.close();
       seat.leave(call);
@@ -51,10 +52,10 @@ export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observ
     ).pipe(
       take(1),
       concatMap((seated) => {
-        if (seated === 'superseded') interruption.trigger({});
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
-        return begin$(plan, scope, hooks, { input, memory: own, steering, end });
+        const isSuperseded = seated === 'superseded';
+        return begin$(plan, scope, hooks, { input, memory: own, steering, end, isSuperseded });
       }),
       finalize(end),
     );
@@ -67,15 +68,21 @@ interface Place {
   readonly steering?: Steering;
   /** Gives the place in the session on. */
   readonly end?: () => void;
+  /** A later call has made it void while it waited: it is only to be remembered. */
+  readonly isSuperseded?: boolean;
 }
 
 const begin$ = (plan: CallPlan, scope: CallScope, hooks: Hooks, place: Place): Observable<Reply> =>
   defer(() => {
     hooks.report(0, { type: 'preCall', input: place.input });
     return prepared$(plan, scope, hooks, place.input).pipe(
-      concatMap((prepared) =>
-        run$(prepared.plan, scope, hooks, { ...place, input: prepared.input }, prepared.isVetoed),
-      ),
+      concatMap(({ status, ...prepared }) => {
+        if (place.isSuperseded === true) scope.interruption.trigger({});
+        // Nothing is remembered that has not been through all interceptors.
+        const memory = status === 'prepared' ? place.memory : noMemory;
+        const ready = { ...place, input: prepared.input, memory };
+        return run$(prepared.plan, scope, hooks, ready, status === 'vetoed');
+      }),
     );
   });
 
@@ -117,6 +124,7 @@ const opening$ = (
 ): Observable<Opening> => {
   const createdAt = scheduler.now();
   return defer(() => memory.load$()).pipe(
+    contained(),
     failAs('memory', 'The memory could not be read'),
     take(1),
     defaultIfEmpty([]),
@@ -157,14 +165,6 @@ const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
     message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
   );
 
-/** No model can be made to use a tool that it is not told of. */
-const refuseUnknownChoice = ({ toolChoice }: CallOptions, { names }: Toolkit): void => {
-  if (typeof toolChoice !== 'object' || names.includes(toolChoice.name)) return;
-  throw misuse(
-    `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,
-  );
-};
-
 const contextOf = (
   plan: CallPlan,
   scope: CallScope,
@@ -179,7 +179,7 @@ const contextOf = (
   const { model: plain, toolkit, output, options } = plan;
   const { call, interruption, demand, scheduler, turns } = scope;
   const model = ready(plain);
-  refuseUnknownChoice(options, toolkit);
+  refuseUnknownChoice(options.toolChoice, toolkit);
   const wanted = requestOf(options, toolkit.declarations, system, output?.jsonSchema);
   const { options: request, dropped } = supportedOptions(model, wanted);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
@@ -200,6 +200,8 @@ const contextOf = (
     retryBudget: scope.retryBudget,
     toolUseIds: new Set(),
     step$,
+    prepareInput$: ({ place, messages }) =>
+      preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     lend: (toolUseId, iteration, signal) => lend(scope, toolUseId, iteration, signal),
   };
 };

@@ -5,6 +5,7 @@ import { textBlock, textOf } from './message.js';
 import {
   acting,
   addEphemeral,
+  append,
   type Context,
   end,
   insertAfter,
@@ -159,6 +160,31 @@ describe('phases', () => {
     const session = storing.session('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'invalidState' });
     session.memory.load$().subscribe((stored) => expect(stored).toEqual([]));
+  });
+
+  it('I1: one that leaves a tool use without its result is an error that names it, before anything is sent', async () => {
+    const spoil: PhaseFactory = ({ call }) =>
+      phase((run) =>
+        of(
+          append(run, {
+            id: `${call.callId}/spoilt`,
+            role: 'tool',
+            content: [{ type: 'tool_result', toolUseId: 'x', content: [], isError: false }],
+          }),
+        ),
+      );
+    const model = scriptedModel();
+    const agent = createAgent({ model, phases: insertBefore(reasoning, spoil) });
+    await expect(agent.call('?')).rejects.toThrow(/phase 'spoil'.*without its use/s);
+    expect(model.requests).toEqual([]);
+  });
+
+  it('L6: one that cannot be made is an error that names it', async () => {
+    const broken: PhaseFactory = () => {
+      throw new Error('made badly');
+    };
+    const agent = createAgent({ model: scriptedModel(), phases: insertBefore(reasoning, broken) });
+    await expect(agent.call('?')).rejects.toThrow(/phase 'broken'.*made badly/);
   });
 
   it('L6: turns that do nothing are an error, not a hang', async () => {

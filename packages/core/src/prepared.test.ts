@@ -6,6 +6,7 @@ import {
   mergeMap,
   NEVER,
   of,
+  Subject,
   switchMap,
   tap,
   throwError,
@@ -14,7 +15,7 @@ import {
 import { createAgent } from './agent.js';
 import { prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
-import { marbles, record, scriptedModel, text } from './testing/index.js';
+import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
 
 const said = (content: string) => ({ role: 'user', content: [textBlock(content)] }) as const;
@@ -151,5 +152,96 @@ describe('prepare', () => {
     const agent = createAgent({ model: scriptedModel(), interceptors: [prepare(() => NEVER)] });
     const reply = await agent.call('?', { interruptOn: of('Enough.') });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Enough.']);
+  });
+
+  it.each(['vetoed', 'interrupted'] as const)(
+    'H6: nothing is remembered of an input that was %s before all had seen it',
+    async (how) => {
+      const model = scriptedModel([text('Hi.')]);
+      const refuse = prepare((asked$) => {
+        return asked$.pipe(
+          mergeMap((asked) =>
+            textOf(asked.input[0] as never) === 'bad'
+              ? how === 'vetoed'
+                ? EMPTY
+                : NEVER
+              : of(asked),
+          ),
+        );
+      });
+      const session = createAgent({ model, interceptors: [refuse] }).session('s');
+      const running = session.call('bad');
+      session.interrupt();
+      expect((await running).reason).toBe(how === 'vetoed' ? 'stopped' : 'interrupted');
+      await session.call('good');
+      expect(model.requests[0]?.messages.map(textOf)).toEqual(['good']);
+    },
+  );
+
+  it('S1: one that is done at once has seen the input also of a call that is interrupted from the start', async () => {
+    const clean = prepare(map((asked) => ({ ...asked, input: [said('clean')] })));
+    const session = createAgent({ model: scriptedModel(), interceptors: [clean] }).session('s');
+    await session.call('dirty', { interruptOn: of('Stop.') });
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(stored.map(textOf)).toEqual(['clean', 'Stop.']);
+  });
+
+  const guarded = prepare(
+    mergeMap((asked) => {
+      const [first] = asked.input;
+      if (first !== undefined && textOf(first) === 'bad') return EMPTY;
+      return of({ ...asked, input: [...asked.input, said('(seen)')] });
+    }),
+  );
+
+  it('S3: what is said to a running call goes through it too, and is remembered under ids of its own', async () => {
+    const done$ = new Subject<string>();
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const session = createAgent({ model, tools: [work], interceptors: [guarded] }).session('s');
+    const running = record(session.stream$('hi'));
+    const outcomes = [session.steer('one'), session.steer('bad'), session.steer('two')];
+    done$.complete();
+    const events = await running;
+    expect(await Promise.all(outcomes)).toEqual([
+      { status: 'delivered', iteration: 2 },
+      { status: 'notDelivered', why: 'vetoed' },
+      { status: 'delivered', iteration: 2 },
+    ]);
+    expect(events.filter(({ type }) => type === 'vetoed')).toHaveLength(1);
+    const stored = await firstValueFrom(session.memory.load$());
+    const users = stored.filter(({ role }) => role === 'user').map(textOf);
+    expect(users).toEqual(['hi', '(seen)', 'one', '(seen)', 'two', '(seen)']);
+    expect(model.requests[1]?.messages.filter(({ role }) => role === 'user').map(textOf)).toEqual(
+      users,
+    );
+  });
+
+  it('X19: what it gets is frozen', async () => {
+    const push = prepare(
+      tap(({ options }) => {
+        (options.tools as unknown[]).push('more');
+      }),
+      { name: 'pusher' },
+    );
+    const failed = createAgent({ model: scriptedModel(), interceptors: [push] }).call('?');
+    await expect(failed).rejects.toThrow(/pusher/);
+  });
+
+  it('H2: two tools of one name, and a choice of none, are errors that name it', async () => {
+    const extra = tool({ name: 'extra', description: 'More.', run: () => '' });
+    const twice = { tools: [extra, extra] };
+    const none = { toolChoice: { name: 'nobody' } };
+    for (const more of [twice, none]) {
+      const spoil = prepare(
+        map((asked) => ({ ...asked, options: { ...asked.options, ...more } })),
+        { name: 'spoiler' },
+      );
+      const failed = createAgent({ model: scriptedModel(), interceptors: [spoil] }).call('?');
+      await expect(failed).rejects.toMatchObject({
+        code: 'interceptor',
+        message: expect.stringMatching(/spoiler/),
+      });
+    }
   });
 });

@@ -1,23 +1,24 @@
-import { defaultIfEmpty, defer, map, type Observable, of, takeUntil } from 'rxjs';
+import { defaultIfEmpty, map, type Observable, of, race } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { checkPrepared, type PreparedOptions, splitOptions } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import type { CallScope } from './call-scope.js';
 import type { Hooks } from './hooks.js';
-import { readInput } from './input.js';
+import { type InputMessage, readInput } from './input.js';
 import { ordered } from './interceptor.js';
 import { isRecord } from './json.js';
+import type { Message, UserMessage } from './message.js';
 import type { Preparation } from './preparation.js';
-import type { Message } from './message.js';
-import { createStage, through$ } from './stage.js';
-import { createToolkit } from './toolkit.js';
+import { createStage, type Stage, through$ } from './stage.js';
+import { readSteered } from './steering.js';
+import { createToolkit, refuseUnknownChoice } from './toolkit.js';
 
 /** A call as it has been prepared. */
 export interface Prepared {
   readonly plan: CallPlan;
   readonly input: readonly Message[];
-  /** An interceptor would not have the call. */
-  readonly isVetoed: boolean;
+  /** Whether all interceptors have had it: an interrupt may have cut them short, or one of them would not have it. */
+  readonly status: 'prepared' | 'interrupted' | 'vetoed';
 }
 
 /** Leads what a call begins with through the interceptors of `prepare`, as far as no interrupt cuts them short. */
@@ -27,46 +28,82 @@ export const prepared$ = (
   hooks: Pick<Hooks, 'report'>,
   input: readonly Message[],
 ): Observable<Prepared> => {
-  const asked = { plan, input, isVetoed: false };
-  const interceptors = ordered(plan.interceptors, 'prepare');
-  if (interceptors.length === 0) return of(asked);
-  const stages = interceptors.map(({ name, operator, failOpen }) =>
+  const stages = stagesOf(plan, hooks, 0, (value) => {
+    planWith(plan, value.options);
+    readInput(value.input, call);
+  });
+  if (stages.length === 0) return of({ plan, input, status: 'prepared' });
+  return race(
+    through$(preparationOf(plan, call, input), stages).pipe(
+      map((done): Prepared => ({
+        plan: planWith(plan, done.options),
+        input: readInput(done.input, call),
+        status: 'prepared',
+      })),
+    ),
+    interruption.cut$.pipe(map((): Prepared => ({ plan, input, status: 'interrupted' }))),
+  ).pipe(defaultIfEmpty<Prepared, Prepared>({ plan, input, status: 'vetoed' }));
+};
+
+/** Leads what is said to a running call through the same interceptors. What they say of options comes too late. */
+export const preparedInput$ = (
+  plan: CallPlan,
+  call: CallInfo,
+  hooks: Pick<Hooks, 'report'>,
+  iteration: number,
+  place: string,
+  messages: readonly UserMessage[],
+): Observable<readonly UserMessage[]> => {
+  const read = (value: Preparation): readonly UserMessage[] =>
+    readSteered(value.input, call, place);
+  const stages = stagesOf(plan, hooks, iteration, read);
+  if (stages.length === 0) return of(messages);
+  return through$(preparationOf(plan, call, messages), stages).pipe(map(read));
+};
+
+const stagesOf = (
+  plan: CallPlan,
+  hooks: Pick<Hooks, 'report'>,
+  iteration: number,
+  check: (value: Preparation) => unknown,
+): readonly Stage<Preparation>[] =>
+  ordered(plan.interceptors, 'prepare').map(({ name, operator, failOpen }) =>
     createStage<Preparation>({
       name,
       what: 'preparation',
       failOpen,
       operate$: (preparation) => of(preparation).pipe(operator),
-      isUsable: (value) => isPreparation(value, call),
-      onVeto: () => hooks.report(0, { type: 'vetoed', of: 'prepare', name }),
+      isUsable: (value): value is Preparation => {
+        if (!isPreparation(value)) return false;
+        check(value);
+        return true;
+      },
+      onVeto: () => hooks.report(iteration, { type: 'vetoed', of: 'prepare', name }),
       onPassedOver: (_, error) =>
-        hooks.report(0, { type: 'handlerError', of: 'prepare', name, error }),
+        hooks.report(iteration, { type: 'handlerError', of: 'prepare', name, error }),
     }),
   );
-  const { prepared, fixed } = splitOptions(plan.options);
-  const options = { ...prepared, model: plan.model, tools: plan.toolkit.tools };
-  return defer(() => through$<Preparation>({ call, input, options }, stages)).pipe(
-    map((done) => ({
-      plan: planWith({ ...plan, options: fixed }, done.options),
-      input: readInput(done.input, call),
-      isVetoed: false,
-    })),
-    takeUntil(interruption.cut$),
-    defaultIfEmpty(undefined),
-    map((done) => done ?? { ...asked, isVetoed: interruption.current === undefined }),
-  );
-};
 
-const isPreparation = (value: unknown, call: CallInfo): value is Preparation => {
+const isPreparation = (value: unknown): value is Preparation => {
   if (!isRecord(value)) return false;
   checkPrepared('A prepared call', value['options']);
-  readInput(value['input'], call);
   return true;
 };
 
-const planWith = (plan: CallPlan, { model, tools, ...options }: PreparedOptions): CallPlan => ({
-  ...plan,
-  model: model ?? plan.model,
-  toolkit:
-    tools === undefined || tools === plan.toolkit.tools ? plan.toolkit : createToolkit(tools),
-  options: { ...plan.options, ...options },
-});
+const preparationOf = (
+  plan: CallPlan,
+  call: CallInfo,
+  input: readonly InputMessage[],
+): Preparation => {
+  const { prepared } = splitOptions(plan.options);
+  const options = Object.freeze({ ...prepared, model: plan.model, tools: plan.toolkit.tools });
+  return Object.freeze({ call, input, options });
+};
+
+const planWith = (plan: CallPlan, { model, tools, ...options }: PreparedOptions): CallPlan => {
+  const { fixed } = splitOptions(plan.options);
+  const isSame = tools === undefined || tools === plan.toolkit.tools;
+  const toolkit = isSame ? plan.toolkit : createToolkit(tools);
+  refuseUnknownChoice(options.toolChoice, toolkit);
+  return { ...plan, model: model ?? plan.model, toolkit, options: { ...fixed, ...options } };
+};

@@ -1,4 +1,5 @@
 import { defer, ignoreElements, type Observable } from 'rxjs';
+import { contained } from './contained.js';
 import { failAs } from './fail-as.js';
 import { freezeMessage } from './freeze-message.js';
 import type { Memory } from './memory.js';
@@ -10,4 +11,4 @@ export const remember$ = (memory: Memory, messages: readonly Message[]): Observa
   defer(() => {
     assertPaired(messages);
     return memory.append$(messages.map(freezeMessage));
-  }).pipe(failAs('memory', 'The memory could not be written'), ignoreElements());
+  }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());

@@ -2,9 +2,18 @@ import type { AssistantMessage } from './message.js';
 import type { Finish } from './model.js';
 import type { Usage } from './usage.js';
 
+export const endReasons = [
+  'answer',
+  'toolFinal',
+  'maxIterations',
+  'interrupted',
+  'stopped',
+  'truncated',
+  'refused',
+] as const;
+
 /** Why a loop ended without an error. */
-export type EndReason =
-  'answer' | 'toolFinal' | 'maxIterations' | 'interrupted' | 'stopped' | 'truncated' | 'refused';
+export type EndReason = (typeof endReasons)[number];
 
 /** One run of a tool, as a reply tells it. */
 export interface ToolRun {

@@ -86,17 +86,21 @@ export const createSeats = (): Seats => {
       if (before !== waiting() && before.length + waiting().length > 0) changed$.next(sessionId);
     };
     const enqueue = (row: Row, ticket: Ticket, onBusy: OnBusy): void => {
+      // Before anybody hears of the change, and does something about it.
+      if (onBusy === 'switch') {
+        [row.holder, ...row.waiting].forEach((earlier) => {
+          earlier.isSuperseded = true;
+        });
+      }
       set({ ...row, waiting: [...row.waiting, ticket] });
       if (onBusy !== 'switch') return;
-      [row.holder, ...row.waiting].forEach((earlier) => {
-        earlier.isSuperseded = true;
-      });
       if (row.holder.hasBegun) row.holder.call.interruption.trigger({});
     };
     return {
       sessionId,
       get running() {
-        return rows.get(sessionId)?.holder.call;
+        const holder = rows.get(sessionId)?.holder;
+        return holder?.hasBegun === true ? holder.call : undefined;
       },
       get queued() {
         return queued();
@@ -150,8 +154,9 @@ export const createSeats = (): Seats => {
       interrupt: (message, callId) => {
         const row = rows.get(sessionId);
         const tickets = row === undefined ? [] : [row.holder, ...row.waiting];
-        const ticket = tickets.find(
-          ({ call: { call } }) => callId === undefined || call.callId === callId,
+        // Without an id it is the call that runs: not the next one, which may have its place already.
+        const ticket = tickets.find(({ call: { call }, hasBegun }) =>
+          callId === undefined ? hasBegun : call.callId === callId,
         );
         return ticket?.call.interruption.trigger(toInterrupt(message)) ?? false;
       },

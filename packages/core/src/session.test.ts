@@ -3,8 +3,10 @@ import {
   catchError,
   concat,
   delayWhen,
+  endWith,
   filter,
   firstValueFrom,
+  ignoreElements,
   map,
   merge,
   mergeMap,
@@ -14,6 +16,7 @@ import {
   ReplaySubject,
   Subject,
   type Subscription,
+  tap,
   timer,
   toArray,
 } from 'rxjs';
@@ -327,6 +330,62 @@ describe('a call that finds its session busy', () => {
     ]);
   });
 
+  it('I6: in the last event of a call, an interrupt and a message do not reach the next one', async () => {
+    const outcomes: unknown[] = [];
+    const { session, heard } = atTheEnd((it) => {
+      outcomes.push(it.interrupt());
+      it.steer$('Wait.').subscribe((outcome) => outcomes.push(outcome));
+    });
+    expect(outcomes).toEqual([false, { status: 'notDelivered', why: 'notRunning' }]);
+    expect(heard.at(-1)).toBe('postCall b');
+    expect(await stored(session)).toEqual(['user: a', 'assistant: 1', 'user: b', 'assistant: 2']);
+  });
+
+  it('H4: the events of a queued call of the same family are told as they happen', async () => {
+    const order: string[] = [];
+    const open$ = new Subject<void>();
+    const inner = createAgent({
+      name: 'inner',
+      model: scriptedModel(
+        () => open$.pipe(ignoreElements(), endWith(text('1'), finish())),
+        () => {
+          order.push('asked');
+          return [text('2')];
+        },
+      ),
+      defaults: { onBusy: 'queue' },
+    }).session('shared');
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_input, context): Observable<string> =>
+        inner.call$('?', { parent: context }).pipe(map(textOf)),
+    });
+    const model = scriptedModel(
+      [toolUse('ask', {}, 'a'), toolUse('ask', {}, 'b')],
+      [text('Done.')],
+    );
+    const running = record(
+      createAgent({ model, tools: [ask] })
+        .stream$('?', { callId: 'root' })
+        .pipe(tap(({ type, callId }) => order.push(`${type} ${callId}`))),
+    );
+    open$.complete();
+    await running;
+    expect(order.indexOf('preCall root/b')).toBeLessThan(order.indexOf('asked'));
+    expect(order.indexOf('postCall root/a')).toBeLessThan(order.indexOf('preCall root/b'));
+  });
+
+  it('S3: a call that wants another output cannot join one that runs', async () => {
+    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const running = session.call$('?').subscribe();
+    const output = { type: 'object', properties: {} } as const;
+    await expect(session.call('?', { onBusy: 'steer', output })).rejects.toMatchObject({
+      code: 'busy',
+    });
+    running.unsubscribe();
+  });
+
   it('H4: the next call begins behind the last event of one that is left', () => {
     const speaking$ = new Subject<ModelChunk>();
     const talking = createAgent({
@@ -453,7 +512,7 @@ describe('steering', () => {
     ]);
     expect(model.requests[0]?.messages.map(textOf)).toEqual(['1', '2', '3']);
     const ids = model.requests[0]?.messages.map(({ id }) => id.replace(/^.*?\//, ''));
-    expect(ids).toEqual(['input/0', 'input/1', 'input/2']);
+    expect(ids).toEqual(['input/0', 'input/s0/0', 'input/s1/0']);
   });
 
   it('L9: only a user can speak to a running call', async () => {

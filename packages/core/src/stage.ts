@@ -9,6 +9,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
+import { contained } from './contained.js';
 import { isMillraceError, messageOf, MillraceError } from './errors.js';
 
 /** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
@@ -33,19 +34,15 @@ export interface StageInit<T> {
 /** Makes a stage that holds a foreign operator to one value of one. */
 export const createStage = <T>(init: StageInit<T>): Stage<T> => {
   const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
-  const failed = (cause: unknown): MillraceError =>
-    interceptorError(
-      name,
-      cause,
-      `It must make one ${what} of each that it gets, or none to veto it.`,
-    );
+  const rule = ` It must make one ${what} of each that it gets, or none to veto it.`;
   const onlyOne = ([first, ...more]: readonly unknown[]): T => {
-    if (more.length > 0) throw failed(`it made more than one ${what} of one`);
+    if (more.length > 0) throw interceptorError(name, `it made more than one ${what} of one`, rule);
     if (isUsable(first)) return first;
-    throw failed(`it made something else of one ${what}`);
+    throw interceptorError(name, `it made something else of one ${what}`, rule);
   };
   return (value) =>
     defer(() => operate$(value)).pipe(
+      contained(),
       take(2),
       toArray(),
       concatMap((out) => {
@@ -54,7 +51,7 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
         return EMPTY;
       }),
       catchError((cause: unknown) => {
-        const error = failed(cause);
+        const error = interceptorError(name, cause);
         if (!failOpen) return throwError(() => error);
         onPassedOver(value, error);
         return of(value);
@@ -67,11 +64,11 @@ export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T
   stages.reduce((value$, stage) => value$.pipe(concatMap(stage)), of(value));
 
 /** The error of an interceptor that failed, or made what it must not; `rule` says what it must. */
-export const interceptorError = (name: string, cause: unknown, rule: string): MillraceError =>
+export const interceptorError = (name: string, cause: unknown, rule = ''): MillraceError =>
   isMillraceError(cause) && cause.code === 'interceptor'
     ? cause
     : new MillraceError(
         'interceptor',
-        `The interceptor ${name} failed: ${messageOf(cause)}. ${rule}`,
+        `The interceptor ${name} failed: ${messageOf(cause).replace(/\.$/, '')}.${rule}`,
         { cause },
       );

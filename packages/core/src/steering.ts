@@ -4,13 +4,16 @@ import { MillraceError } from './errors.js';
 import { type Input, readInput } from './input.js';
 import type { UserMessage } from './message.js';
 
-/** What became of a message for a running call: a request of this iteration has it, or the call has not taken it. */
+/** What became of a message for a running call: the request of this iteration has it, or none has. */
 export type SteerOutcome =
   | { readonly status: 'delivered'; readonly iteration: number }
   | {
       readonly status: 'notDelivered';
-      /** `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn. */
-      readonly why: 'notRunning' | 'ended';
+      /**
+       * `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn.
+       * `vetoed`: an interceptor of `prepare` would not have it.
+       */
+      readonly why: 'notRunning' | 'ended' | 'vetoed';
     };
 
 /** Messages that wait for the next turn of one call. */
@@ -25,22 +28,26 @@ export interface Steering {
 
 /** What somebody has said to a running call. */
 export interface Steer {
+  /** Its place among all that is said to the call. */
+  readonly place: string;
   readonly messages: readonly UserMessage[];
   readonly settle: (outcome: SteerOutcome) => void;
 }
 
-/** Makes the steering of a call. Its messages go on with the numbers of those that the call was asked with. */
-export const createSteering = (call: CallInfo, firstIndex: number): Steering => {
+/** Makes the steering of a call. */
+export const createSteering = (call: CallInfo): Steering => {
   const waiting = new Set<Steer>();
-  let next = firstIndex;
+  let said = 0;
   let closed = false;
   return {
     steer$: (input) =>
       defer(() => {
-        const messages = readInput(input, call, next).map(fromUser);
-        next += messages.length;
+        const place = `s${said}`;
+        const messages = readSteered(input, call, place);
+        said += 1;
         const outcome$ = new AsyncSubject<SteerOutcome>();
         const steer: Steer = {
+          place,
           messages,
           settle: (outcome) => {
             outcome$.next(outcome);
@@ -58,6 +65,13 @@ export const createSteering = (call: CallInfo, firstIndex: number): Steering => 
     },
   };
 };
+
+/** Reads what a user says to a running call: more input of that call, at a place of its own. */
+export const readSteered = (
+  input: unknown,
+  call: CallInfo,
+  place: string,
+): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
 
 const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
 

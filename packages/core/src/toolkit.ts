@@ -1,6 +1,6 @@
 import { misuse } from './errors.js';
 import { isRecord } from './json.js';
-import type { ToolDeclaration } from './model.js';
+import type { ToolChoice, ToolDeclaration } from './model.js';
 import type { Tool } from './tool.js';
 
 /** The tools of a call, each under a name of its own. */
@@ -24,7 +24,7 @@ export const createToolkit = (tools: readonly Tool[]): Toolkit => {
     byName.set(tool.name, tool);
   }
   return {
-    tools: [...byName.values()],
+    tools: Object.freeze([...byName.values()]),
     names: [...byName.keys()],
     declarations: [...byName.values()].map(({ name, description, inputSchema }) => ({
       name,
@@ -33,6 +33,17 @@ export const createToolkit = (tools: readonly Tool[]): Toolkit => {
     })),
     find: (name) => byName.get(name),
   };
+};
+
+/** No model can be made to use a tool that it is not told of. */
+export const refuseUnknownChoice = (
+  toolChoice: ToolChoice | undefined,
+  { names }: Toolkit,
+): void => {
+  if (typeof toolChoice !== 'object' || names.includes(toolChoice.name)) return;
+  throw misuse(
+    `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,
+  );
 };
 
 const isTool = (value: unknown): value is Tool =>

@@ -1,7 +1,7 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 
-/** Runs a task; one that comes while another runs waits for it. */
-export type Trampoline = (task: () => void) => void;
+/** Runs a task; one that comes while another runs waits for it, or, where it says so, until no other waits either. */
+export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
 
 /**
  * Makes a queue that runs tasks one after the other and never one inside another, so that turns which
@@ -10,9 +10,10 @@ export type Trampoline = (task: () => void) => void;
  */
 export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];
+  let idle: (() => void)[] = [];
   let running = false;
-  return (task) => {
-    waiting.push(task);
+  return (task, whenIdle = false) => {
+    (whenIdle ? idle : waiting).push(task);
     if (running) return;
     running = true;
     try {
@@ -24,6 +25,9 @@ export const createTrampoline = (): Trampoline => {
     } finally {
       waiting = [];
       running = false;
+      const rest = idle;
+      idle = [];
+      for (const next of rest) next();
     }
   };
 };

@@ -5,6 +5,7 @@ import { isRecord } from '@millrace/core/adapter';
 export const badRequest = (what: string): MillraceError =>
   new MillraceError('invalidRequest', `The request cannot be read: ${what}.`, {
     userMessage: 'The request cannot be read.',
+    status: 400,
   });
 
 /** Reads a field of what came; what it has not got itself is `undefined`. */

@@ -78,14 +78,20 @@ const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
       if (asked.again === undefined) return accept(run, asked, context);
       return asked.halt === undefined
         ? improve(run, 'again', asked.message, asked.again, context)
-        : resume(run, asked.message, asked.again, context);
+        : resume(run, asked, asked.again, context);
   }
 };
 
 /** A message that a transform has ended, with a reason why. */
-const resume = (run: OpenRun, message: AssistantMessage, why: string, context: Needs): OpenRun => {
-  if ((run.corrections.halted ?? 0) < maxHalts)
-    return improve(run, 'halted', message, why, context);
+const resume = (
+  run: OpenRun,
+  { message, isShown }: Answer,
+  why: string,
+  context: Needs,
+): OpenRun => {
+  if ((run.corrections.halted ?? 0) < maxHalts) {
+    return improve(run, 'halted', message, why, context, isShown);
+  }
   throw haltedError(message, why);
 };
 
@@ -95,8 +101,8 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
   const message = finish === 'stop' ? asked.message : withoutToolUses(asked.message);
   const asksForTools = toolUsesOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
-  if (stop)
-    return isEmpty(message) ? endStopped(run, context) : end(run, 'stopped', message, finish);
+  if (stop && isEmpty(message)) return endStopped(run, context);
+  if (stop) return end(run, 'stopped', message, finish);
   if (finish === 'length') return end(run, 'truncated', message, finish);
   if (finish !== 'stop') return end(run, 'refused', message, finish);
   if (malformed !== undefined) return repair(run, message, malformed, context);
@@ -168,8 +174,9 @@ const improve = (
   message: AssistantMessage,
   why: string,
   context: Needs,
+  isShown?: boolean,
 ): OpenRun => {
-  discard(context, run.iteration, message, why);
+  discard(context, run.iteration, message, why, isShown);
   const asked: UserMessage = {
     id: `${message.id}/${kind}`,
     role: 'user',

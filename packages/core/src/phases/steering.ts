@@ -1,22 +1,36 @@
-import { map, of } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, from, map, of, toArray } from 'rxjs';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
+import type { Steer } from '../steering.js';
+
+type Needs = Pick<Context, 'hooks' | 'steering' | 'prepareInput$' | 'step$'>;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
-export const steering = ({
-  hooks,
-  steering: steered,
-  step$,
-}: Pick<Context, 'hooks' | 'steering' | 'step$'>): Phase =>
+export const steering = ({ hooks, steering: said, prepareInput$, step$ }: Needs): Phase =>
   phase((run) => {
-    if (steered === undefined) return of(run);
+    if (said === undefined) return of(run);
     const next = run.iteration + 1;
-    const taken = steered.waiting();
-    return step$(`${next}/steering`, () => of(taken.flatMap(({ messages }) => messages))).pipe(
-      map((messages) => {
+    // A step that is replayed takes nothing of what is said now.
+    let taken: readonly Steer[] = [];
+    const work$ = defer(() => {
+      taken = said.waiting();
+      return from(taken).pipe(
+        concatMap((steer) => prepareInput$(steer).pipe(defaultIfEmpty([]))),
+        toArray(),
+      );
+    });
+    return step$(`${next}/steering`, () => work$).pipe(
+      map((all) => {
+        const messages = all.flat();
         messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
-        taken.forEach(({ settle }) => settle({ status: 'delivered', iteration: next }));
+        taken.forEach(({ settle }, index) =>
+          settle(
+            all[index]?.length === 0
+              ? { status: 'notDelivered', why: 'vetoed' }
+              : { status: 'delivered', iteration: next },
+          ),
+        );
         return messages.length > 0 ? addInput(run, messages) : run;
       }),
     );

@@ -18,8 +18,8 @@ interface OpenCall {
   below: Usage;
 }
 
-/** Follows one root call and the calls below it. Of a call it keeps nothing once it has ended. */
-export const createRunParts = (): RunParts => {
+/** Follows one root call and the calls below it, from their begin, or where it is joined from its middle. Of a call it keeps nothing once it has ended. */
+export const createRunParts = (isJoined = false): RunParts => {
   const calls = new Map<string, OpenCall>();
   let hasBegun = false;
 
@@ -57,7 +57,7 @@ export const createRunParts = (): RunParts => {
     end: (end) => endAll([...calls.values()], end),
     take: (event) => {
       const known = calls.get(event.callId);
-      if (known === undefined && !begins(event, calls)) return [];
+      if (known === undefined && !begins(event, calls, isJoined)) return [];
       const call = known ?? begin(event);
       const start: readonly Part[] =
         known === undefined ? [{ type: 'callStart', by: call.parts.by }] : [];
@@ -74,11 +74,14 @@ export const createRunParts = (): RunParts => {
   };
 };
 
-/** The first event of a call, or of one below a call that is shown; one that was under way before is left out. */
+/** The first event of a call, or of one below a call that is shown. */
 const begins = (
   { iteration, parentId }: AgentEvent,
   calls: ReadonlyMap<string, OpenCall>,
-): boolean => iteration === 0 && (parentId === undefined ? calls.size === 0 : calls.has(parentId));
+  isJoined: boolean,
+): boolean =>
+  (isJoined || iteration === 0) &&
+  (parentId === undefined ? calls.size === 0 : calls.has(parentId));
 
 const speakerOf = (
   { callId, parentId, sessionId, agent }: AgentEvent,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AgentEvent } from '@millrace/core';
-import { marbles } from '@millrace/core/testing';
-import { from, map, Subject } from 'rxjs';
+import { type AgentEvent, createAgent, tool } from '@millrace/core';
+import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { from, lastValueFrom, map, Subject, toArray } from 'rxjs';
 import { eventOf, hello, refused } from '../events.test-support.js';
 import { toParts } from './to-parts.js';
 
@@ -71,11 +71,33 @@ describe('the parts of a call', () => {
     });
   });
 
-  it('shows nothing of a call that is over, or that was under way before', () => {
+  it('shows nothing of a call that is over', () => {
     marbles(({ hot, expectObservable }) => {
-      const event$ = hot('t-q-b-(qe)-t-q', values);
-      expectObservable(event$.pipe(typed)).toBe('----s-(oOf)', shown);
+      const event$ = hot('b-(qe)-t-q', values);
+      expectObservable(event$.pipe(typed)).toBe('s-(oOf)', shown);
     });
+  });
+
+  it('S3: shows the rest of a call that is joined', async () => {
+    const done$ = new Subject<string>();
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const model = scriptedModel([text('Well. '), toolUse('work')], [text('Done.')]);
+    const session = createAgent({ model, tools: [work] }).session('s');
+    const running = session.call('?');
+    const joined = lastValueFrom(
+      session.stream$('And?', { onBusy: 'steer' }).pipe(
+        toParts,
+        map(({ type }) => type),
+        toArray(),
+      ),
+    );
+    done$.next('ok');
+    done$.complete();
+    await running;
+    const types = await joined;
+    expect(types[0]).toBe('callStart');
+    expect(types).toEqual(expect.arrayContaining(['toolStart', 'toolEnd', 'notice', 'blockDelta']));
+    expect(types.at(-1)).toBe('callEnd');
   });
 
   it('each root call is a run of its own, also where they overlap', async () => {

@@ -16,16 +16,19 @@ import { createRunParts, type RunParts } from './run-parts.js';
 /**
  * Turns the events of calls into what a reader is shown of them. Each root call is a run of its own: it starts,
  * and it ends whatever happens, also when the events stop before it does. What errors behind an `error` event
- * has been told, and completes; what errors without one ends the open runs, and errors. Calls that were under
- * way before the subscription are left out; nothing is kept of those that are over.
+ * has been told, and completes; what errors without one ends the open runs, and errors. Of the calls that were
+ * under way before the subscription, the one that is heard first begins in its middle: whoever joins a call sees the rest of it.
+ * The others are left out; nothing is kept of those that are over.
  */
 export const toParts: OperatorFunction<AgentEvent, Part> = (event$) =>
   defer(() => {
     const runs = new Map<string, RunParts>();
     let told: unknown;
+    let isFirst = true;
 
     const take = (event: AgentEvent): readonly Part[] => {
-      const run = runs.get(event.rootId) ?? createRunParts();
+      const run = runs.get(event.rootId) ?? createRunParts(isFirst);
+      isFirst = false;
       const parts = run.take(event);
       if (parts.length === 0 && !runs.has(event.rootId)) return parts;
       if (run.hasEnded) runs.delete(event.rootId);

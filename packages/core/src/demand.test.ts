@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { createDemand, joinDemand } from './demand.js';
+
+describe('joinDemand', () => {
+  it('I16: is open while all of them are, also those that join later', () => {
+    const [near, far, late] = [createDemand(2), createDemand(2), createDemand(2)];
+    const all = joinDemand(near, undefined, far);
+    const seen: boolean[] = [];
+    const listening = all.open$.subscribe((open) => seen.push(open));
+    far.backlog(2);
+    const leave = all.join(late);
+    late.backlog(2);
+    far.backlog(0);
+    expect(all.isOpen).toBe(false);
+    leave();
+    expect(all.isOpen).toBe(true);
+    expect(seen).toEqual([true, false, true]);
+    listening.unsubscribe();
+  });
+
+  it('I16: one that has joined twice leaves once', () => {
+    const demand = createDemand(2);
+    const all = joinDemand(demand);
+    all.join(demand)();
+    demand.backlog(2);
+    expect(all.isOpen).toBe(false);
+  });
+
+  it('is open where there is none', () => {
+    expect(joinDemand(undefined).isOpen).toBe(true);
+  });
+});
