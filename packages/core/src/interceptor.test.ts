@@ -386,11 +386,14 @@ describe('an interceptor', () => {
   it('X19: an edit in place cannot reach later requests: it is an error', async () => {
     const pop = on(
       'preReasoning',
-      (event$) => event$.pipe(tap(({ options }) => (options.tools as unknown[]).pop())),
-      { name: 'popper' },
+      tap(({ options }) => (options.tools as unknown[]).pop()),
+      {
+        name: 'popper',
+      },
     );
-    const { session } = agentWith(pop);
-    await expect(session.call('?')).rejects.toThrow(/popper/);
+    const model = scriptedModel([text('.')]);
+    const agent = createAgent({ model, tools: [echo], interceptors: [pop] });
+    await expect(agent.call('?')).rejects.toThrow(/popper/);
   });
 
   it('refuses what only looks like one', () => {

@@ -43,6 +43,14 @@ describe('guardOutput', () => {
     expect(model.requests[1]?.messages.map(textOf)).toEqual(['?', 'Never say the code.']);
   });
 
+  it('refuses what can tell the model nothing, and what would stop any answer', () => {
+    expect(() => guardOutput('a', { feedback: ' ' })).toThrow(
+      /'feedback' must be a text that tells/,
+    );
+    expect(() => guardOutput(['a', /x*/])).toThrow('/x*/ matches where there is nothing');
+    expect(() => guardOutput(/(?=secret)/)).not.toThrow();
+  });
+
   it('lets everything else through, in the end', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from('A sword, a fish.', (it) => text(it))),

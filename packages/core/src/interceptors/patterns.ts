@@ -1,4 +1,5 @@
 import { misuse } from '../errors.js';
+import { characterEnd, characterStart } from './surrogates.js';
 
 /** What to look for in a text: words as they are, or regular expressions. */
 export type Patterns = string | RegExp | readonly (string | RegExp)[];
@@ -25,12 +26,26 @@ const everyMatch = ({ source, flags }: RegExp): RegExp =>
 
 const literally = (word: string): string => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Finds all that matches any of the patterns, in order; what overlaps or touches is one. */
-export const findRanges = (patterns: readonly RegExp[], text: string): readonly Range[] => {
+/**
+ * Finds all that matches any of the patterns from a place on, in order and in whole characters; what overlaps is one.
+ * A match of no characters is none.
+ */
+export const findRanges = (
+  patterns: readonly RegExp[],
+  text: string,
+  from = 0,
+): readonly Range[] => {
   const found = patterns
-    .flatMap((pattern) => [...text.matchAll(pattern)])
-    .map((match) => ({ start: match.index, end: match.index + match[0].length }))
+    .flatMap((pattern) => {
+      pattern.lastIndex = from;
+      return [...text.matchAll(pattern)];
+    })
+    .map(({ 0: { length }, index }) => ({ start: index, end: index + length }))
     .filter(({ start, end }) => end > start)
+    .map(({ start, end }) => ({
+      start: characterStart(text, start),
+      end: characterEnd(text, end),
+    }))
     .sort((a, b) => a.start - b.start);
   const merged: Range[] = [];
   for (const range of found) {
@@ -39,4 +54,23 @@ export const findRanges = (patterns: readonly RegExp[], text: string): readonly 
     else merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, range.end) };
   }
   return merged;
+};
+
+/** Replaces what matches in a stretch of a text. What began before it has been replaced already, and is left out. */
+export const replaced = (
+  text: string,
+  ranges: readonly Range[],
+  replace: (match: string) => string,
+  within: Range = { start: 0, end: text.length },
+): string => {
+  let from = within.start;
+  const parts = ranges
+    .filter(({ start }) => start < within.end)
+    .flatMap((range) => {
+      const end = Math.min(range.end, within.end);
+      const kept = text.slice(from, range.start);
+      from = end;
+      return range.start < within.start ? [] : [kept, replace(text.slice(range.start, end))];
+    });
+  return [...parts, text.slice(from, within.end)].join('');
 };

@@ -9,22 +9,32 @@ import {
 import type { AfterModel, BeforeModel } from '../events.js';
 import type { AssistantBlock, ContentBlock, Message, ToolResultBlock } from '../message.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule, wholeNumber } from '../options.js';
-import { findRanges, type Patterns, readPatterns } from './patterns.js';
-import { replaced, textWindow } from './text-window.js';
+import { findRanges, type Patterns, readPatterns, replaced } from './patterns.js';
+import { replaceMatches } from './replace-matches.js';
 
 /** How text is redacted. */
 export interface RedactOptions extends InterceptorOptions {
-  /** What stands for a match, or a function that gives it. Default: `[redacted]`. */
+  /**
+   * What stands for a match, or a function that gives it. Default: `[redacted]`. Of a match that is far longer than the
+   * window the function is given the first part.
+   */
   readonly replacement?: string | ((match: string) => string);
-  /** How many characters of an answer are held back, so that a match which comes in pieces is seen. Default: 128. */
+  /**
+   * How many characters of an answer are held back, so that a match which comes in pieces is seen. Default: 128. While they
+   * are, they are neither in the reply of a call that is interrupted, nor in the `partial` text of an error.
+   */
   readonly window?: number;
 }
 
 /**
- * Takes what matches out of the texts of a call: out of its input, of everything that the model is sent, earlier messages
- * and the system prompt included, of the results of tools, and of what the model writes, while it streams. Not out of
- * `preCall`, which shows the input as it came, of a tool's progress and `details`, of thinking, which its provider has
- * signed, and of the arguments of tools.
+ * Takes what matches out of the texts of a call: out of its input, of the messages that it is steered with, of everything
+ * that the model is sent, earlier messages and the system prompt included, of the results of tools, and of what the model
+ * writes, while it streams. Not out of `preCall`, which shows the input as it came, of a tool's progress and `details`, of
+ * thinking, which its provider has signed, and of the arguments of tools. A match of no characters is none.
+ *
+ * A match that is longer than the window is removed while it streams too, where its first characters, not more than the
+ * window, are a match already and each further one goes on with it, as in `/sk-[a-z]+/`. Any other may be shown in part;
+ * it is not stored, unless a part of it is itself a match: `/key(-[a-z]{600})?/` leaves what stands behind `key`.
  */
 export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
   checkOptions('redact()', options, rules);
@@ -74,7 +84,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     ),
     on('preReasoning', map(cleanRequest), placed),
     on('preSummary', map(cleanRequest), placed),
-    transformChunks(textWindow({ patterns, window, replace }), placed),
+    transformChunks(replaceMatches({ patterns, window, replace }), placed),
     on('postReasoning', map(cleanAnswer), placed),
     on('postSummary', map(cleanAnswer), placed),
     on(

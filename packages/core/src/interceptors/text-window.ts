@@ -1,98 +1,64 @@
 import { concat, defer, mergeMap, type OperatorFunction } from 'rxjs';
-import { type ContentChunk, type StopChunk, stopMessage } from '../content-through.js';
-import { findRanges, type Range } from './patterns.js';
+import type { ContentChunk, StopChunk } from '../content-through.js';
+import { characterStart } from './surrogates.js';
 
-/** What is to be done with text that matches. */
-export interface TextWindow {
-  readonly patterns: readonly RegExp[];
-  /** How many characters are held back, so that a match which comes in pieces is seen whole. */
-  readonly window: number;
-  /** Gives what stands for a match. Without it, a match stops the message. */
-  readonly replace?: ((match: string) => string) | undefined;
-  /** What the model is told when a match has stopped its message. */
-  readonly feedback?: string | undefined;
+/** The text that matters while a message streams: the end of what has been let through, and all that is held back. */
+export interface HeldText {
+  readonly text: string;
+  /** How much of it has been let through. */
+  readonly passed: number;
+  /** Where to look for matches from: where `passed` is, or before it, where a match began that has not ended yet. */
+  readonly from: number;
 }
 
-type Piece = ContentChunk | StopChunk;
+/** What is let through now, and what goes on being held. */
+export interface Release {
+  readonly chunks: readonly (ContentChunk | StopChunk)[];
+  readonly rest: HeldText;
+}
 
-/** Characters in front of the window that a pattern may look back on. */
-const lookBehind = 32;
+/** Characters in front of what is held that a pattern may look back on. */
+export const lookBehind = 32;
 
 /**
- * Lets text through once it can be no part of a match any more: so many characters later, or at its end. What is no text
- * passes as it is, behind the text that came before it. Each delta costs a search of the window.
+ * Leads text through a function that says after each delta, and at the end, what of it is let through. What is no text
+ * passes as it is, behind all of the text that came before it.
  */
 export const textWindow =
-  ({ patterns, window, replace, feedback }: TextWindow): OperatorFunction<ContentChunk, Piece> =>
+  (
+    release: (held: HeldText, isLast: boolean) => Release,
+  ): OperatorFunction<ContentChunk, ContentChunk | StopChunk> =>
   (chunk$) =>
     defer(() => {
-      let before = '';
-      let held = '';
-      const release = (isLast: boolean): readonly Piece[] => {
-        const ranges = rangesBehind(before, held, patterns);
-        const [first] = ranges;
-        if (replace === undefined && first !== undefined) {
-          return [...textChunk(held.slice(0, first.start)), stopMessage(feedback)];
-        }
-        const cut = isLast
-          ? held.length
-          : cutOf(held.length - window, ranges, held.length - 4 * window);
-        const text =
-          replace === undefined
-            ? held.slice(0, cut)
-            : replaced(held.slice(0, cut), ranges, replace);
-        before = (before + held.slice(0, cut)).slice(-lookBehind);
-        held = held.slice(cut);
-        return textChunk(text);
+      let held: HeldText = { text: '', passed: 0, from: 0 };
+      const released = (isLast: boolean): Release['chunks'] => {
+        if (held.passed === held.text.length) return [];
+        const { chunks, rest } = release(held, isLast);
+        held = rest;
+        return chunks;
       };
       return concat(
         chunk$.pipe(
           mergeMap((chunk) => {
-            if (chunk.type !== 'text') return [...release(true), chunk];
-            held += chunk.text;
-            return release(false);
+            if (chunk.type !== 'text') return [...released(true), chunk];
+            held = { ...held, text: held.text + chunk.text };
+            return released(false);
           }),
         ),
-        defer(() => release(true)),
+        defer(() => released(true)),
       );
     });
 
-/** Replaces what matches in a text. */
-export const replaced = (
-  text: string,
-  ranges: readonly Range[],
-  replace: (match: string) => string,
-): string => {
-  let from = 0;
-  const parts = ranges
-    .filter(({ start }) => start < text.length)
-    .flatMap(({ start, end }) => {
-      const kept = text.slice(from, start);
-      from = end;
-      return [kept, replace(text.slice(start, end))];
-    });
-  return [...parts, text.slice(from)].join('');
+/** What is held of a text when all before a place has been let through. */
+export const heldFrom = (text: string, passed: number): HeldText =>
+  heldWithin(text, passed, passed);
+
+/** As `heldFrom`, where the match that began at `start` goes on. */
+export const heldWithin = (text: string, start: number, passed: number): HeldText => {
+  const kept = characterStart(text, Math.max(0, start - lookBehind));
+  return { text: text.slice(kept), passed: passed - kept, from: start - kept };
 };
 
-const rangesBehind = (
-  before: string,
-  held: string,
-  patterns: readonly RegExp[],
-): readonly Range[] =>
-  held === ''
-    ? []
-    : findRanges(patterns, before + held)
-        .map(({ start, end }) => ({
-          start: Math.max(0, start - before.length),
-          end: end - before.length,
-        }))
-        .filter(({ end }) => end > 0);
-
-/** A match is not cut in two, unless it is far longer than the window. */
-const cutOf = (target: number, ranges: readonly Range[], farBack: number): number => {
-  const across = ranges.find(({ start, end }) => start < target && target < end);
-  return Math.max(0, across === undefined || across.start < farBack ? target : across.start);
-};
-
-const textChunk = (text: string): readonly ContentChunk[] =>
+/** A chunk of a text, unless it is empty. */
+export const textChunk = (text: string): readonly ContentChunk[] =>
   text === '' ? [] : [{ type: 'text', text }];

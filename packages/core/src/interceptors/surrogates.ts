@@ -1,0 +1,19 @@
+/** Tells whether a place in a text is in the middle of a character that takes two code units. */
+export const isInsideCharacter = (text: string, at: number): boolean =>
+  isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
+
+/** Moves a place in a text out of the middle of a character, to its start. */
+export const characterStart = (text: string, at: number): number =>
+  isInsideCharacter(text, at) ? at - 1 : at;
+
+/** Moves a place in a text out of the middle of a character, to its end. */
+export const characterEnd = (text: string, at: number): number =>
+  isInsideCharacter(text, at) ? at + 1 : at;
+
+/** The length of a text without half a character at its end, whose other half may still come. */
+export const wholeLength = (text: string): number =>
+  isHigh(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
