@@ -23,7 +23,10 @@ const rules = {
   },
 
   'adapters-know-only-the-core': {
-    from: { path: '^packages/', pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite)/' },
+    from: {
+      path: '^packages/',
+      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite)/',
+    },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/fault-server') },
   },
   'vendors-know-only-the-core-and-wire': {
@@ -58,7 +61,10 @@ const rules = {
     to: { path: '^packages/core/src/(agent|session|call|loop|index)\\.ts$' },
   },
   'production-does-not-import-testing': {
-    from: { path: '^packages/[^/]+/src/', pathNot: [testing, test, '^packages/(fault|flow)-suite/'] },
+    from: {
+      path: '^packages/[^/]+/src/',
+      pathNot: [testing, test, '^packages/(fault|flow)-suite/'],
+    },
     to: { path: '/testing/' },
   },
 };
