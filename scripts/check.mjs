@@ -8,7 +8,11 @@ const steps = [
   { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint'] },
   { name: 'format', goal: 'prettier would change nothing', args: ['run', 'format'] },
   { name: 'boundaries', goal: 'nothing imports what it must not', args: ['run', 'boundaries'] },
-  { name: 'diagrams', goal: 'the pictures are those of the tests', args: ['run', 'diagrams:check'] },
+  {
+    name: 'diagrams',
+    goal: 'the pictures are those of the tests',
+    args: ['run', 'diagrams:check'],
+  },
   { name: 'tests', goal: 'the tests pass', args: ['test'], loud: true },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
