@@ -20,7 +20,7 @@ import { stopBy } from './stop-by.js';
 
 /**
  * Hands an input to a call that runs already, and emits the events of that call from then on, as it would end for its
- * own caller. Errors with `busy` where the call ends before it has taken the input. Leaving it leaves the call alone.
+ * own caller. Errors with `busy` where the call ends before it has taken the input, with `guardRejected` where `prepare` would not have it. Leaving it leaves the call alone.
  * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
  */
 export const join$ = (
@@ -44,17 +44,23 @@ export const join$ = (
     );
   });
 
-const orBusy = ({ status }: SteerOutcome): Observable<never> =>
-  status === 'delivered'
+const orBusy = (outcome: SteerOutcome): Observable<never> =>
+  outcome.status === 'delivered'
     ? EMPTY
-    : throwError(
-        () =>
-          new MillraceError(
-            'busy',
-            'The running call of the session ended before it could take the message. Send it again: the session is free now.',
-            { retryable: true },
-          ),
-      );
+    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : tooLate()));
+
+const vetoed = (): MillraceError =>
+  new MillraceError(
+    'guardRejected',
+    "An interceptor of 'prepare' would not have the message: the running call goes on without it.",
+  );
+
+const tooLate = (): MillraceError =>
+  new MillraceError(
+    'busy',
+    'The running call of the session ended before it could take the message. Send it again: the session is free now.',
+    { retryable: true },
+  );
 
 const otherOutput = (): MillraceError =>
   new MillraceError(

@@ -217,6 +217,35 @@ describe('prepare', () => {
     );
   });
 
+  it('S3: a call that joins with what it would not have is guardRejected, and the running one goes on', async () => {
+    const done$ = new Subject<string>();
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const session = createAgent({ model, tools: [work], interceptors: [guarded] }).session('s');
+    const running = session.call('hi');
+    const joined = session.call('bad', { onBusy: 'steer' });
+    done$.complete();
+    await expect(joined).rejects.toMatchObject({ code: 'guardRejected' });
+    expect(textOf(await running)).toBe('Done.');
+  });
+
+  it('S1: an interrupt cuts it where it decides on what was said to a running call', async () => {
+    const done$ = new Subject<string>();
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const undecided = prepare(
+      mergeMap((asked) => (textOf(asked.input[0] as never) === 'hi' ? of(asked) : NEVER)),
+    );
+    const model = scriptedModel([toolUse('work')]);
+    const session = createAgent({ model, tools: [work], interceptors: [undecided] }).session('s');
+    const running = session.call('hi');
+    const said = session.steer('and?');
+    done$.complete();
+    await Promise.resolve();
+    expect(session.interrupt('Enough.')).toBe(true);
+    expect(textOf(await running)).toBe('Enough.');
+    expect(await said).toEqual({ status: 'notDelivered', why: 'ended' });
+  });
+
   it('X19: what it gets is frozen', async () => {
     const push = prepare(
       tap(({ options }) => {

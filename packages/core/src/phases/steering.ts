@@ -1,13 +1,19 @@
-import { concatMap, defaultIfEmpty, defer, from, map, of, toArray } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, from, map, of, takeUntil, toArray } from 'rxjs';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
 import type { Steer } from '../steering.js';
 
-type Needs = Pick<Context, 'hooks' | 'steering' | 'prepareInput$' | 'step$'>;
+type Needs = Pick<Context, 'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$'>;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
-export const steering = ({ hooks, steering: said, prepareInput$, step$ }: Needs): Phase =>
+export const steering = ({
+  hooks,
+  interruption,
+  steering: said,
+  prepareInput$,
+  step$,
+}: Needs): Phase =>
   phase((run) => {
     if (said === undefined) return of(run);
     const next = run.iteration + 1;
@@ -33,5 +39,8 @@ export const steering = ({ hooks, steering: said, prepareInput$, step$ }: Needs)
         );
         return messages.length > 0 ? addInput(run, messages) : run;
       }),
+      // What is still being prepared waits on, and hears that the call has ended.
+      takeUntil(interruption.cut$),
+      defaultIfEmpty(run),
     );
   });
