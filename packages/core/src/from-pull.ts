@@ -1,14 +1,4 @@
-import {
-  concatMap,
-  defer,
-  filter,
-  finalize,
-  map,
-  type Observable,
-  repeat,
-  take,
-  takeWhile,
-} from 'rxjs';
+import { Observable } from 'rxjs';
 import type { Demand } from './demand.js';
 
 /** Opens a source to be pulled from; the signal aborts whatever it waits for. */
@@ -18,37 +8,81 @@ export type OpenPull<T, Return = unknown> = (signal: AbortSignal) => AsyncIterab
  * Turns an AsyncIterable into an Observable that takes its next value only while demand is open: the
  * one way in for sources that are read from outside. Cold. On unsubscribe the signal aborts at once and
  * the iterator is told to return, without waiting for it: a generator that is stalled in a read could
- * not run its `finally` otherwise. Give it batches (one network read each) where values are many.
+ * not run its `finally` otherwise.
  */
 export const fromPull = <T>(open: OpenPull<T>, demand: Demand): Observable<T> =>
-  pulls(open, demand).pipe(
-    filter(isYield),
-    map(({ value }) => value),
-  );
+  pulled(open, demand, (result) => (isYield(result) ? [result.value] : []));
+
+/**
+ * As `fromPull`, for values that come in batches, such as one for each read of the network. It emits them one by one,
+ * and keeps the rest of a batch while demand is closed: one that is lazy does its work only when it is wanted.
+ */
+export const fromBatches = <T>(open: OpenPull<Iterable<T>>, demand: Demand): Observable<T> =>
+  pulled(open, demand, (result) => (isYield(result) ? result.value : []));
 
 /** As `fromPull`, but emits the iterator's results, and so also what it returned in the end. */
 export const pulls = <T, Return>(
   open: OpenPull<T, Return>,
   demand: Demand,
-): Observable<IteratorResult<T, Return>> =>
-  defer(() => {
+): Observable<IteratorResult<T, Return>> => pulled(open, demand, (result) => [result]);
+
+/** An Observable of its own making, because this is the path of every delta: operators for each pull would cost more than the delta. */
+const pulled = <T, Return, Value>(
+  open: OpenPull<T, Return>,
+  demand: Demand,
+  valuesOf: (result: IteratorResult<T, Return>) => Iterable<Value>,
+): Observable<Value> =>
+  new Observable((subscriber) => {
     const abort = new AbortController();
     const iterator = open(abort.signal)[Symbol.asyncIterator]();
-    let exhausted = false;
-    return demand.open$.pipe(
-      filter((open) => open),
-      take(1),
-      concatMap(() => Promise.resolve(iterator.next())),
-      repeat(),
-      takeWhile(({ done }) => {
-        exhausted = done === true;
-        return !exhausted;
-      }, true),
-      finalize(() => {
-        if (!exhausted) leave(iterator, abort);
+    /** What has been pulled and not been emitted; nothing while a pull is on its way. */
+    let batch: Iterator<Value> | undefined = none;
+    let isOpen = false;
+    let isFlowing = false;
+    let isExhausted = false;
+
+    const guarded = (task: () => void): void => {
+      try {
+        task();
+      } catch (error) {
+        subscriber.error(error);
+      }
+    };
+    const take = (result: IteratorResult<T, Return>): void =>
+      guarded(() => {
+        isExhausted = result.done === true;
+        batch = valuesOf(result)[Symbol.iterator]();
+        flow();
+      });
+    const pull = (): void => {
+      batch = undefined;
+      Promise.resolve(iterator.next()).then(take, (error: unknown) => subscriber.error(error));
+    };
+    const flow = (): void => {
+      // Whoever gets a value may close demand and open it again.
+      if (isFlowing) return;
+      isFlowing = true;
+      while (isOpen && batch !== undefined && !subscriber.closed) {
+        const { done, value } = batch.next();
+        if (done !== true) subscriber.next(value);
+        else if (isExhausted) subscriber.complete();
+        else pull();
+      }
+      isFlowing = false;
+    };
+
+    subscriber.add(() => {
+      if (!isExhausted) leave(iterator, abort);
+    });
+    subscriber.add(
+      demand.open$.subscribe((level) => {
+        isOpen = level;
+        guarded(flow);
       }),
     );
   });
+
+const none: Iterator<never> = { next: () => ({ done: true, value: undefined }) };
 
 const isYield = <T>(result: IteratorResult<T, unknown>): result is IteratorYieldResult<T> =>
   result.done !== true;

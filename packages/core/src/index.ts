@@ -34,7 +34,7 @@ export { retry, type RetryOptions } from './models/retry.js';
 export { timeouts } from './models/timeouts.js';
 export { estimateTokens } from './estimate-tokens.js';
 export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
-export { fromPull, type OpenPull } from './from-pull.js';
+export { fromBatches, fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
 export {
   type ChunkInterceptor,
