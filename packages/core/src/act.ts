@@ -1,5 +1,5 @@
 import { freeze } from 'immer';
-import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil, tap } from 'rxjs';
+import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
 import { cutObservation } from './cut-observation.js';
 import { freezeResult } from './freeze-message.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
@@ -22,18 +22,6 @@ export interface Acted {
 
 type Needs = Parameters<typeof runTool$>[0] & Pick<Context, 'call' | 'limits' | 'step$'>;
 
-interface Begun {
-  readonly toolUse: ToolUseBlock;
-  /** Why it is answered without being run. */
-  readonly refusal: ToolOutput | undefined;
-}
-
-interface Done {
-  readonly toolUse: ToolUseBlock;
-  readonly output: ToolOutput;
-  readonly ms: number;
-}
-
 /**
  * Answers one tool use: interceptors before, look-up, validation, the run itself, interceptors after, the cut.
  * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event.
@@ -44,51 +32,55 @@ export const act$ = (
   asked: ToolUseBlock,
   index: number,
 ): Observable<Acted> =>
-  context.step$(`${run.iteration}/${index}`, () =>
-    begin$(context, run, asked).pipe(
-      concatMap((begun) => perform$(context, run, begun)),
-      concatMap((done) => finish$(context, run, done)),
-      map((acted) => ({ ...acted, index })),
-    ),
-  );
+  context.step$(`${run.iteration}/${index}`, () => {
+    const { hooks, interruption } = context;
+    return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
+      takeUntil(interruption.cut$),
+      defaultIfEmpty(undefined),
+      concatMap((before) => {
+        const toolUse =
+          before === undefined ? asked : freeze({ ...before.toolUse, id: asked.id }, true);
+        hooks.report(run.iteration, { type: 'preActing', toolUse });
+        return perform$(context, run, index, toolUse, refusal(context, run, before === undefined));
+      }),
+    );
+  });
 
-const begin$ = (
-  { hooks, interruption }: Needs,
-  { iteration, stopping }: OpenRun,
-  asked: ToolUseBlock,
-): Observable<Begun> => {
-  const refusal = (vetoed: boolean): ToolOutput | undefined => {
-    if (interruption.current !== undefined)
-      return failedOutput('Not run: the call was interrupted.');
-    if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
-    return stopping ? failedOutput('Not run: the call was stopped.') : undefined;
-  };
-  return hooks.intercepted$(iteration, { type: 'preActing', toolUse: asked }).pipe(
-    takeUntil(interruption.cut$),
-    map(({ toolUse }) => ({
-      toolUse: freeze({ ...toolUse, id: asked.id }, true),
-      refusal: refusal(false),
-    })),
-    defaultIfEmpty(undefined),
-    map((begun) => begun ?? { toolUse: asked, refusal: refusal(true) }),
-    tap(({ toolUse }) => hooks.report(iteration, { type: 'preActing', toolUse })),
-  );
+/** Why a tool use is answered without being run. */
+const refusal = (
+  { interruption }: Needs,
+  { stopping }: OpenRun,
+  vetoed: boolean,
+): ToolOutput | undefined => {
+  if (interruption.current !== undefined) return failedOutput('Not run: the call was interrupted.');
+  if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
+  return stopping ? failedOutput('Not run: the call was stopped.') : undefined;
 };
 
-const perform$ = (context: Needs, run: OpenRun, begun: Begun): Observable<Done> => {
-  const { toolUse, refusal } = begun;
+const perform$ = (
+  context: Needs,
+  run: OpenRun,
+  index: number,
+  toolUse: ToolUseBlock,
+  refused: ToolOutput | undefined,
+): Observable<Acted> => {
   const { scheduler } = context;
   const startedAt = scheduler.now();
-  const output$ = refusal === undefined ? runTool$(context, run, toolUse) : of(refusal);
-  return output$.pipe(map((output) => ({ toolUse, output, ms: scheduler.now() - startedAt })));
+  const output$ = refused === undefined ? runTool$(context, run, toolUse) : of(refused);
+  return output$.pipe(
+    concatMap((output) => {
+      const ms = scheduler.now() - startedAt;
+      return finish$(context, run, { index, toolUse, ms }, output);
+    }),
+  );
 };
 
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { toolUse, output, ms }: Done,
-): Observable<Omit<Acted, 'index'>> => {
-  const { finalAnswer = false, ...rest } = output;
+  { index, toolUse, ms }: Pick<Acted, 'index' | 'toolUse' | 'ms'>,
+  { finalAnswer = false, ...output }: ToolOutput,
+): Observable<Acted> => {
   const resultOf = ({ content, isError, details }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
     toolUseId: toolUse.id,
@@ -101,21 +93,23 @@ const finish$ = (
       ...result,
       content: cutObservation(result.content, limits.maxObservation),
     });
-  const after = { type: 'postActing', toolUse, result: resultOf(rest), ms } as const;
+  const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
   return hooks.emit$(iteration, finalAnswer ? { ...after, finalAnswer } : after).pipe(
-    map((event) => ({
-      toolUse,
-      result: cut({ ...event.result, toolUseId: toolUse.id }),
-      ms,
-      finalAnswer: event.finalAnswer === true && !event.result.isError,
-      stop: event.stop === true,
-    })),
     defaultIfEmpty(undefined),
-    map((acted) => {
-      if (acted !== undefined) return acted;
+    map((event) => {
+      if (event !== undefined) {
+        return {
+          index,
+          toolUse,
+          result: cut({ ...event.result, toolUseId: toolUse.id }),
+          ms,
+          finalAnswer: event.finalAnswer === true && !event.result.isError,
+          stop: event.stop === true,
+        };
+      }
       const result = freezeResult(resultOf(failedOutput('The result of this tool was rejected.')));
       hooks.report(iteration, { ...after, result });
-      return { toolUse, result, ms, finalAnswer: false, stop: false };
+      return { index, toolUse, result, ms, finalAnswer: false, stop: false };
     }),
   );
 };

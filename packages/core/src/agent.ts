@@ -86,7 +86,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
     readonly seat: Seat;
     readonly memory: Memory;
   }): Callable<OutputOf<Output, undefined>> =>
-    toCallable((input, given) => {
+    toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
       const plan: CallPlan = {
         agentName: name,
@@ -99,15 +99,15 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
         phases,
         journal,
         options: rest,
-        listener: hot.next,
+        listener: hot,
         input,
         session,
       };
       return defer(() => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
         return running === undefined || isWithin(rest.parent, running.call)
-          ? call$(plan)
-          : join$(plan, running);
+          ? call$(plan, view)
+          : join$(plan, running, view);
       });
     });
 

@@ -1,12 +1,14 @@
-import { asyncScheduler, type SchedulerLike, Subject } from 'rxjs';
+import { AsyncSubject, asyncScheduler, type SchedulerLike, Subject } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import { joinDemand, type JoinableDemand } from './demand.js';
 import { misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import { createInterruption, type Interruption } from './interruption.js';
+import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
+import type { Reply } from './reply.js';
 import type { ToolContext } from './tool.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
 
@@ -15,6 +17,8 @@ export interface CallScope {
   readonly call: CallInfo;
   /** What happens in the call from now on. Hot; ends with the call, and errors where it does. */
   readonly events$: Subject<AgentEvent>;
+  /** How the call ends: with its reply behind the last event, or with its error. */
+  readonly reply$: AsyncSubject<Reply>;
   readonly interruption: Interruption;
   readonly demand: JoinableDemand;
   readonly scheduler: SchedulerLike;
@@ -42,7 +46,12 @@ export const createScope = (
   listener: Listener,
 ): CallScope => {
   const events$ = new Subject<AgentEvent>();
-  const own: Listener = (event) => events$.next(event);
+  const own: Listener = {
+    get hears() {
+      return events$.observed;
+    },
+    next: (event) => events$.next(event),
+  };
   const above = parent === undefined ? undefined : placeOf(parent);
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
@@ -58,6 +67,7 @@ export const createScope = (
   return {
     call,
     events$,
+    reply$: new AsyncSubject(),
     interruption: createInterruption(),
     demand: joinDemand(demand, scope?.demand),
     scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
@@ -80,7 +90,7 @@ export const lend = (
   scope: CallScope,
   toolUseId: string,
   iteration: number,
-  signal: AbortSignal,
+  abort: LazyAbort,
 ): ToolContext => {
   const { call, demand, scheduler } = scope;
   const { callId, agent, metadata, sessionId } = call;
@@ -90,7 +100,9 @@ export const lend = (
     agent,
     metadata,
     iteration,
-    signal,
+    get signal() {
+      return abort.signal;
+    },
     demand,
     scheduler,
     ...(sessionId === undefined ? {} : { sessionId }),

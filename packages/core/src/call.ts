@@ -12,23 +12,23 @@ import {
 import type { CallPlan } from './call-plan.js';
 import { createScope } from './call-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
-import type { AgentEvent } from './events.js';
 import { createHooks } from './hooks.js';
 import type { Interrupt } from './interruption.js';
 import { interrupts$ } from './interrupts.js';
 import { perform$ } from './perform.js';
 import { abortedError, stopBy } from './stop-by.js';
+import type { View } from './view.js';
 
 /**
- * Makes one call of a plan: emits its events and those of the calls below it, and completes behind
+ * Makes one call of a plan: emits what the caller wants to see of it and of the calls below it, and completes behind
  * `postCall`, or errors behind `error`. Cold: each subscription is a call of its own, and unsubscribing
  * ends it at once.
  */
-export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
+export const call$ = <Seen>(plan: CallPlan, view: View<Seen>): Observable<Seen> =>
   defer(() => {
     const { agentName, options, session, listener } = plan;
     const scope = createScope(agentName, options, session?.seat.sessionId, listener);
-    const { call, events$, deliver, interruption, above } = scope;
+    const { call, events$, reply$, deliver, interruption, above } = scope;
     const hooks = createHooks({ ...scope, interceptors: plan.interceptors });
     let failure: MillraceError | undefined;
     const fail = (error: MillraceError): void => {
@@ -40,7 +40,12 @@ export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
     };
     // Also for those who have joined the call; a second end is nothing.
     const end = (): void =>
-      deliver(() => (failure === undefined ? events$.complete() : events$.error(failure)));
+      deliver(() => {
+        for (const seen$ of [events$, reply$]) {
+          if (failure === undefined) seen$.complete();
+          else seen$.error(failure);
+        }
+      });
     const descending$: Observable<Interrupt> = above?.descend$ ?? EMPTY;
     const interrupted$ = merge(
       descending$.pipe(
@@ -50,7 +55,7 @@ export const call$ = (plan: CallPlan): Observable<AgentEvent> =>
       interrupts$(options.interruptOn, interruption, hooks),
     );
     return merge(
-      events$,
+      view(scope),
       // The reply ends the wait for an interrupt too.
       merge(interrupted$, perform$(plan, scope, hooks)).pipe(
         take(1),

@@ -3,18 +3,18 @@ import {
   defer,
   filter,
   firstValueFrom,
-  map,
   type Observable,
   type ObservableInput,
   type OperatorFunction,
-  takeLast,
 } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
-import type { AgentEvent, EventOf } from './events.js';
+import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
+import { isRecord } from './json.js';
 import type { Reply } from './reply.js';
 import type { Infer, InputSchema } from './schema.js';
 import { toAsyncIterable } from './to-async-iterable.js';
+import { eventsOf, replyOf, type View } from './view.js';
 
 /** What the reply of a call holds: of the call's own schema where it has one, else of its agent's. */
 export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends InputSchema
@@ -58,16 +58,21 @@ export type Flatten = <In, Out>(
 
 /** Makes the four ways to call of one. */
 export const toCallable = <Output>(
-  begin$: (input: Input, options: CallOptions) => Observable<AgentEvent>,
+  begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
 ): Callable<Output> => {
-  const stream$: Callable['stream$'] = (input, options = {}) => {
+  const see$ = <Seen>(
+    view: View<Seen>,
+    input: Input,
+    options: CallOptions = {},
+  ): Observable<Seen> => {
     checkCallOptions('The call', options);
-    return begin$(input, options);
+    return begin$(input, options, view);
   };
+  const stream$: Callable['stream$'] = (input, options) => see$(eventsOf, input, options);
   const reply$: Callable<Output>['call$'] = <Own extends InputSchema | undefined>(
     input: Input,
     options?: CallOptions<Own>,
-  ) => stream$(input, options).pipe(lastReply<OutputOf<Own, Output>>());
+  ) => see$(replyOf, input, options).pipe(filter(holds<OutputOf<Own, Output>>));
   return {
     stream$,
     call$: reply$,
@@ -83,16 +88,5 @@ export const toCallable = <Output>(
 
 const inOrder: Flatten = (project) => concatMap(project);
 
-/** The calls of sub-agents end before the one that they are in. */
-const lastReply =
-  <Output>(): OperatorFunction<AgentEvent, Reply<Output>> =>
-  (event$) =>
-    event$.pipe(
-      // The loop has validated the output; this tells the compiler of what.
-      filter(
-        (event): event is EventOf<'postCall'> & { readonly reply: Reply<Output> } =>
-          event.type === 'postCall',
-      ),
-      takeLast(1),
-      map(({ reply }) => reply),
-    );
+/** The loop has validated the output; this tells the compiler of what. */
+const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);

@@ -22,12 +22,12 @@ type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler' | 'output'>
 
 /**
  * Completes a call: interceptors have the last word on the reply, then memory gets what it lacks, the
- * final message included; `beforeLast` runs, and `postCall` is the last event.
+ * final message included; `beforeLast` is told of the reply, and `postCall` is the last event.
  */
 export const complete = (
   context: Needs,
   createdAt: number,
-  beforeLast: () => void,
+  beforeLast: (reply: Reply) => void,
 ): OperatorFunction<EndedRun, Reply> =>
   concatMap((run) => {
     const { hooks, scheduler } = context;
@@ -49,10 +49,11 @@ export const complete = (
         concat(
           remember$(context.memory, unstored(run, final)),
           defer(() => {
-            beforeLast();
+            const last = freeze(final, true);
+            beforeLast(last);
             if (final.id !== run.answer.id) discard(context, run.iteration, run.answer, 'stopped');
-            hooks.report(run.iteration, { type: 'postCall', reply: freeze(final, true) });
-            return of(final);
+            hooks.report(run.iteration, { type: 'postCall', reply: last });
+            return of(last);
           }),
         ),
       ),

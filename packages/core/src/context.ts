@@ -3,6 +3,7 @@ import type { CallInfo } from './call-info.js';
 import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
 import type { Interruption } from './interruption.js';
+import type { LazyAbort } from './lazy-abort.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { UserMessage } from './message.js';
@@ -41,5 +42,5 @@ export interface Context {
   /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
   step$<T>(id: string, work: () => Observable<T>): Observable<T>;
   /** What the run of one tool is lent. */
-  lend(toolUseId: string, iteration: number, signal: AbortSignal): ToolContext;
+  lend(toolUseId: string, iteration: number, abort: LazyAbort): ToolContext;
 }

@@ -116,8 +116,12 @@ export type ReportedPayload =
 /** Everything that can happen during a call. */
 export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
 
-/** Takes an event in. */
-export type Listener = (event: AgentEvent) => void;
+/** Who may hear of events. */
+export interface Listener {
+  /** Whether anybody listens: an event that nobody hears is not made. */
+  readonly hears: boolean;
+  next(event: AgentEvent): void;
+}
 
 /** An event that an interceptor may change. */
 export type ModifiableEvent = ModifiablePayload & Envelope;

@@ -63,8 +63,8 @@ const pulled = <T, Return, Value>(
       if (isFlowing) return;
       isFlowing = true;
       while (isOpen && batch !== undefined && !subscriber.closed) {
-        const { done, value } = batch.next();
-        if (done !== true) subscriber.next(value);
+        const next = batch.next();
+        if (isYield(next)) subscriber.next(next.value);
         else if (isExhausted) subscriber.complete();
         else pull();
       }
@@ -75,9 +75,12 @@ const pulled = <T, Return, Value>(
       if (!isExhausted) leave(iterator, abort);
     });
     subscriber.add(
-      demand.open$.subscribe((level) => {
-        isOpen = level;
-        guarded(flow);
+      demand.open$.subscribe({
+        next: (level) => {
+          isOpen = level;
+          guarded(flow);
+        },
+        error: (error: unknown) => subscriber.error(error),
       }),
     );
   });

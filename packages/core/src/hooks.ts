@@ -5,6 +5,7 @@ import {
   map,
   type MonoTypeOperatorFunction,
   type Observable,
+  of,
   type SchedulerLike,
   tap,
 } from 'rxjs';
@@ -12,7 +13,10 @@ import type { CallInfo } from './call-info.js';
 import { contentThrough, type MessageChunk } from './content-through.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import {
+  type AgentEvent,
+  type Envelope,
   type EventOf,
+  type EventType,
   isEvent,
   type Listener,
   type ModifiableEvent,
@@ -67,17 +71,29 @@ export const createHooks = ({
   listeners,
   nextSeq,
 }: HooksInit): Hooks => {
-  const origin = originOf(call);
+  const { rootId, callId, agent } = call;
+  const kin = kinOf(call);
   let latest = 0;
   let settled = false;
-  const report: Hooks['report'] = (iteration, payload) => {
+  /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
+  const envelope = (type: EventType, iteration: number, seq: number): Envelope =>
+    Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
+  /** An event that nobody hears is counted, and not made. */
+  const tell = (
+    type: EventType,
+    iteration: number,
+    seal: (envelope: Envelope) => AgentEvent,
+  ): void => {
     if (settled) return;
-    settled = payload.type === 'postCall' || payload.type === 'error';
+    settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    const event = { ...payload, ...origin, iteration, seq: nextSeq(), at: scheduler.now() };
-    Object.freeze(event);
-    deliver(() => everyone.forEach((listen) => listen(event)));
+    const seq = nextSeq();
+    if (!everyone.some(({ hears }) => hears)) return;
+    const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    deliver(() => everyone.forEach((listener) => listener.next(event)));
   };
+  const report: Hooks['report'] = (iteration, payload) =>
+    tell(payload.type, iteration, (around) => Object.assign(around, payload));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -92,17 +108,18 @@ export const createHooks = ({
     iteration: number,
     payload: Payload,
   ): Observable<EventOf<Payload['type']>> => {
-    const event = { ...payload, ...origin, iteration, seq: 0, at: scheduler.now() };
+    // Frozen before, too: who edits in place would edit what later requests are made of.
+    const own: ModifiablePayload = payload;
+    const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
+    // Every stage makes sure of the type; this tells the compiler.
+    const isOfType = (out: ModifiableEvent): out is EventOf<Payload['type']> =>
+      isEvent(out, payload.type);
     const ofType = stages.filter(({ type }) => type === payload.type);
+    if (ofType.length === 0 && isOfType(event)) return of(event);
     return through$<ModifiableEvent>(
-      // Also before: who edits in place would edit what later requests are made of.
-      ofType.length === 0 ? event : freezeEvent(event),
+      event,
       ofType.map(({ stage }) => stage),
-    ).pipe(
-      // Every stage has made sure of the type; this tells the compiler.
-      filter((out): out is EventOf<Payload['type']> => isEvent(out, payload.type)),
-      map(freezeEvent),
-    );
+    ).pipe(filter(isOfType), map(freezeEvent));
   };
   return {
     report,
@@ -110,7 +127,9 @@ export const createHooks = ({
     iteration: () => latest,
     isSettled: () => settled,
     emit$: (iteration, payload) =>
-      intercepted$(iteration, payload).pipe(tap((event) => report(iteration, event))),
+      intercepted$(iteration, payload).pipe(
+        tap((event) => tell(payload.type, iteration, (around) => ({ ...event, ...around }))),
+      ),
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(
         (before, { name, operator, failOpen }) => {
@@ -155,34 +174,34 @@ const watchersOf = (
   call: CallInfo,
   report: (payload: ReportedPayload) => void,
 ): readonly Listener[] =>
-  ordered(interceptors, 'watch').map(({ name, handle }) => (event) => {
-    const fail = (cause: unknown): void => {
-      // One that fails at the news of a failure would never end.
-      if (event.type === 'handlerError') return;
-      const error = toMillraceError(cause, 'unknown', `The handler ${name} failed`);
-      report({ type: 'handlerError', of: event.type, name, error });
-    };
-    try {
-      const returned = handle(event, call);
-      if (returned instanceof Promise) returned.catch(fail);
-    } catch (cause) {
-      fail(cause);
-    }
-  });
+  ordered(interceptors, 'watch').map(({ name, handle }) => ({
+    hears: true,
+    next: (event) => {
+      const fail = (cause: unknown): void => {
+        // One that fails at the news of a failure would never end.
+        if (event.type === 'handlerError') return;
+        const error = toMillraceError(cause, 'unknown', `The handler ${name} failed`);
+        report({ type: 'handlerError', of: event.type, name, error });
+      };
+      try {
+        const returned = handle(event, call);
+        if (returned instanceof Promise) returned.catch(fail);
+      } catch (cause) {
+        fail(cause);
+      }
+    },
+  }));
 
 /** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
-  Object.values(event).forEach((field: unknown) => {
-    freeze(field, true);
-  });
+  for (const field of Object.values(event)) {
+    if (typeof field === 'object') freeze(field, true);
+  }
   return Object.freeze(event);
 };
 
-const originOf = ({ rootId, callId, parentId, sessionId, agent }: CallInfo) => ({
-  rootId,
-  callId,
-  agent,
+const kinOf = ({ parentId, sessionId }: CallInfo): Pick<Envelope, 'parentId' | 'sessionId'> => ({
   ...(parentId === undefined ? {} : { parentId }),
   ...(sessionId === undefined ? {} : { sessionId }),
 });

@@ -1,12 +1,11 @@
 import { type Observable, Subject } from 'rxjs';
-import type { AgentEvent } from './events.js';
+import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
 
 /** A stream of events that runs whether or not somebody listens. */
-export interface HotEvents {
+export interface HotEvents extends Listener {
   /** Hot. Never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
-  readonly next: (event: AgentEvent) => void;
 }
 
 /** Makes a hot stream that shows one event to all its subscribers before it shows the next to any. */
@@ -15,6 +14,9 @@ export const createHotEvents = (): HotEvents => {
   const deliver = createTrampoline();
   return {
     events$: subject.asObservable(),
+    get hears() {
+      return subject.observed;
+    },
     next: (event) => {
       if (subject.observed) deliver(() => subject.next(event));
     },

@@ -1,4 +1,4 @@
-import { BehaviorSubject, filter, type Observable, take } from 'rxjs';
+import { AsyncSubject, type Observable } from 'rxjs';
 
 /** A polite stop of one call. */
 export interface Interrupt {
@@ -22,20 +22,24 @@ export interface Interruption {
 
 /** Makes the interruption of one call. */
 export const createInterruption = (): Interruption => {
-  const descend$ = new BehaviorSubject<Interrupt | undefined>(undefined);
-  const cut$ = new BehaviorSubject<Interrupt | undefined>(undefined);
+  const descend$ = new AsyncSubject<Interrupt>();
+  const cut$ = new AsyncSubject<Interrupt>();
+  let current: Interrupt | undefined;
   let closed = false;
   return {
     get current() {
-      return descend$.value;
+      return current;
     },
-    cut$: cut$.pipe(filter(isThere), take(1)),
-    descend$: descend$.pipe(filter(isThere), take(1)),
+    cut$,
+    descend$,
     trigger: (interrupt) => {
       if (closed) return false;
-      if (descend$.value === undefined) {
-        descend$.next(interrupt);
-        cut$.next(interrupt);
+      if (current === undefined) {
+        current = interrupt;
+        for (const told$ of [descend$, cut$]) {
+          told$.next(interrupt);
+          told$.complete();
+        }
       }
       return true;
     },
@@ -48,6 +52,3 @@ export const createInterruption = (): Interruption => {
 /** Reads what an `interruptOn` emitted: a string is the reply's text, anything else only a signal. */
 export const toInterrupt = (signal: unknown): Interrupt =>
   typeof signal === 'string' ? { message: signal } : {};
-
-const isThere = (interrupt: Interrupt | undefined): interrupt is Interrupt =>
-  interrupt !== undefined;

@@ -12,29 +12,30 @@ import {
 } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import { MillraceError } from './errors.js';
-import type { AgentEvent } from './events.js';
 import { interrupts$ } from './interrupts.js';
 import type { SeatedCall } from './seats.js';
 import type { SteerOutcome } from './steering.js';
 import { stopBy } from './stop-by.js';
+import type { View } from './view.js';
 
 /**
- * Hands an input to a call that runs already, and emits the events of that call from then on, as it would end for its
+ * Hands an input to a call that runs already, and emits what is to be seen of that call from then on, as it would end for its
  * own caller. Errors with `busy` where the call ends before it has taken the input, with `guardRejected` where `prepare` would not have it. Leaving it leaves the call alone.
  * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
  */
-export const join$ = (
+export const join$ = <Seen>(
   { input, options, ownOutput }: CallPlan,
   running: SeatedCall,
-): Observable<AgentEvent> =>
+  view: View<Seen>,
+): Observable<Seen> =>
   defer(() => {
     if (ownOutput) throw otherOutput();
-    const { events$, demand, interruption, hooks, steering } = running;
+    const { reply$, demand, interruption, hooks, steering } = running;
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
-    const ended$ = events$.pipe(ignoreElements(), endWith(true));
+    const ended$ = reply$.pipe(ignoreElements(), endWith(true));
     return merge(
-      events$,
+      view(running),
       merge(steered$, interrupts$(options.interruptOn, interruption, hooks)).pipe(
         takeUntil(ended$),
       ),

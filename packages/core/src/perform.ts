@@ -103,7 +103,10 @@ const run$ = (
       return of(isVetoed ? endStopped(run, context) : run).pipe(
         loop(context, plan.phases),
         tap(() => scope.interruption.close()),
-        complete(context, createdAt, end),
+        complete(context, createdAt, (reply) => {
+          end();
+          scope.reply$.next(reply);
+        }),
       );
     }),
   );
@@ -202,6 +205,6 @@ const contextOf = (
     step$,
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
-    lend: (toolUseId, iteration, signal) => lend(scope, toolUseId, iteration, signal),
+    lend: (toolUseId, iteration, abort) => lend(scope, toolUseId, iteration, abort),
   };
 };

@@ -18,7 +18,6 @@ import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel } from './events.js';
-import { failAs } from './fail-as.js';
 import { fitMessages, tokensOfAll } from './fit-messages.js';
 import { type Message, textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
@@ -54,13 +53,17 @@ export const receive$ = (
     // Earlier responses of a message that paused are part of the new one.
     draft.deltas().forEach((kept) => hooks.report(iteration, { type, ...kept }));
   };
-  const send$ = (messages: readonly Message[]): Observable<MessageChunk> =>
+  const fail = (cause: unknown): MillraceError =>
+    withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft);
+  /** Whatever comes of it is in the draft, and goes no further. */
+  const send$ = (messages: readonly Message[]): Observable<never> =>
     defer<Observable<MessageChunk>>(() => model.stream$({ ...options, messages }, lent)).pipe(
       contained(),
-      failAs('unknown', `The model '${model.name}' failed`),
       hooks.transformed(iteration),
       tap(take),
       takeWhile(({ type }) => type !== 'stop'),
+      ignoreElements(),
+      catchError((cause: unknown) => throwError(() => fail(cause))),
     );
   const response$ = defer(() => {
     const begun = draft.message();
@@ -69,7 +72,7 @@ export const receive$ = (
     return send$(messages).pipe(
       catchError((error: unknown) => {
         const shorter = isOverflow(error, draft) ? shortened(context, messages) : undefined;
-        if (shorter === undefined) return throwError(() => toMillraceError(error));
+        if (shorter === undefined) throw error;
         // Whoever hears of it may leave, and then nothing is sent.
         const told$ = defer(() => {
           hooks.report(iteration, { type: 'warning', message: shorter.warning });
@@ -77,7 +80,6 @@ export const receive$ = (
         });
         return concat(told$, send$(shorter.messages));
       }),
-      catchError((error: unknown) => throwError(() => withPartial(error, draft))),
     );
   });
   const another$ = defer(() => {
@@ -88,7 +90,6 @@ export const receive$ = (
   return concat(
     response$.pipe(
       repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
-      ignoreElements(),
       takeUntil(interruption.cut$),
     ),
     defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
@@ -148,8 +149,7 @@ const shortened = (
 };
 
 /** What had come of a message goes with the error that broke it off. */
-const withPartial = (cause: unknown, draft: Draft): MillraceError => {
-  const error = toMillraceError(cause);
+const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
   const partial = textOf(draft.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };

@@ -3,10 +3,8 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
-  EMPTY,
-  finalize,
+  filter,
   map,
-  mergeMap,
   type Observable,
   of,
   take,
@@ -17,12 +15,13 @@ import {
 import { contained } from './contained.js';
 import { deadline } from './deadline.js';
 import { messageOf } from './errors.js';
+import { createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { Timeouts } from './limits.js';
 import type { OpenRun } from './run.js';
 import type { Tool } from './tool.js';
-import { failedOutput, toOutput, type ToolOutput } from './tool-output.js';
+import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
 
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'lend'>;
 
@@ -42,44 +41,48 @@ export const runTool$ = (
     concatMap((validation) =>
       validation.valid
         ? output$(context, run, tool, toolUse, validation.value)
-        : of(failedOutput(invalid(name, validation.problems))),
+        : of(failed(invalid(name, validation.problems))),
     ),
     deadline(timeoutOf(name, limits.timeouts), scheduler, `The tool '${name}'`),
     takeUntil(interruption.cut$),
-    catchError((error: unknown) => of(failedOutput(`Failed: ${messageOf(error)}`))),
+    catchError((error: unknown) => of(failed(`Failed: ${messageOf(error)}`))),
     defaultIfEmpty(undefined),
-    map((output) => output ?? missing(interruption.current !== undefined)),
+    map((emission) => emission?.output ?? missing(interruption.current !== undefined)),
   );
 };
 
+type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
+
+const failed = (text: string): OutputEmission => ({ type: 'output', output: failedOutput(text) });
+
+/** The last output that a tool emits; what else it does is told. It is subscribed to once. */
 const output$ = (
   { hooks, lend }: Needs,
   { iteration }: OpenRun,
   tool: Tool,
   toolUse: ToolUseBlock,
   input: unknown,
-): Observable<ToolOutput> =>
-  defer(() => {
-    const abort = new AbortController();
-    let finished = false;
-    return tool.run$(input, lend(toolUse.id, iteration, abort.signal)).pipe(
-      contained(),
-      mergeMap((emission) => {
-        if (emission.type === 'output') return of(emission.output);
-        hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });
-        return EMPTY;
-      }),
-      takeLast(1),
-      tap({
-        complete: () => {
-          finished = true;
-        },
-      }),
-      finalize(() => {
+): Observable<OutputEmission> => {
+  const abort = createLazyAbort();
+  let finished = false;
+  return tool.run$(input, lend(toolUse.id, iteration, abort)).pipe(
+    contained(),
+    filter((emission): emission is OutputEmission => {
+      if (emission.type === 'output') return true;
+      hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });
+      return false;
+    }),
+    takeLast(1),
+    tap({
+      complete: () => {
+        finished = true;
+      },
+      finalize: () => {
         if (!finished) abort.abort();
-      }),
-    );
-  });
+      },
+    }),
+  );
+};
 
 const timeoutOf = (name: string, { tools = {}, toolMs }: Timeouts): number | undefined =>
   Object.hasOwn(tools, name) ? tools[name] : toolMs;

@@ -12,7 +12,7 @@ import { createTrampoline } from './trampoline.js';
 /** A call that runs in a session, or waits for its turn. */
 export interface SeatedCall extends Pick<
   CallScope,
-  'call' | 'events$' | 'interruption' | 'demand' | 'scheduler' | 'lineage'
+  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'lineage'
 > {
   readonly hooks: Pick<Hooks, 'report' | 'iteration'>;
   readonly input: readonly Message[];

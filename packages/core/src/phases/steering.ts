@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, from, map, of, takeUntil, toArray } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, from, identity, map, takeUntil, toArray } from 'rxjs';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
@@ -13,9 +13,9 @@ export const steering = ({
   steering: said,
   prepareInput$,
   step$,
-}: Needs): Phase =>
-  phase((run) => {
-    if (said === undefined) return of(run);
+}: Needs): Phase => {
+  if (said === undefined) return identity;
+  return phase((run) => {
     const next = run.iteration + 1;
     // A step that is replayed takes nothing of what is said now.
     let taken: readonly Steer[] = [];
@@ -44,3 +44,4 @@ export const steering = ({
       defaultIfEmpty(run),
     );
   });
+};

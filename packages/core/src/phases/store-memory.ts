@@ -1,15 +1,24 @@
 import { concat, of } from 'rxjs';
 import type { Context } from '../context.js';
-import { type Phase, phase } from '../phase.js';
+import { noMemory } from '../memory.js';
+import { type Phase, phase, transition } from '../phase.js';
 import { remember$ } from '../remember.js';
+import { assertPaired, type OpenRun } from '../run.js';
 
 /** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */
 export const storeMemory = ({ memory }: Pick<Context, 'memory'>): Phase =>
-  phase((run) => {
-    const { messages, stored } = run;
-    if (stored === messages.length) return of(run);
-    return concat(
-      remember$(memory, messages.slice(stored)),
-      of({ ...run, stored: messages.length }),
-    );
-  });
+  memory === noMemory
+    ? transition((run) => {
+        assertPaired(unstored(run));
+        return stored(run);
+      })
+    : phase((run) => {
+        const messages = unstored(run);
+        return messages.length === 0
+          ? of(run)
+          : concat(remember$(memory, messages), of(stored(run)));
+      });
+
+const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);
+
+const stored = (run: OpenRun): OpenRun => ({ ...run, stored: run.messages.length });

@@ -1,0 +1,24 @@
+/** An abort whose signal is made for whoever asks for it: most tools never do, and it costs more than all else of a run. */
+export interface LazyAbort {
+  readonly signal: AbortSignal;
+  abort(): void;
+}
+
+/** Makes an abort. A signal that is asked for too late has aborted already. */
+export const createLazyAbort = (): LazyAbort => {
+  let controller: AbortController | undefined;
+  let isAborted = false;
+  return {
+    get signal() {
+      if (controller === undefined) {
+        controller = new AbortController();
+        if (isAborted) controller.abort();
+      }
+      return controller.signal;
+    },
+    abort: () => {
+      isAborted = true;
+      controller?.abort();
+    },
+  };
+};

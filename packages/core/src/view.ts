@@ -1,0 +1,13 @@
+import type { Observable } from 'rxjs';
+import type { CallScope } from './call-scope.js';
+import type { AgentEvent } from './events.js';
+import type { Reply } from './reply.js';
+
+/** What a caller sees of a call. */
+export type View<Seen> = (scope: Pick<CallScope, 'events$' | 'reply$'>) => Observable<Seen>;
+
+/** Everything that happens in it. */
+export const eventsOf: View<AgentEvent> = ({ events$ }) => events$;
+
+/** Its reply alone: events that nobody else hears are then not made. */
+export const replyOf: View<Reply> = ({ reply$ }) => reply$;
