@@ -5,7 +5,7 @@ const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');
 const allowedInCore = [
   '^packages/core/src/',
-  modules('rxjs', 'immer', 'ajv', 'partial-json', '@standard-schema/spec', 'json-schema-to-ts'),
+  modules('rxjs', 'ajv', 'partial-json', '@standard-schema/spec', 'json-schema-to-ts'),
 ];
 
 const rules = {
@@ -25,7 +25,7 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite)/',
+      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite|bench)/',
     },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/fault-server') },
   },

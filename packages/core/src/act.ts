@@ -1,5 +1,5 @@
-import { freeze } from 'immer';
 import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { freezeResult } from './freeze-message.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
@@ -38,8 +38,7 @@ export const act$ = (
       takeUntil(interruption.cut$),
       defaultIfEmpty(undefined),
       concatMap((before) => {
-        const toolUse =
-          before === undefined ? asked : freeze({ ...before.toolUse, id: asked.id }, true);
+        const toolUse = before === undefined ? asked : frozen({ ...before.toolUse, id: asked.id });
         hooks.report(run.iteration, { type: 'preActing', toolUse });
         return perform$(context, run, index, toolUse, refusal(context, run, before === undefined));
       }),

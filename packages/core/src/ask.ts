@@ -1,5 +1,5 @@
-import { freeze } from 'immer';
 import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
+import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
@@ -104,7 +104,7 @@ const answered$ = (
   finish: Finish,
   draft: Draft,
 ): Observable<Asked> => {
-  const message = freeze(draft.message(), true);
+  const message = frozen(draft.message());
   const after = { message, finish, usage: draft.usage };
   const payload =
     post === 'postReasoning'
@@ -147,10 +147,7 @@ const sameMessage = (
       `An interceptor gave a tool use of the message '${id}' an id that another one has. Give each an id of its own.`,
     );
   }
-  return freeze(
-    { ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) },
-    true,
-  );
+  return frozen({ ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) });
 };
 
 const idsOf = (message: AssistantMessage): readonly string[] =>

@@ -1,4 +1,3 @@
-import { freeze } from 'immer';
 import {
   concat,
   concatMap,
@@ -9,6 +8,7 @@ import {
   of,
   type OperatorFunction,
 } from 'rxjs';
+import { frozen } from './frozen.js';
 import { discard } from './discard.js';
 import { stoppedMessage } from './end-stopped.js';
 import type { Context } from './context.js';
@@ -49,7 +49,7 @@ export const complete = (
         concat(
           remember$(context.memory, unstored(run, final)),
           defer(() => {
-            const last = freeze(final, true);
+            const last = frozen(final);
             beforeLast(last);
             if (final.id !== run.answer.id) discard(context, run.iteration, run.answer, 'stopped');
             hooks.report(run.iteration, { type: 'postCall', reply: last });

@@ -1,14 +1,14 @@
-import { freeze } from 'immer';
+import { frozen } from './frozen.js';
 import type { Message, ToolResultBlock } from './message.js';
 
 /** Freezes a message through and through, but for the `details` of results: those are the tool's own. */
 export const freezeMessage = (message: Message): Message =>
-  message.role === 'tool'
+  message.role === 'tool' && !Object.isFrozen(message)
     ? Object.freeze({ ...message, content: Object.freeze(message.content.map(freezeResult)) })
-    : freeze(message, true);
+    : frozen(message);
 
 /** Freezes a tool's result, but for its `details`. */
 export const freezeResult = (result: ToolResultBlock): ToolResultBlock => {
-  freeze(result.content, true);
+  frozen(result.content);
   return Object.freeze(result);
 };

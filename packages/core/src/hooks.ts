@@ -1,4 +1,3 @@
-import { freeze } from 'immer';
 import {
   filter,
   identity,
@@ -9,6 +8,7 @@ import {
   type SchedulerLike,
   tap,
 } from 'rxjs';
+import { frozen } from './frozen.js';
 import type { CallInfo } from './call-info.js';
 import { contentThrough, type MessageChunk } from './content-through.js';
 import { type MillraceError, toMillraceError } from './errors.js';
@@ -196,7 +196,7 @@ const watchersOf = (
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
   for (const field of Object.values(event)) {
-    if (typeof field === 'object') freeze(field, true);
+    if (typeof field === 'object') frozen(field);
   }
   return Object.freeze(event);
 };
