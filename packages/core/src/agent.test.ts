@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
+  asyncScheduler,
   catchError,
   concatMap,
   config,
@@ -308,6 +309,23 @@ describe('events', () => {
     );
     expect(texts).toEqual(['a', 'b']);
     expect(textOf(reply.reply)).toBe('ab');
+  });
+
+  it('makes no event that nobody hears, and numbers the others as if it had', async () => {
+    const deltas = Array.from({ length: 1_000 }, () => text('a')).flat();
+    const asked = jest.fn(() => 0);
+    const clock = jest.spyOn(asyncScheduler, 'now').mockImplementation(asked);
+    const agent = createAgent({ model: scriptedModel(deltas, deltas, deltas) });
+
+    await agent.call('?');
+    expect(asked.mock.calls.length).toBeLessThan(50);
+    const { seq } = await lastValueFrom(agent.stream$('?'));
+    expect(asked.mock.calls.length).toBeGreaterThan(1_000);
+
+    const heard = firstValueFrom(agent.events$.pipe(only('postCall')));
+    await agent.call('?');
+    expect((await heard).seq).toBe(seq);
+    clock.mockRestore();
   });
 
   it('H5: events$ sees all calls and never ends; the error of a call is an event there', async () => {

@@ -5,7 +5,7 @@ describe('frozen', () => {
   it('X19: freezes plain data through and through, and gives it back', () => {
     const data = {
       list: [{ deep: { deeper: [1] } }],
-      bare: Object.assign(Object.create(null), { in: {} }),
+      bare: { __proto__: null, in: {} },
     };
     expect(frozen(data)).toBe(data);
     for (const part of [

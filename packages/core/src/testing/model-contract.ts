@@ -1,7 +1,7 @@
 import { ok, strictEqual } from 'node:assert/strict';
-import { freeze } from 'immer';
 import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
+import { frozen } from '../frozen.js';
 import { textBlock } from '../message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { randomOf } from '../random.js';
@@ -49,7 +49,7 @@ const afterTools: ModelRequest = {
 /** What every model must do. `create` makes one that can be asked any number of times. */
 export const modelContract = (create: () => Model): readonly Check[] => {
   const answer = (request: ModelRequest): Promise<readonly ModelChunk[]> =>
-    lastValueFrom(create().stream$(freeze(request, true), lentContext()).pipe(toArray()));
+    lastValueFrom(create().stream$(frozen(request), lentContext()).pipe(toArray()));
   return [
     {
       name: 'has a name',
