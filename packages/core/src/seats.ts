@@ -105,11 +105,14 @@ export const createSeats = (): Seats => {
       get queued() {
         return queued();
       },
-      queued$: changed$.pipe(
-        filter((id) => id === sessionId),
-        startWith(sessionId),
-        map(queued),
-      ),
+      // Made for whoever asks: most sessions are idle, and few are watched.
+      get queued$() {
+        return changed$.pipe(
+          filter((id) => id === sessionId),
+          startWith(sessionId),
+          map(queued),
+        );
+      },
       take$: (call, onBusy, maxQueue) =>
         new Observable((subscriber) => {
           const ticket: Ticket = {

@@ -64,12 +64,16 @@ export const createSession = <Output>(
     ...callable,
     id,
     memory,
-    events$: agentEvents$.pipe(ofSession(id)),
+    get events$() {
+      return agentEvents$.pipe(ofSession(id));
+    },
     queue: {
       get calls() {
         return seat.queued;
       },
-      calls$: seat.queued$,
+      get calls$() {
+        return seat.queued$;
+      },
       clear: seat.empty,
     },
     interrupt: seat.interrupt,
