@@ -1,0 +1,11 @@
+import { anthropic } from '@millrace/anthropic';
+import type { Adapter, Setup } from '../adapter.js';
+import { apiKey } from '../lookup.js';
+import { millraceWith } from './millrace-with.js';
+
+/** Millrace over Anthropic's messages. */
+export const open = (setup: Setup): Adapter =>
+  millraceWith(
+    { modelOf: (name) => anthropic(name, { baseUrl: setup.baseUrl, apiKey, retry: false }) },
+    setup,
+  );

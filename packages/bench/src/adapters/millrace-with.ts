@@ -1,0 +1,89 @@
+import {
+  type AgentEvent,
+  createAgent,
+  type EventOf,
+  type Interceptor,
+  isEvent,
+  type Model,
+  textOf,
+  tool,
+} from '@millrace/core';
+import { tap } from 'rxjs';
+import type { Adapter, CallOptions, Setup } from '../adapter.js';
+import { lookup, question, weatherOf } from '../lookup.js';
+
+/** What an adapter of Millrace is made of. */
+export interface Parts {
+  /** Makes the model of this name. */
+  readonly modelOf: (name: string) => Model;
+  readonly interceptors?: readonly Interceptor[];
+}
+
+/** An agent with one subscriber to the stream of each call. An agent is a definition: there is one for each script. */
+export const millraceWith = (
+  { modelOf, interceptors = [] }: Parts,
+  { onModelChunk }: Setup,
+): Adapter => {
+  const tools = [
+    tool({
+      name: lookup.name,
+      description: lookup.description,
+      input: lookup.parameters,
+      run: ({ city, day }) => weatherOf(city, day),
+    }),
+  ];
+  const made = (script: string) =>
+    createAgent({
+      model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
+      tools,
+      interceptors,
+      defaults: { maxIterations: 1_000, parallel: 64 },
+    });
+  const agents = new Map<string, ReturnType<typeof made>>();
+  const agentOf = (script: string) => {
+    const agent = agents.get(script) ?? made(script);
+    agents.set(script, agent);
+    return agent;
+  };
+
+  const call = (
+    asked: Pick<ReturnType<typeof made>, 'stream$'>,
+    { onDelta = () => undefined, signal }: CallOptions = {},
+  ): Promise<string> =>
+    new Promise((resolve, reject) => {
+      asked.stream$(question, signal ? { signal } : {}).subscribe({
+        next: (event) => {
+          if (isTextChunk(event)) onDelta(event.delta);
+          else if (isEvent(event, 'postCall')) resolve(textOf(event.reply));
+        },
+        error: reject,
+      });
+    });
+
+  return {
+    call: (script, options) => call(agentOf(script), options),
+    async *pull(script, { signal } = {}) {
+      for await (const event of agentOf(script).stream(question, signal ? { signal } : {})) {
+        if (isTextChunk(event)) yield event.delta;
+      }
+    },
+    session: (id) => {
+      const held = new Map<string, ReturnType<ReturnType<typeof made>['session']>>();
+      return {
+        call: (script) => {
+          const session = held.get(script) ?? agentOf(script).session(id);
+          held.set(script, session);
+          return call(session);
+        },
+      };
+    },
+  };
+};
+
+const isTextChunk = (event: AgentEvent): event is EventOf<'reasoningChunk'> =>
+  isEvent(event, 'reasoningChunk') && event.kind === 'text';
+
+const counted = (model: Model, onChunk: () => void): Model => ({
+  ...model,
+  stream$: (request, context) => model.stream$(request, context).pipe(tap(onChunk)),
+});

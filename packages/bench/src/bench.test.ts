@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const limitMs = 120_000;
+const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+const bench = (
+  ...args: readonly string[]
+): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [main, ...args]);
+    let [out, err] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, out, err }));
+  });
+
+describe('the bench', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bench-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.concurrent(
+    'measures adapters in processes of their own, and prints a table',
+    async () => {
+      const json = join(folder, 'all.json');
+      const { code, out, err } = await bench(
+        ...[
+          '--small',
+          '--only',
+          'a',
+          '--adapters',
+          'floor,millrace',
+          '--rounds',
+          '2',
+          '--json',
+          json,
+        ],
+      );
+      expect({ code, err }).toMatchObject({ code: 0 });
+      expect(out).toMatch(/^floor +[\d.]+ +1\.00× +1\.00–1\.00 +[\d.]+ +1\.00× +1\.00$/m);
+      expect(out).toMatch(/^millrace +[\d.]+ +[\d.]+× +[\d.]+–[\d.]+ +[\d.]+ +[\d.]+×/m);
+      expect(err).toContain('round 2 of 2: floor');
+      const all: unknown = JSON.parse(readFileSync(json, 'utf8'));
+      expect(all).toMatchObject({
+        machine: { cores: expect.any(Number), memoryGb: expect.any(Number) },
+        versions: { bench: { openai: expect.any(String) } },
+        results: [
+          {
+            scenario: 'a',
+            node: process.versions.node,
+            raw: [
+              { adapter: 'floor', rounds: [{ calls: 1 }, { calls: 1 }] },
+              { adapter: 'millrace', rounds: [{ calls: 1 }, { calls: 1 }] },
+            ],
+          },
+        ],
+      });
+    },
+    limitMs,
+  );
+
+  it.concurrent(
+    'knows every scenario',
+    async () => {
+      const { code, out, err } = await bench(
+        '--small',
+        '--only',
+        'd,e,f,h,i',
+        '--adapters',
+        'floor',
+      );
+      expect({ code, err }).toMatchObject({ code: 0 });
+      for (const letter of ['d', 'e', 'f', 'h', 'i'])
+        expect(out).toMatch(new RegExp(`^\\(${letter}\\) `, 'm'));
+      expect(out.match(/^floor +[\d.]/gm)).toHaveLength(5);
+    },
+    limitMs,
+  );
+
+  it.concurrent(
+    'says what there is',
+    async () => {
+      expect(await bench('--help')).toMatchObject({ code: 0, err: '' });
+      const { code, out, err } = await bench('--only', 'z');
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toContain(`There is no scenario 'z'`);
+    },
+    limitMs,
+  );
+});

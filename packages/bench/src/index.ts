@@ -1,0 +1,1 @@
+export type { Adapter, CallOptions, Conversation, Open, Setup } from './adapter.js';

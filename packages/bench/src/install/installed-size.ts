@@ -1,0 +1,5 @@
+/** What an install brings. */
+export interface InstalledSize {
+  readonly bytes: number;
+  readonly packages: number;
+}

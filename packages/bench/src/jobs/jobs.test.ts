@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { open } from '../adapters/floor.js';
+import { type Mock, startMock } from '../mock/start-mock.js';
+import { abortJob } from './abort-job.js';
+import { atOnceJob } from './at-once-job.js';
+import { callsJob } from './calls-job.js';
+import { idleJob } from './idle-job.js';
+import type { OpenHere } from './job.js';
+import { jobs } from './jobs.js';
+import { slowJob } from './slow-job.js';
+
+describe('what a process does that is measured', () => {
+  let mock: Mock;
+  let openHere: OpenHere;
+  beforeAll(async () => {
+    mock = await startMock();
+    openHere = () => open({ baseUrl: mock.baseUrl });
+  });
+  afterAll(() => mock.close());
+
+  /** No form that is pulled, and no conversations. */
+  const openPlain: OpenHere = () => ({ call: () => Promise.resolve('') });
+
+  it('makes at least so many calls', async () => {
+    const [warmUp, measured] = [
+      { calls: 2, cpuMs: 0 },
+      { calls: 3, cpuMs: 0 },
+    ];
+    const scripts = ['0x0-3', '1x2-3'];
+    const result = await callsJob.run(openHere, { scripts, warmUp, measured });
+    expect(result.costs.map(({ calls }) => calls)).toEqual([3, 3]);
+    expect(callsJob.isResult(result)).toBe(true);
+  });
+
+  it('makes calls until they have taken so much', async () => {
+    const [warmUp, measured] = [
+      { calls: 1, cpuMs: 0 },
+      { calls: 1, cpuMs: 60 },
+    ];
+    const { costs } = await callsJob.run(openHere, { scripts: ['0x0-3'], warmUp, measured });
+    const [{ calls, cpuMs } = { calls: 0, cpuMs: 0 }] = costs;
+    expect(calls * cpuMs).toBeGreaterThanOrEqual(60);
+  });
+
+  it('aborts calls, each in the middle', async () => {
+    const options = { script: '0x0-2000-2', times: 2, afterDeltas: 3 };
+    const { aborts, endedAt } = await abortJob.run(openHere, options);
+    expect(aborts).toHaveLength(2);
+    for (const { abortedAt, settledAt } of aborts) {
+      expect(settledAt).toBeGreaterThanOrEqual(abortedAt);
+      expect(settledAt).toBeLessThan(endedAt);
+    }
+    const short = abortJob.run(openHere, { ...options, script: '0x0-2' });
+    await expect(short).rejects.toThrow(/ended before it was aborted/);
+  });
+
+  it('measures nothing where an adapter has no such form', async () => {
+    const slow = { script: '0x0-3', warmUpScript: '0x0-3', waitMs: 1 };
+    expect(await slowJob.run(openPlain, slow)).toMatchObject({ isPulled: false });
+    const idle = { script: '0x0-3', sessions: 2, warmUp: 1 };
+    expect(await idleJob.run(openPlain, idle)).toMatchObject({ isHeld: false });
+  });
+
+  it('has a name, and takes no other options', () => {
+    for (const { name } of [callsJob, atOnceJob, slowJob, abortJob, idleJob]) {
+      expect(() => jobs.get(name)?.(openHere, { script: 5 })).toThrow(/has other options/);
+    }
+  });
+});

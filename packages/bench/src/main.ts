@@ -1,0 +1,22 @@
+import { constants } from 'node:os';
+import { installedPeers } from './runner/adapters.js';
+import { killChildren } from './runner/children.js';
+import { help } from './runner/help.js';
+import { readCommand } from './runner/read-command.js';
+import { runCommand } from './runner/run-command.js';
+import { UsageError } from './runner/usage-error.js';
+
+process.once('exit', killChildren);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => process.exit(128 + constants.signals[signal]));
+}
+
+try {
+  const command = readCommand(process.argv.slice(2), installedPeers());
+  if (command.isHelp) console.log(help);
+  else process.exitCode = await runCommand(command);
+} catch (thrown) {
+  if (!(thrown instanceof UsageError)) throw thrown;
+  console.error(`${thrown.message}\n\n\`npm run bench -- --help\` says what there is.`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,13 @@
+import type { ToolUse } from './tool-use.js';
+
+/** One step of a conversation, whatever its wire is. */
+export type Said =
+  | { readonly role: 'user' }
+  | { readonly role: 'assistant'; readonly uses: readonly ToolUse[] }
+  | { readonly role: 'tool'; readonly results: readonly ToolResult[] };
+
+/** What a tool has said. */
+export interface ToolResult {
+  readonly id: string;
+  readonly text: string;
+}

@@ -1,0 +1,25 @@
+import { lookup } from '../lookup.js';
+
+/** One use of the tool that the model asks for. */
+export interface ToolUse {
+  readonly id: string;
+  readonly name: string;
+  /** The text of the arguments. */
+  readonly json: string;
+}
+
+/** The uses that the message of a number asks for. */
+export const toolUsesOf = (message: number, count: number): readonly ToolUse[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `call_${message}_${index}`,
+    name: lookup.name,
+    json: jsonPieces(index).join(''),
+  }));
+
+/** The arguments of the use at a place of its turn, as they are streamed. */
+export const jsonPieces = (index: number): readonly string[] => [
+  '{"city"',
+  ':"Oslo',
+  '","day":',
+  `${index}}`,
+];

@@ -1,0 +1,23 @@
+import { abort } from './abort.js';
+import { atOnce } from './at-once.js';
+import { growth } from './growth.js';
+import { idleSessions } from './idle-sessions.js';
+import { longStream } from './long-stream.js';
+import { parallelTools } from './parallel-tools.js';
+import type { Scenario } from './scenario.js';
+import { slowConsumer } from './slow-consumer.js';
+import { tools } from './tools.js';
+import { weight } from './weight.js';
+
+/** All that can be measured, in the order in which it is. */
+export const scenarios: readonly Scenario[] = [
+  tools,
+  parallelTools,
+  longStream,
+  growth,
+  atOnce,
+  slowConsumer,
+  weight,
+  abort,
+  idleSessions,
+];
