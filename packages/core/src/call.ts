@@ -13,7 +13,6 @@ import type { CallPlan } from './call-plan.js';
 import { createScope } from './call-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
-import type { Interrupt } from './interruption.js';
 import { interrupts$ } from './interrupts.js';
 import { perform$ } from './perform.js';
 import { abortedError, stopBy } from './stop-by.js';
@@ -46,18 +45,18 @@ export const call$ = <Seen>(plan: CallPlan, view: View<Seen>): Observable<Seen> 
           else seen$.error(failure);
         }
       });
-    const descending$: Observable<Interrupt> = above?.descend$ ?? EMPTY;
-    const interrupted$ = merge(
-      descending$.pipe(
-        tap((interrupt) => interruption.trigger(interrupt)),
-        ignoreElements(),
-      ),
-      interrupts$(options.interruptOn, interruption, hooks),
-    );
+    const descending$: Observable<never> =
+      above === undefined
+        ? EMPTY
+        : above.descend$.pipe(
+            tap((interrupt) => interruption.trigger(interrupt)),
+            ignoreElements(),
+          );
+    const interrupted$ = interrupts$(options.interruptOn, interruption, hooks);
     return merge(
       view(scope),
       // The reply ends the wait for an interrupt too.
-      merge(interrupted$, perform$(plan, scope, hooks)).pipe(
+      merge(descending$, interrupted$, perform$(plan, scope, hooks)).pipe(
         take(1),
         stopBy(options, scope),
         tap({ complete: end }),

@@ -9,8 +9,10 @@ export const frozen = <T>(value: T): T => {
   return value;
 };
 
+/** Also of another realm, whose `Object` is not ours. */
 const isPlain = (value: unknown): value is object => {
   if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || Array.isArray(value) || prototype === null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 };

@@ -10,13 +10,14 @@ export const interrupts$ = (
   interruption: Interruption,
   hooks: Pick<Hooks, 'report' | 'iteration'>,
 ): Observable<never> => {
+  if (interruptOn === undefined) return EMPTY;
   const passOver = (cause: unknown): Observable<never> => {
     const error = toMillraceError(cause);
     const handler = { of: 'interruptOn', name: 'interruptOn' };
     hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
     return EMPTY;
   };
-  return defer(() => interruptOn ?? EMPTY).pipe(
+  return defer(() => interruptOn).pipe(
     contained(),
     map(toInterrupt),
     catchError(passOver),

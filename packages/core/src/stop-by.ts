@@ -1,4 +1,12 @@
-import { merge, mergeMap, type MonoTypeOperatorFunction, takeUntil, throwError } from 'rxjs';
+import {
+  identity,
+  merge,
+  mergeMap,
+  type MonoTypeOperatorFunction,
+  pipe,
+  takeUntil,
+  throwError,
+} from 'rxjs';
 import { aborts$ } from './aborts.js';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
@@ -7,20 +15,20 @@ import { deadline } from './deadline.js';
 import { MillraceError } from './errors.js';
 
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
-export const stopBy =
-  <T>(
-    { signal, parent, timeouts }: CallOptions,
-    { call, scheduler }: Pick<CallScope, 'call' | 'scheduler'>,
-  ): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    source.pipe(
-      takeUntil(
-        merge(aborts$(signal), aborts$(parent?.signal)).pipe(
-          mergeMap((reason) => throwError(() => abortedError(call, reason))),
+export const stopBy = <T>(
+  { signal, parent, timeouts }: CallOptions,
+  { call, scheduler }: Pick<CallScope, 'call' | 'scheduler'>,
+): MonoTypeOperatorFunction<T> =>
+  pipe(
+    signal === undefined && parent === undefined
+      ? identity
+      : takeUntil(
+          merge(aborts$(signal), aborts$(parent?.signal)).pipe(
+            mergeMap((reason) => throwError(() => abortedError(call, reason))),
+          ),
         ),
-      ),
-      deadline(timeouts?.callMs, scheduler, 'The call', 'callMs'),
-    );
+    deadline(timeouts?.callMs, scheduler, 'The call', 'callMs'),
+  );
 
 /** The error of a call that somebody has left. */
 export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
