@@ -16,10 +16,11 @@ import type { CacheTime } from './cache-marks.js';
 import { createSend } from './client.js';
 import { fitRequest } from './fit-request.js';
 import { createMessagesReader } from './messages-events.js';
-import { toMessagesBody } from './messages-request.js';
+import { messagesRequest } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
 import { thinkingConfig, thinks } from './thinking.js';
+import { toWireId } from './tool-use-id.js';
 
 /**
  * Makes a model of Anthropic, over its Messages API. Nothing is sent before a request, and the vendor's SDK is loaded
@@ -71,7 +72,7 @@ const unforbidden = ({ toolChoice, ...request }: ModelRequest): ModelRequest =>
 const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess): VendorSpec => {
   const { cache, builtInTools = [] } = options;
   const send = createSend(access, options);
-  const settings = { ...options, model, cache: cacheTime(cache ?? true) };
+  const write = messagesRequest({ ...options, model, cache: cacheTime(cache ?? true) });
   const builtIn = builtInTools.map((tool) => textAt(tool, 'name'));
   return {
     name: model,
@@ -79,7 +80,7 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
     exchange: (request) => {
       const own = (request.tools ?? []).map(({ name }) => name);
       const names = toolNames(own, builtIn);
-      const body = toMessagesBody(settings, request, names);
+      const body = write(request, { toolName: (name) => names.toWire(name), toolId: toWireId });
       return {
         vendor: access.vendor,
         ...withKey(access, (sending) => send(body, sending)),

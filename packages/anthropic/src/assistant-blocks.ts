@@ -1,8 +1,8 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
-import { isKept, type ToolNames } from '@millrace/wire';
+import { isKept } from '@millrace/wire';
+import type { Naming } from './kept-parts.js';
 import { keptBlock } from './opaque-block.js';
-import { toWireId } from './tool-use-id.js';
 import { toText } from './user-blocks.js';
 
 /**
@@ -11,7 +11,7 @@ import { toText } from './user-blocks.js';
  */
 export const toAssistantBlocks = (
   { content }: AssistantMessage,
-  names: Pick<ToolNames, 'toWire'>,
+  { toolName, toolId }: Naming,
 ): ContentBlockParam[] => {
   const blocks = content.flatMap((block): ContentBlockParam[] => {
     switch (block.type) {
@@ -21,18 +21,18 @@ export const toAssistantBlocks = (
         return toThinking(block);
       case 'tool_use': {
         const { id, name, input } = block;
-        return [{ type: 'tool_use', id: toWireId(id), name: names.toWire(name), input }];
+        return [{ type: 'tool_use', id: toolId(id), name: toolName(name), input }];
       }
       default:
         return [];
     }
   });
   // The last block may not be thinking.
-  return blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
+  return blocks.slice(0, blocks.findLastIndex(({ type }) => !isThinking(type)) + 1);
 };
 
-/** Tells whether a block of the wire is thinking, readable or not. */
-export const isThinking = ({ type }: ContentBlockParam): boolean =>
+/** Tells whether blocks of a type are thinking, readable or not. */
+export const isThinking = (type: string): boolean =>
   type === 'thinking' || type === 'redacted_thinking';
 
 const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {

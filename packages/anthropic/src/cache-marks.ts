@@ -13,6 +13,17 @@ export const cacheMark = (time: CacheTime): CacheControlEphemeral => ({
   ttl: time,
 });
 
+/** Marks a block that is written: the last character of its text closes it. */
+const withMark = (json: string, mark: CacheControlEphemeral): string =>
+  `${json.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`;
+
+/** Marks the last of some blocks that are written. */
+export const withLastMarked = (
+  blocks: readonly string[],
+  mark: CacheControlEphemeral,
+): readonly string[] =>
+  blocks.map((json, index) => (index === blocks.length - 1 ? withMark(json, mark) : json));
+
 /**
  * Marks the ends of the last two things that users and tools said: the one behind which the cache of the
  * request before ended, and the one behind which the next will go on. The API looks back over 20 blocks only.
@@ -23,25 +34,32 @@ export const withMarks = (
 ): readonly WireMessage[] => {
   const last = messages.length - 1;
   const before = messages.findLastIndex(({ role }, index) => role === 'user' && index < last);
-  return messages.map((message, index) =>
-    index === last || index === before ? marked(message, mark) : message,
-  );
+  const marked = [...messages];
+  for (const index of [before, last]) {
+    const message = messages[index];
+    if (message !== undefined) marked[index] = withEndMarked(message, mark);
+  }
+  return marked;
 };
 
-const marked = ({ role, content }: WireMessage, mark: CacheControlEphemeral): WireMessage => {
-  const end = content.findLastIndex(isMarkable);
+const withEndMarked = (
+  { role, content }: WireMessage,
+  mark: CacheControlEphemeral,
+): WireMessage => {
+  const end = content.findLastIndex(({ kind }) => markable.has(kind));
   return {
     role,
-    content: content.map((block, index) =>
-      index === end && isMarkable(block) ? { ...block, cache_control: mark } : block,
-    ),
+    content: content.map(({ kind, json }, index) => ({
+      kind,
+      json: index === end ? withMark(json, mark) : json,
+    })),
   };
 };
 
-type Markable = Extract<
-  ContentBlockParam,
-  { readonly type: 'text' | 'image' | 'document' | 'tool_use' | 'tool_result' }
->;
-
-const isMarkable = (block: ContentBlockParam): block is Markable =>
-  ['text', 'image', 'document', 'tool_use', 'tool_result'].includes(block.type);
+const markable: ReadonlySet<string> = new Set<ContentBlockParam['type']>([
+  'text',
+  'image',
+  'document',
+  'tool_use',
+  'tool_result',
+]);

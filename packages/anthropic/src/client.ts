@@ -1,8 +1,8 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import { type Access, sdkOptions, type SendOptions, type VendorSettings } from '@millrace/wire';
 
-/** Sends the body of a request to the Messages API. */
-export type Send = (body: unknown, options: SendOptions) => Promise<Response>;
+/** Sends the body of a request, as JSON, to the Messages API. */
+export type Send = (body: string, options: SendOptions) => Promise<Response>;
 
 /**
  * Makes what sends requests, with the vendor's SDK. The SDK is loaded for the first of them, since that takes a
@@ -19,7 +19,8 @@ export const createSend = (
     return sdk
       .post('/v1/messages', {
         body,
-        headers,
+        // The client would write anew what it is not told the type of.
+        headers: { ...headers, 'content-type': 'application/json' },
         stream: true,
         signal,
       })

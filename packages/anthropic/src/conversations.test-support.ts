@@ -166,3 +166,9 @@ export const modelRequest: fc.Arbitrary<ModelRequest> = fc
       ? fc.constant(request)
       : fc.constantFrom(request, { ...request, toolChoice: { name: first.name } });
   });
+
+/** Freezes a conversation through and through, as the core does with what it sends. */
+export const frozen = <Value>(value: Value): Value => {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen);
+  return Object.freeze(value);
+};

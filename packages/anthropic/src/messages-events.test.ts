@@ -206,7 +206,7 @@ describe('the reader of messages', () => {
       end('pause_turn'),
     );
     expect(chunks).toHaveLength(3);
-    expect(toAssistantBlocks(messageOf(chunks), { toWire: same })).toEqual([
+    expect(toAssistantBlocks(messageOf(chunks), { toolName: same, toolId: toWireId })).toEqual([
       { ...search, input: { query: 'Oslo' } },
       found,
     ]);
@@ -248,7 +248,8 @@ describe('the reader of messages', () => {
         for (const message of messages) {
           if (message.role !== 'assistant') continue;
           const names = toolNames([]);
-          const content = toAssistantBlocks(message, names);
+          const toolName = (name: string): string => names.toWire(name);
+          const content = toAssistantBlocks(message, { toolName, toolId: toWireId });
           const { readWhole } = createMessagesReader(names.fromWire);
           const back = messageOf(readWhole({ content, stop_reason: 'end_turn' }));
           expect(back.content).toEqual(expectedOf(message));

@@ -1,19 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type ModelRequest } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { checkMessagesRequest } from '@millrace/fault-server';
-import { toolNames } from '@millrace/wire';
+import { type JsonRecord, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
-import { type RequestSettings, toMessagesBody } from './messages-request.js';
+import { messagesRequest, type RequestSettings } from './messages-request.js';
 import { thinkingConfig, thinks } from './thinking.js';
+import { toWireId } from './tool-use-id.js';
 
 /** Only the older version of the API takes a temperature. */
-const violationsOf = (body: Readonly<Record<string, unknown>>): readonly string[] => {
+const violationsOf = (body: JsonRecord): readonly string[] => {
   const version = 'temperature' in body ? '2023-06-01' : '2026-10-21';
   return checkMessagesRequest(
     { 'anthropic-version': version, 'content-type': 'application/json' },
-    JSON.parse(JSON.stringify(body)),
+    body,
   );
 };
 
@@ -22,12 +24,15 @@ const settings: RequestSettings = { model: 'claude-sonnet-4-5', maxTokens: 1_000
 const bodyOf = (
   request: Partial<ModelRequest>,
   more: Partial<RequestSettings> = {},
-): Readonly<Record<string, unknown>> => {
+): JsonRecord => {
   const names = toolNames((request.tools ?? []).map(({ name }) => name));
   const messages = request.messages ?? [
     { id: 'm1', role: 'user', content: [{ type: 'text', text: 'Hello' }] },
   ];
-  return toMessagesBody({ ...settings, ...more }, { ...request, messages }, names);
+  const write = messagesRequest({ ...settings, ...more });
+  const toolName = (name: string): string => names.toWire(name);
+  const body = parsedJson(write({ ...request, messages }, { toolName, toolId: toWireId }));
+  return isRecord(body) ? body : {};
 };
 
 const weather = {
@@ -90,14 +95,17 @@ describe('the body of a request', () => {
     );
   });
 
-  it('leaves out what the request does not say', () => {
-    expect(bodyOf({})).toEqual({
-      model: 'claude-sonnet-4-5',
-      max_tokens: 1_000,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
-      stream: true,
-    });
-  });
+  it.each([{}, { tools: [], stopSequences: [], system: ' ' }])(
+    'leaves out what a request does not say: %j',
+    (request) => {
+      expect(bodyOf(request)).toEqual({
+        model: 'claude-sonnet-4-5',
+        max_tokens: 1_000,
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+        stream: true,
+      });
+    },
+  );
 
   it.each([
     ['auto', undefined],

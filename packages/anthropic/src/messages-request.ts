@@ -1,25 +1,20 @@
 import type {
-  CacheControlEphemeral,
   OutputConfig,
-  TextBlockParam,
-  Tool,
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
-import {
-  type JsonSchema,
-  MillraceError,
-  type ModelRequest,
-  type ToolChoice,
-  type ToolDeclaration,
-} from '@millrace/core';
+import type { ModelRequest, ToolChoice } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import type { JsonRecord, ToolNames } from '@millrace/wire';
-import { cacheMark, type CacheTime, withMarks } from './cache-marks.js';
-import { nativeSchema } from './native-schema.js';
+import type { JsonRecord } from '@millrace/wire';
+import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
+import { jsonList, type JsonText, writeObject } from './json-text.js';
+import type { Naming } from './kept-parts.js';
 import { mostTokens } from './most-tokens.js';
+import { nativeSchema } from './native-schema.js';
+import { onceInARow } from './once-in-a-row.js';
 import { canThinkOn, type Thinking, thinkingConfig } from './thinking.js';
+import { toolDeclaration } from './tool-declaration.js';
 import { toText } from './user-blocks.js';
-import { toWireMessages } from './wire-messages.js';
+import { messageText, wireMessages } from './wire-messages.js';
 
 /** What the body of a request is made with, beside the request. */
 export interface RequestSettings {
@@ -38,79 +33,51 @@ export interface RequestSettings {
 export type Effort = NonNullable<OutputConfig['effort']>;
 
 /**
- * Writes the body of a request to the Messages API. Throws `invalidRequest` for what no model of Anthropic can
- * take.
+ * Makes what writes the bodies of requests to the Messages API, as JSON. What they have in common is written once. It
+ * throws `invalidRequest` for what no model of Anthropic can take.
  */
-export const toMessagesBody = (
+export const messagesRequest = (
   settings: RequestSettings,
-  request: ModelRequest,
-  names: Pick<ToolNames, 'toWire'>,
-): JsonRecord => {
+): ((request: ModelRequest, naming: Naming) => string) => {
   const { body: extra = {}, cache, model, builtInTools = [] } = settings;
   const mark = cache === undefined ? undefined : cacheMark(cache);
-  const system = toText(request.system ?? '');
-  const declared = (request.tools ?? []).map((tool) => toTool(tool, names));
-  const tools: readonly unknown[] = [
-    ...builtInTools,
-    ...(system.length > 0 ? declared : markedLast(declared, mark)),
-  ];
-  const messages = toWireMessages(request.messages, names);
+  const markedLast = (blocks: readonly string[]): readonly string[] =>
+    mark === undefined ? blocks : withLastMarked(blocks, mark);
   const thinking = extra['thinking'] ?? thinkingConfig(settings.thinking);
   const budget = budgetOf(thinking);
-  const canThink = budget === 0 || canThinkOn(messages);
-  return present({
-    model,
-    max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
-    system: filled(markedLast<TextBlockParam>(system, mark)),
-    tools: filled(tools),
-    tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, names),
-    messages: mark === undefined ? messages : withMarks(messages, mark),
-    temperature: request.temperature,
-    stop_sequences: filled(request.stopSequences ?? []),
-    stream: true,
-    ...extra,
-    output_config: outputConfig(settings, request),
-    thinking: canThink ? thinking : undefined,
-  });
-};
-
-const toTool = (
-  { name, description, inputSchema }: ToolDeclaration,
-  names: Pick<ToolNames, 'toWire'>,
-): Tool => {
-  const bad = Object.keys(inputSchema['properties'] ?? {}).find((key) => !takenKey.test(key));
-  if (bad !== undefined) {
-    const what = `The input of the tool '${name}' has a property '${bad.slice(0, 80)}', which cannot be sent.`;
-    throw new MillraceError(
-      'invalidRequest',
-      `${what} Its name may have letters, digits, '_', '.' and '-', and at most 64 of them.`,
-    );
-  }
-  return {
-    name: names.toWire(name),
-    ...(description === '' ? {} : { description }),
-    input_schema: toInputSchema(inputSchema),
-  };
-};
-
-/** What the API takes as a name of a property; it looks at those at the top only. */
-const takenKey = /^[a-zA-Z0-9_.-]{1,64}$/u;
-
-/**
- * The API takes no choice of schemas at the top. The model is told of it; whoever validates the input looks after
- * it.
- */
-const toInputSchema = ({ anyOf, oneOf, allOf, ...schema }: JsonSchema): Tool.InputSchema => {
-  const told = Object.entries({ anyOf, oneOf, allOf }).flatMap(([keyword, value]) =>
-    value === undefined ? [] : [`${keyword}: ${JSON.stringify(value)}`],
+  const systemOf = onceInARow((system) =>
+    markedLast(toText(system).map((block) => JSON.stringify(block))),
   );
-  const description = [schema['description'], ...told].filter(Boolean).join('\n');
-  return { ...schema, ...(description === '' ? {} : { description }), type: 'object' };
+  const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
+  const declarationOf = toolDeclaration();
+  const messagesOf = wireMessages();
+  return (request, naming) => {
+    const system = systemOf(request.system ?? '');
+    const declared = (request.tools ?? []).map((tool) => declarationOf(tool, naming));
+    const tools = [...builtIn, ...(system.length > 0 ? declared : markedLast(declared))];
+    const messages = messagesOf(request.messages, naming);
+    const canThink = budget === 0 || canThinkOn(messages);
+    const sent = mark === undefined ? messages : withMarks(messages, mark);
+    return writeObject({
+      model,
+      max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
+      system: filled(system),
+      tools: filled(tools),
+      tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, naming),
+      messages: jsonList(sent.map(messageText)),
+      temperature: request.temperature,
+      stop_sequences: request.stopSequences?.length === 0 ? undefined : request.stopSequences,
+      stream: true,
+      ...extra,
+      output_config: outputConfig(settings, request),
+      thinking: canThink ? thinking : undefined,
+    });
+  };
 };
 
 const toToolChoice = (
   choice: ToolChoice | undefined,
-  names: Pick<ToolNames, 'toWire'>,
+  { toolName }: Naming,
 ): WireToolChoice | undefined => {
   switch (choice) {
     case undefined:
@@ -121,7 +88,7 @@ const toToolChoice = (
     case 'required':
       return { type: 'any' };
     default:
-      return { type: 'tool', name: names.toWire(choice.name) };
+      return { type: 'tool', name: toolName(choice.name) };
   }
 };
 
@@ -150,18 +117,5 @@ const budgetOf = (thinking: unknown): number => {
   return typeof budget === 'number' ? budget : 0;
 };
 
-const markedLast = <Block extends Pick<TextBlockParam, 'cache_control'>>(
-  blocks: readonly Block[],
-  mark: CacheControlEphemeral | undefined,
-): readonly Block[] =>
-  mark === undefined
-    ? blocks
-    : blocks.map((block, index) =>
-        index === blocks.length - 1 ? { ...block, cache_control: mark } : block,
-      );
-
-const filled = <T>(values: readonly T[]): readonly T[] | undefined =>
-  values.length === 0 ? undefined : values;
-
-const present = (body: JsonRecord): JsonRecord =>
-  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+const filled = (texts: readonly string[]): JsonText | undefined =>
+  texts.length === 0 ? undefined : jsonList(texts);

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
+import { onceEach } from './once-each.js';
 
 /**
  * Writes a JSON Schema in the part of it that Anthropic can hold an answer to; `undefined` where that is not
@@ -8,10 +9,12 @@ import { isRecord } from '@millrace/core/adapter';
  *
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
  */
-export const nativeSchema = (schema: JsonSchema): JsonSchema | undefined => {
+export const nativeSchema = (schema: JsonSchema): JsonSchema | undefined => nativeOf(schema).native;
+
+const nativeOf = onceEach((schema: JsonSchema) => {
   const native = isCyclic(schema) ? undefined : convert(schema);
-  return native !== undefined && isSmall(native) ? native : undefined;
-};
+  return { native: native !== undefined && isSmall(native) ? native : undefined };
+});
 
 /** Keywords that are taken as they are. */
 const plain: ReadonlySet<string> = new Set(['type', 'title', 'default', '$ref', 'required']);

@@ -35,7 +35,7 @@ export const thinks = (model: string, config: unknown): boolean =>
 export const canThinkOn = (messages: readonly WireMessage[]): boolean => {
   const last = messages.at(-1);
   const answer = messages.findLast(({ role }) => role === 'assistant');
-  const isOpen = last === answer || last?.content[0]?.type === 'tool_result';
+  const isOpen = last === answer || last?.content[0]?.kind === 'tool_result';
   const [first] = answer?.content ?? [];
-  return !isOpen || first === undefined || isThinking(first);
+  return !isOpen || first === undefined || isThinking(first.kind);
 };

@@ -6,9 +6,11 @@ import type {
   ToolResultBlock,
   UserMessage,
 } from '@millrace/core';
-import { toWireMessages } from './wire-messages.js';
+import { parsedJson } from '@millrace/core/adapter';
+import { toWireId } from './tool-use-id.js';
+import { messageText, wireMessages } from './wire-messages.js';
 
-const names = { toWire: (name: string) => name };
+const naming = { toolName: (name: string) => name, toolId: toWireId };
 const text = (it: string): ContentBlock => ({ type: 'text', text: it });
 const user = (...content: readonly ContentBlock[]): UserMessage => ({
   id: 'u',
@@ -35,7 +37,8 @@ const result = (toolUseId: string, ...content: readonly ContentBlock[]): ToolRes
   details: { secret: true },
 });
 const picture: ContentBlock = { type: 'image', source: { kind: 'url', url: 'https://a.b/c.png' } };
-const wire = (...messages: readonly Message[]): unknown => toWireMessages(messages, names);
+const wire = (...messages: readonly Message[]): unknown =>
+  wireMessages()(messages, naming).map((message) => parsedJson(messageText(message)));
 const invalid = (message: string): unknown =>
   expect.objectContaining({ code: 'invalidRequest', message: expect.stringContaining(message) });
 

@@ -5,62 +5,75 @@ import type {
   UserMessageParam,
 } from '@anthropic-ai/sdk/resources/messages';
 import { type Message, MillraceError, type ToolMessage } from '@millrace/core';
-import { named, type ToolNames } from '@millrace/wire';
+import { parsedJson } from '@millrace/core/adapter';
+import { named, textAt } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
-import { toWireId } from './tool-use-id.js';
+import { keptParts, type Naming, type Part } from './kept-parts.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
 
-/** A message on the wire. */
+/** A message on the wire, its blocks written. */
 export interface WireMessage {
   readonly role: (UserMessageParam | AssistantMessageParam)['role'];
-  readonly content: readonly ContentBlockParam[];
+  readonly content: readonly Part[];
 }
 
 /**
- * Writes a conversation. The same messages always become the same text, however many follow: signed thinking and
- * the prompt cache both depend on that. Throws `invalidRequest` for media that cannot be sent, and where there is
+ * Makes what writes conversations. The same messages always become the same text, however many follow: signed thinking
+ * and the prompt cache both depend on that. It throws `invalidRequest` for media that cannot be sent, and where there is
  * nothing to send.
  */
-export const toWireMessages = (
+export const wireMessages = (): ((
   messages: readonly Message[],
-  names: Pick<ToolNames, 'toWire'>,
-): readonly WireMessage[] => {
-  const turns = inTurns(messages.map((message) => toWireMessage(message, names)));
-  const [first] = turns;
-  if (first === undefined) {
-    throw new MillraceError('invalidRequest', 'The messages of the request are empty.');
-  }
-  return withoutLastSpace(first.role === 'user' ? turns : [opening, ...turns]);
+  naming: Naming,
+) => readonly WireMessage[]) => {
+  const contentOf = keptParts((message, naming) => blocksOf(message, naming).map(toPart));
+  return (messages, naming) => {
+    const turns: WireMessage[] = [];
+    for (const message of messages) {
+      takeTurn(
+        turns,
+        message.role === 'assistant' ? 'assistant' : 'user',
+        contentOf(message, naming),
+      );
+    }
+    const [first] = turns;
+    if (first === undefined) {
+      throw new MillraceError('invalidRequest', 'The messages of the request are empty.');
+    }
+    return withoutLastSpace(first.role === 'user' ? turns : [opening, ...turns]);
+  };
 };
+
+const toPart = (block: ContentBlockParam): Part => ({
+  kind: block.type,
+  json: JSON.stringify(block),
+});
 
 /** The API wants a user to begin; a history may begin with a greeting, or be cut. */
 const opening: WireMessage = {
   role: 'user',
-  content: [{ type: 'text', text: '(The conversation begins.)' }],
+  content: [toPart({ type: 'text', text: '(The conversation begins.)' })],
 };
 
-const toWireMessage = (message: Message, names: Pick<ToolNames, 'toWire'>): WireMessage => {
+const blocksOf = (message: Message, naming: Naming): readonly ContentBlockParam[] => {
   switch (message.role) {
     case 'user':
-      return {
-        role: 'user',
-        content: toUserBlocks(named(message), `The message '${message.id}'`),
-      };
+      return toUserBlocks(named(message), `The message '${message.id}'`);
     case 'assistant':
-      return { role: 'assistant', content: toAssistantBlocks(message, names) };
+      return toAssistantBlocks(message, naming);
     case 'tool':
-      return { role: 'user', content: toResults(message) };
+      return toResults(message, naming);
   }
 };
 
 /** Results come first; behind them the media of failed ones, which may say text only. */
-const toResults = ({ content }: ToolMessage): readonly ContentBlockParam[] => {
+const toResults = ({ content }: ToolMessage, { toolId }: Naming): readonly ContentBlockParam[] => {
   const results = content.map(({ toolUseId, content: said, isError }) => {
     const blocks = toUserBlocks(said, `The result of the tool use '${toolUseId}'`);
     const inside = isError ? failureText(blocks) : blocks;
     const result: ToolResultBlockParam = {
       type: 'tool_result',
-      tool_use_id: toWireId(toolUseId),
+      tool_use_id: toolId(toolUseId),
       ...(inside.length === 0 ? {} : { content: inside }),
       ...(isError ? { is_error: true } : {}),
     };
@@ -76,26 +89,34 @@ const failureText = (blocks: readonly UserBlock[]): UserBlock[] => {
 };
 
 /** A blank question is one too: without it the model would go on with what it said before. */
-const blank: ContentBlockParam = { type: 'text', text: '(empty)' };
+const blank = toPart({ type: 'text', text: '(empty)' });
 
 /** Joins what one side says in a row, and leaves out who says nothing, unless a turn of the user is lost by it. */
-const inTurns = (messages: readonly WireMessage[]): readonly WireMessage[] => {
-  const turns: WireMessage[] = [];
-  for (const { role, content } of messages) {
-    const last = turns.at(-1);
-    if (last?.role === role) {
-      turns[turns.length - 1] = { role, content: [...last.content, ...content] };
-    } else if (content.length > 0) turns.push({ role, content });
-    else if (role === 'user') turns.push({ role, content: [blank] });
-  }
-  return turns;
+const takeTurn = (
+  turns: WireMessage[],
+  role: WireMessage['role'],
+  content: WireMessage['content'],
+): void => {
+  const last = turns.at(-1);
+  if (last?.role === role) {
+    turns[turns.length - 1] = { role, content: [...last.content, ...content] };
+  } else if (content.length > 0) turns.push({ role, content });
+  else if (role === 'user') turns.push({ role, content: [blank] });
 };
 
 /** What a model is to go on with may not end in white space. */
 const withoutLastSpace = (turns: readonly WireMessage[]): readonly WireMessage[] => {
   const last = turns.at(-1);
   const block = last?.content.at(-1);
-  if (last?.role !== 'assistant' || block?.type !== 'text') return turns;
-  const trimmed = { ...block, text: block.text.trimEnd() };
+  if (last?.role !== 'assistant' || block?.kind !== 'text') return turns;
+  const text = textAt(parsedJson(block.json), 'text').trimEnd();
+  const trimmed = toPart({ type: 'text', text });
   return [...turns.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), trimmed] }];
+};
+
+/** Writes a message. */
+export const messageText = ({ role, content }: WireMessage): string => {
+  let blocks = '';
+  for (const { json } of content) blocks += blocks === '' ? json : `,${json}`;
+  return `{"role":"${role}","content":[${blocks}]}`;
 };

@@ -175,6 +175,9 @@ describe('quirks', () => {
       use({ json: 'x' }),
     ]);
     expect(call({ id: 7, index: '0', function: null })).toEqual([use({ json: '' })]);
+    expect(call({ id: 'c1', function: { arguments: null } })).toEqual([
+      use({ id: 'c1', json: '' }),
+    ]);
   });
 
   it('X8: takes arguments as an object', () => {
@@ -253,6 +256,14 @@ describe('quirks', () => {
     expect(read(delta({ tool_calls: [call] }))).toEqual([
       { type: 'thinking', text: '', signature: keep('Mine', 'extra_content', extra_content) },
       use({ id: 'c1', name: 'weather', json: '{}' }),
+    ]);
+  });
+
+  it('X8: keeps the one reasoning detail of an answer in front of what it led to', () => {
+    const detail = { type: 'reasoning.encrypted', data: 'x' };
+    expect(read(delta({ reasoning_details: [detail] }), delta({ content: 'Hi' }))).toEqual([
+      { type: 'thinking', text: '', signature: keep('Mine', 'reasoning_details', [detail]) },
+      { type: 'text', text: 'Hi' },
     ]);
   });
 

@@ -1,25 +1,15 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import {
-  at,
-  countAt,
-  keep,
-  listAt,
-  placeOf,
-  type Reader,
-  signatureChunks,
-  textAt,
-  textChunks,
-} from '@millrace/wire';
+import { at, countAt, type JsonRecord, type Reader, textAt, textChunks } from '@millrace/wire';
+import { callChunks, callOf, type CallSource } from './chat-calls.js';
+import { fieldsOf, listIn, textIn } from './fields.js';
 import { finishChunks } from './finish-reason.js';
 import { createReasoningDetails, detailText } from './reasoning-details.js';
 import { chatUsage, usageChunks } from './usage.js';
 import type { ReaderSource } from './wire-model.js';
 
 /** From whom a chat completion is read. */
-export interface ChatSource extends ReaderSource {
-  /** See `Profile.sendsWholeCalls`. */
-  readonly sendsWholeCalls?: boolean | undefined;
+export interface ChatSource extends ReaderSource, CallSource {
   /** See `Profile.finishesEachCall`. */
   readonly finishesEachCall?: boolean | undefined;
 }
@@ -29,35 +19,43 @@ export interface ChatSource extends ReaderSource {
  * any vendor sends: reasoning in any field, usage in any chunk, content in parts, arguments as an object.
  */
 export const chatReader = (source: ChatSource): Reader => {
+  const { server } = source;
   const details = createReasoningDetails(source.vendor);
   let refused = false;
   let held = '';
 
   /** The finish beside a call is none yet where another call may follow: another one, or usage alone, comes last. */
-  const finish = (choice: unknown, hasCalls: boolean): readonly ModelChunk[] => {
-    const reason = textAt(choice, 'finish_reason');
-    const isHeld = hasCalls && source.finishesEachCall === true;
-    if (isHeld) held = reason || held;
-    const told = isHeld ? '' : reason || (choice === undefined ? held : '');
-    return finishChunks(told, { server: source.server, refused });
+  const finishOf = (choice: unknown, reason: string, hasCalls: boolean): string => {
+    if (!hasCalls || source.finishesEachCall !== true) {
+      return reason || (choice === undefined ? held : '');
+    }
+    held = reason || held;
+    return '';
   };
 
   const read = (data: unknown, isWhole: boolean): readonly ModelChunk[] => {
-    const choice = listAt(data, 'choices').find((it) => (countAt(it, 'index') ?? 0) === 0);
-    const delta = at(choice, 'delta') ?? at(choice, 'message');
-    const refusal = textAt(delta, 'refusal');
+    const event = fieldsOf(data);
+    const choice = listIn(event['choices']).find(isFirst);
+    const chosen = fieldsOf(choice);
+    const said = fieldsOf(chosen['delta'] ?? chosen['message']);
+    const { content, tool_calls, function_call, reasoning_details } = said;
+    const thinking = reasoningOf(said);
+    const refusal = textIn(said['refusal']);
+    const calls = listIn(tool_calls).filter(isRecord);
+    const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
+    const reason = finishOf(choice, textIn(chosen['finish_reason']), calls.length > 0 && !isWhole);
+
+    const chunks: ModelChunk[] = [];
+    if (reasoning_details !== undefined) details.add(listIn(reasoning_details));
     refused ||= refusal !== '';
-    const calls = listAt(delta, 'tool_calls').filter(isRecord);
-    details.add(listAt(delta, 'reasoning_details'));
-    return details.seal([
-      ...textChunks('thinking', reasoningOf(delta)),
-      ...contentChunks(at(delta, 'content')),
-      ...textChunks('text', refusal),
-      ...calls.flatMap((call) => callChunks(call, source)),
-      ...legacyCall(at(delta, 'function_call'), source),
-      ...usageChunks(usageOf(data, choice), chatUsage),
-      ...finish(choice, calls.length > 0 && !isWhole),
-    ]);
+    if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
+    if (content !== '') chunks.push(...contentChunks(content));
+    if (refusal !== '') chunks.push({ type: 'text', text: refusal });
+    for (const call of calls) chunks.push(...callChunks(call, source));
+    if (isRecord(function_call)) chunks.push(callOf(function_call, source));
+    if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
+    if (reason !== '') chunks.push(...finishChunks(reason, { server, refused }));
+    return details.seal(chunks);
   };
   return {
     read: ({ data }) => read(data, false),
@@ -65,14 +63,17 @@ export const chatReader = (source: ChatSource): Reader => {
   };
 };
 
+/** Not every server numbers the only choice. */
+const isFirst = (choice: unknown): boolean => (countAt(choice, 'index') ?? 0) === 0;
+
 /** Some servers say the same in two fields: the first one counts. */
-const reasoningOf = (delta: unknown): string =>
-  textAt(delta, 'reasoning_content') ||
-  textAt(delta, 'reasoning') ||
-  listAt(delta, 'reasoning_details').map(detailText).join('');
+const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRecord): string =>
+  textIn(reasoning_content) ||
+  textIn(reasoning) ||
+  (reasoning_details === undefined ? '' : listIn(reasoning_details).map(detailText).join(''));
 
 const contentChunks = (content: unknown): readonly ModelChunk[] =>
-  typeof content === 'string' ? textChunks('text', content) : listAt(content).flatMap(partChunks);
+  typeof content === 'string' ? textChunks('text', content) : listIn(content).flatMap(partChunks);
 
 /** Mistral sends content in parts, and thinking as one of them. */
 const partChunks = (part: unknown): readonly ModelChunk[] => {
@@ -89,41 +90,6 @@ const partChunks = (part: unknown): readonly ModelChunk[] => {
 const thoughtOf = (thinking: unknown): string =>
   typeof thinking === 'string'
     ? thinking
-    : listAt(thinking)
+    : listIn(thinking)
         .map((part) => textAt(part, 'text'))
         .join('');
-
-const callChunks = (
-  call: unknown,
-  { vendor, toolName, sendsWholeCalls }: ChatSource,
-): readonly ModelChunk[] => {
-  const index = sendsWholeCalls === true ? undefined : at(call, 'index');
-  const id = textAt(call, 'id');
-  const extra = at(call, 'extra_content');
-  return [
-    ...(isRecord(extra) ? signatureChunks(keep(vendor, 'extra_content', extra)) : []),
-    {
-      type: 'toolUse',
-      ...placeOf(index),
-      ...(id === '' ? {} : { id }),
-      ...functionOf(at(call, 'function'), toolName),
-    },
-  ];
-};
-
-const functionOf = (called: unknown, toolName: ChatSource['toolName']) => {
-  const name = textAt(called, 'name');
-  const written = at(called, 'arguments') ?? '';
-  return {
-    ...(name === '' ? {} : { name: toolName(name) }),
-    ...(typeof written === 'string' ? { json: written } : { input: written }),
-  };
-};
-
-/** What there was before `tool_calls`: one call without an id. */
-const legacyCall = (called: unknown, { toolName }: ChatSource): readonly ModelChunk[] =>
-  isRecord(called) ? [{ type: 'toolUse', ...functionOf(called, toolName) }] : [];
-
-/** Beside its own place, Moonshot puts usage into the choice, and Groq into a field of its own. */
-const usageOf = (data: unknown, choice: unknown): unknown =>
-  at(data, 'usage') ?? at(choice, 'usage') ?? at(data, 'x_groq', 'usage');

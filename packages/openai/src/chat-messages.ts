@@ -7,7 +7,7 @@ import {
   type ToolMessage,
   type UserMessage,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { type JsonRecord, kept, listAt, named } from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
@@ -15,28 +15,54 @@ import type {
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
+import { fieldsOf } from './fields.js';
+import { keptParts, type Naming, type Part } from './kept-parts.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
 import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
 
-/** Writes the messages of a conversation for chat completions. Throws where a block cannot be sent. */
-export const chatMessages = (messages: readonly Message[], target: Target): Messages => {
+/**
+ * Makes what writes the messages of conversations for chat completions, each as a JSON text. It throws where a block
+ * cannot be sent.
+ */
+export const chatMessages = (
+  target: Target,
+): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
   const { saidBehindTools, continuation } = target.profile;
-  const wire = messages.flatMap((message) => fromMessage(message, target));
-  return wire.flatMap((message, index): Messages => {
-    const isSudden = message.role === 'user' && wire[index - 1]?.role === 'tool';
-    if (isSudden && saidBehindTools !== undefined) {
-      return [{ role: 'assistant', content: saidBehindTools }, message];
+  const partsOf = keptParts((message, naming) =>
+    fromMessage(message, { ...target, ...naming }).map(toPart),
+  );
+  const said =
+    saidBehindTools === undefined
+      ? undefined
+      : JSON.stringify({ role: 'assistant', content: saidBehindTools });
+  return (messages, naming) => {
+    const texts: string[] = [];
+    let last = '';
+    for (const message of messages) {
+      for (const { kind, json } of partsOf(message, naming)) {
+        if (said !== undefined && last === 'tool' && kind === 'user') texts.push(said);
+        texts.push(json);
+        last = kind;
+      }
     }
-    return message.role === 'assistant' && index === wire.length - 1
-      ? [{ ...message, ...continuation }]
-      : [message];
-  });
+    return last === 'assistant' && continuation !== undefined
+      ? [...texts.slice(0, -1), withFields(texts.at(-1) ?? '', continuation)]
+      : texts;
+  };
 };
 
-const fromMessage = (message: Message, target: Target): Messages => {
+const toPart = (message: ChatCompletionMessageParam): Part => ({
+  kind: message.role,
+  json: JSON.stringify(message),
+});
+
+const withFields = (json: string, fields: JsonRecord): string =>
+  JSON.stringify({ ...fieldsOf(parsedJson(json)), ...fields });
+
+const fromMessage = (message: Message, target: Target & Naming): Messages => {
   switch (message.role) {
     case 'user':
       return [fromUser(message, target)];
@@ -82,7 +108,7 @@ const audioFormat = (mediaType: string): 'wav' | 'mp3' | undefined => {
   return /^audio\/(x-)?(mpeg|mp3)\b/u.test(mediaType) ? 'mp3' : undefined;
 };
 
-const fromAssistant = (message: AssistantMessage, target: Target): Messages => {
+const fromAssistant = (message: AssistantMessage, target: Target & Naming): Messages => {
   const calls = toolCalls(message, target);
   const text = textOf(message);
   if (text === '' && calls.length === 0) return [];
@@ -98,7 +124,7 @@ const fromAssistant = (message: AssistantMessage, target: Target): Messages => {
 /** The calls of a message, each with what the vendor said beside it and wants back. */
 const toolCalls = (
   { content }: AssistantMessage,
-  { profile: { name: vendor, unsignedCall }, toolName, toolId }: Target,
+  { profile: { name: vendor, unsignedCall }, toolName, toolId }: Target & Naming,
 ): ChatCompletionMessageFunctionToolCall[] => {
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
@@ -135,7 +161,7 @@ const thinkingBack = (
 };
 
 /** What a tool message cannot carry comes in a user message behind all of them: nothing may stand between. */
-const fromTools = ({ content }: ToolMessage, target: Target): Messages => {
+const fromTools = ({ content }: ToolMessage, target: Target & Naming): Messages => {
   const { takesToolMedia } = target.profile;
   const results = content.map((result): ChatCompletionMessageParam => {
     const content = resultText(result);

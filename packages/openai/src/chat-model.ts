@@ -3,19 +3,19 @@ import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
 import { malformedCall } from './malformed-call.js';
 import type { EndpointOptions } from './options.js';
+import { post } from './post.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { wireModel } from './wire-model.js';
 
 /** Makes a model that is asked over chat completions. */
-export const chatModel = (profile: Profile, model: string, options: EndpointOptions): Model =>
-  wireModel(profile, model, options, {
+export const chatModel = (profile: Profile, model: string, options: EndpointOptions): Model => {
+  const { sendsWholeCalls, finishesEachCall } = profile;
+  return wireModel(profile, model, options, {
     unsupported: unsupportedBy(profile, model, options.reasoningEffort),
     toolIds: profile.toolIds,
-    write: (request, target) => chatRequest(request, target, options),
-    send: (sdk, body, init) =>
-      sdk.chat.completions.create(body, init).asResponse().catch(malformedCall),
-    reader: (source) => {
-      const { sendsWholeCalls, finishesEachCall } = profile;
-      return chatReader({ ...source, sendsWholeCalls, finishesEachCall });
-    },
+    write: chatRequest({ profile, model }, options),
+    send: (sdk, body, sending) =>
+      post(sdk, '/chat/completions', body, sending).catch(malformedCall),
+    reader: (source) => chatReader({ ...source, sendsWholeCalls, finishesEachCall }),
   });
+};

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkChatRequest } from '@millrace/fault-server';
-import { keep, listAt, toolNames } from '@millrace/wire';
+import { type JsonRecord, keep, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
@@ -14,33 +14,29 @@ import {
   use,
   user,
 } from './conversation.test-support.js';
+import { fieldsOf } from './fields.js';
+import type { Naming } from './kept-parts.js';
 import type { Profile } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { profiles } from './vendors.js';
-import type { Target } from './wire-model.js';
 
 const headers = { 'content-type': 'application/json', authorization: 'Bearer key' };
 
-const targetOf = (
+const namingOf = (
   messages: readonly Message[],
-  profile: Profile = profiles.openai,
-  model = 'gpt-4.1-mini',
-): Target => ({
-  profile,
-  model,
-  toolName: (name) => names.toWire(name),
-  toolId: toolIds(messages, profile.toolIds),
-});
+  { toolIds: rule }: Profile = profiles.openai,
+): Naming => ({ toolName: (name) => names.toWire(name), toolId: toolIds(messages, rule) });
 
 const names = toolNames(['weather', 'search_docs', 'a b']);
 
 const bodyOf = (
   request: ModelRequest | readonly Message[],
-  profile?: Profile,
+  profile: Profile = profiles.openai,
   extras = {},
-): Readonly<Record<string, unknown>> => {
+): JsonRecord => {
   const asked = 'messages' in request ? request : { messages: request };
-  return { ...chatRequest(asked, targetOf(asked.messages, profile), extras) };
+  const write = chatRequest({ profile, model: 'gpt-4.1-mini' }, extras);
+  return fieldsOf(JSON.parse(write(asked, namingOf(asked.messages, profile))));
 };
 
 const messagesOf = (
@@ -64,7 +60,7 @@ describe('a request for chat completions', () => {
     const allow = ['extra_content', 'reasoning_content', 'reasoning_details'];
     fc.assert(
       fc.property(conversations(signature, true), (messages) => {
-        const body: unknown = JSON.parse(JSON.stringify(bodyOf({ messages, tools: [weather] })));
+        const body = bodyOf({ messages, tools: [weather] });
         expect(checkChatRequest(headers, body, { allow })).toEqual([]);
       }),
       { numRuns: 300 },
@@ -74,8 +70,8 @@ describe('a request for chat completions', () => {
   it('R4: says what an assistant said: text, tool uses, and what was kept for the vendor', () => {
     fc.assert(
       fc.property(conversations(signature, true), (messages) => {
-        const target = targetOf(messages);
-        const wire = listAt(chatRequest({ messages }, target), 'messages').filter(
+        const { toolId } = namingOf(messages);
+        const wire = messagesOf(messages, profiles.openai).filter(
           (message) => (message as { role: string }).role === 'assistant',
         );
         const read = wire.map((message) =>
@@ -94,9 +90,7 @@ describe('a request for chat completions', () => {
         );
         const uses = given.flatMap(({ content }) =>
           content.flatMap((it) =>
-            it.type === 'tool_use'
-              ? [{ id: target.toolId(it.id), name: it.name, input: it.input }]
-              : [],
+            it.type === 'tool_use' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
           ),
         );
         expect(read.map(({ text }) => text).join('')).toBe(given.map(textOf).join(''));

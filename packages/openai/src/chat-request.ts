@@ -1,4 +1,4 @@
-import type { ModelRequest, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
 import type { JsonRecord } from '@millrace/wire';
 import type {
   ChatCompletionCreateParamsStreaming,
@@ -6,10 +6,14 @@ import type {
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
+import { type FittedSchema, fitSchema } from './fit-schema.js';
+import { jsonList, jsonText, writeObject, type Written } from './json-text.js';
+import type { Naming } from './kept-parts.js';
 import type { ReasoningEffort } from './profile.js';
-import { strictSchema } from './strict-schema.js';
+import { onceEach } from './once-each.js';
+import { onceInARow } from './once-in-a-row.js';
 import { toolSchema } from './tool-schema.js';
-import type { Target } from './wire-model.js';
+import type { Target, WriteRequest } from './wire-model.js';
 
 /** What a chat completion may be asked beside what a request says. */
 export interface ChatExtras {
@@ -18,66 +22,76 @@ export interface ChatExtras {
   readonly body?: JsonRecord | undefined;
 }
 
-/** Writes a request for chat completions, as a stream. Throws where a block cannot be sent. */
+type Fields = Written<Partial<ChatCompletionCreateParamsStreaming>>;
+
+/**
+ * Makes what writes requests for chat completions, as a stream. What they have in common is written once. It throws
+ * where a block cannot be sent.
+ */
 export const chatRequest = (
-  { messages, system, ...options }: ModelRequest,
   target: Target,
   { reasoningEffort, body }: ChatExtras = {},
-): ChatCompletionCreateParamsStreaming => {
+): WriteRequest => {
   const { systemRole = 'system', asksForUsage = true } = target.profile;
-  const content = system ?? '';
-  return {
-    model: target.model,
-    messages: [
-      ...(content === '' ? [] : [{ role: systemRole, content }]),
-      ...chatMessages(messages, target),
-    ],
-    ...toolFields(options, target),
-    ...limitFields(options, target),
-    ...outputFields(options),
-    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
-    ...(asksForUsage ? { stream_options: { include_usage: true } } : {}),
-    ...target.profile.body,
-    ...body,
-    stream: true,
+  const messagesOf = chatMessages(target);
+  const systemOf = onceInARow((content) => JSON.stringify({ role: systemRole, content }));
+  const toolsOf = toolFields(target);
+  const outputOf = outputFields();
+  return ({ messages, system = '', ...options }, naming) => {
+    const said = messagesOf(messages, naming);
+    const fields: Fields = {
+      model: target.model,
+      messages: jsonList(system === '' ? said : [systemOf(system), ...said]),
+      ...toolsOf(options, naming),
+      ...limitFields(options, target),
+      ...outputOf(options),
+      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...(asksForUsage ? { stream_options: { include_usage: true } } : {}),
+      ...target.profile.body,
+      ...body,
+      stream: true,
+    };
+    return writeObject(fields);
   };
 };
 
-const toolFields = ({ tools = [], toolChoice }: RequestOptions, target: Target) => {
-  if (tools.length === 0) return {};
-  const { takesNamedChoice = true } = target.profile;
-  const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
-  const isAlone = named !== undefined && !takesNamedChoice;
-  const alone = isAlone ? tools.filter(({ name }) => name === named) : [];
-  // A list without tools is refused.
-  const offered = alone.length === 0 ? tools : alone;
-  const choice = isAlone ? 'required' : toolChoice;
-  return {
-    tools: offered.map((tool) => declaration(tool, target)),
-    ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, target) }),
+const toolFields = ({ profile }: Target) => {
+  const { strictTools = false, takesNamedChoice = true } = profile;
+  const parametersOf = onceEach((schema: JsonSchema) => fitSchema(toolSchema(schema), strictTools));
+  return ({ tools = [], toolChoice }: RequestOptions, naming: Naming): Fields => {
+    if (tools.length === 0) return {};
+    const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+    const isAlone = named !== undefined && !takesNamedChoice;
+    const alone = isAlone ? tools.filter(({ name }) => name === named) : [];
+    // A list without tools is refused.
+    const offered = alone.length === 0 ? tools : alone;
+    const choice = isAlone ? 'required' : toolChoice;
+    return {
+      tools: jsonList(
+        offered.map((tool) => declaration(tool, parametersOf(tool.inputSchema), naming)),
+      ),
+      ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, naming) }),
+    };
   };
 };
 
 const declaration = (
-  { name, description, inputSchema }: ToolDeclaration,
-  { profile: { strictTools }, toolName }: Target,
-): ChatCompletionFunctionTool => {
-  const schema = toolSchema(inputSchema);
-  const strict = strictTools === true ? strictSchema(schema) : undefined;
-  return {
-    type: 'function',
-    function: {
-      name: toolName(name),
-      description,
-      parameters: strict ?? schema,
-      ...(strict === undefined ? {} : { strict: true }),
-    },
+  { name, description }: ToolDeclaration,
+  { schema, isStrict }: FittedSchema,
+  { toolName }: Naming,
+): string => {
+  const called: Written<ChatCompletionFunctionTool['function']> = {
+    name: toolName(name),
+    description,
+    parameters: schema,
+    ...(isStrict ? { strict: true } : {}),
   };
+  return writeObject({ type: 'function', function: jsonText(writeObject(called)) });
 };
 
 const choiceOf = (
   toolChoice: NonNullable<RequestOptions['toolChoice']>,
-  { toolName }: Target,
+  { toolName }: Naming,
 ): ChatCompletionToolChoiceOption =>
   typeof toolChoice === 'string'
     ? toolChoice
@@ -86,25 +100,19 @@ const choiceOf = (
 const limitFields = (
   { temperature, maxTokens, stopSequences = [] }: RequestOptions,
   { profile: { maxTokensField = 'max_tokens' } }: Target,
-) => ({
+): Fields => ({
   ...(temperature === undefined ? {} : { temperature }),
   ...(maxTokens === undefined ? {} : { [maxTokensField]: maxTokens }),
   ...(stopSequences.length === 0 ? {} : { stop: [...stopSequences] }),
 });
 
-const outputFields = ({
-  outputSchema,
-}: RequestOptions): Pick<ChatCompletionCreateParamsStreaming, 'response_format'> => {
-  if (outputSchema === undefined) return {};
-  const strict = strictSchema(outputSchema);
-  return {
-    response_format: {
-      type: 'json_schema',
-      json_schema: {
-        name: 'answer',
-        schema: strict ?? outputSchema,
-        ...(strict === undefined ? {} : { strict: true }),
-      },
-    },
+const outputFields = () => {
+  const answerOf = onceEach((schema: JsonSchema) => fitSchema(schema, true));
+  return ({ outputSchema }: RequestOptions): Fields => {
+    if (outputSchema === undefined) return {};
+    const { schema, isStrict } = answerOf(outputSchema);
+    const format = { name: 'answer', schema, ...(isStrict ? { strict: true } : {}) };
+    const written = { type: 'json_schema', json_schema: jsonText(writeObject(format)) };
+    return { response_format: jsonText(writeObject(written)) };
   };
 };

@@ -187,3 +187,9 @@ export const told = (chunks: readonly ModelChunk[]) => ({
   ),
   finish: chunks.flatMap((chunk) => (chunk.type === 'finish' ? [chunk.finish] : [])),
 });
+
+/** Freezes a conversation through and through, as the core does with what it sends. */
+export const frozen = <Value>(value: Value): Value => {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen);
+  return Object.freeze(value);
+};

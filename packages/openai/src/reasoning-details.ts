@@ -22,8 +22,9 @@ export const createReasoningDetails = (vendor: string): ReasoningDetails => {
       }
     },
     seal: (chunks) => {
+      if (gathered.length === 0) return chunks;
       const end = chunks.findIndex(({ type }) => type !== 'thinking' && type !== 'usage');
-      if (gathered.length === 0 || end === -1) return chunks;
+      if (end === -1) return chunks;
       const signature = keep(vendor, 'reasoning_details', gathered);
       gathered = [];
       return [...chunks.slice(0, end), ...signatureChunks(signature), ...chunks.slice(end)];

@@ -3,6 +3,7 @@ import { isRecord } from '@millrace/core/adapter';
 import {
   at,
   countAt,
+  type JsonRecord,
   keep,
   listAt,
   placeOf,
@@ -11,6 +12,7 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
+import { fieldsOf, textIn } from './fields.js';
 import { endChunks, endedBy } from './responses-end.js';
 import type { ReaderSource } from './wire-model.js';
 
@@ -39,7 +41,10 @@ export const responsesReader = (source: ReaderSource): Reader => {
     newest: 0,
   };
   return {
-    read: ({ data }) => (isRepeat(data, answer) ? [] : eventChunks(data, answer)),
+    read: ({ data }) => {
+      const event = fieldsOf(data);
+      return isRepeat(event, answer) ? [] : eventChunks(event, answer);
+    },
     readWhole: (body) => [
       ...listAt(body, 'output').flatMap((item, index) => wholeItem(item, index, answer)),
       ...endChunks(body, at(body, 'status'), answer),
@@ -51,53 +56,51 @@ export const responsesReader = (source: ReaderSource): Reader => {
 const lastEvents: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
 
 /** Some servers number all events alike, by 0, and what keeps a connection alive by anything. */
-const isRepeat = (data: unknown, answer: Answer): boolean => {
-  const isNumbered = textAt(data, 'type').startsWith('response.');
-  const number = isNumbered ? (countAt(data, 'sequence_number') ?? 0) : 0;
+const isRepeat = (event: JsonRecord, answer: Answer): boolean => {
+  const isNumbered = textIn(event['type']).startsWith('response.');
+  const number = isNumbered ? (countAt(event, 'sequence_number') ?? 0) : 0;
   if (number > 0 && number <= answer.newest) return true;
   answer.newest = Math.max(answer.newest, number);
   return false;
 };
 
-const eventChunks = (data: unknown, answer: Answer): Chunks => {
-  const index = at(data, 'output_index');
-  const delta = textAt(data, 'delta');
-  switch (at(data, 'type')) {
+const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
+  const { type, item, output_index: index } = event;
+  const delta = textIn(event['delta']);
+  switch (type) {
     case 'response.output_text.delta':
-      answer.said.add(placeIn(data));
+      answer.said.add(placeIn(event));
       return textChunks('text', delta);
     case 'response.refusal.delta':
-      answer.said.add(placeIn(data));
+      answer.said.add(placeIn(event));
       return refusalChunks(delta, answer);
     case 'response.output_text.done':
     case 'response.refusal.done':
-      return lateChunks(data, placeIn(data), answer);
+      return lateChunks(event, placeIn(event), answer);
     case 'response.reasoning_summary_text.delta':
     case 'response.reasoning_text.delta':
       return textChunks('thinking', delta);
     case 'response.reasoning_summary_part.added':
-      return textChunks('thinking', at(data, 'summary_index') === 0 ? '' : '\n\n');
+      return textChunks('thinking', event['summary_index'] === 0 ? '' : '\n\n');
     case 'response.output_item.added':
-      return isCall(at(data, 'item'))
-        ? [callChunk(at(data, 'item'), index, answer)]
-        : phaseChunks(at(data, 'item'), answer);
+      return isCall(item) ? [callChunk(item, index, answer)] : phaseChunks(item, answer);
     case 'response.function_call_arguments.delta':
       answer.written.add(index);
       return [{ type: 'toolUse', ...placeOf(index), json: delta }];
     case 'response.output_item.done':
-      return doneChunks(at(data, 'item'), index, answer);
+      return doneChunks(item, index, answer);
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed':
-      return endChunks(at(data, 'response'), endedBy(data), answer);
+      return endChunks(event['response'], endedBy(event), answer);
     default:
       return [];
   }
 };
 
 /** Where in an answer a text stands, as far as it is told. */
-const placeIn = (data: unknown): string =>
-  placeOfPart(at(data, 'output_index'), at(data, 'content_index'));
+const placeIn = ({ output_index, content_index }: JsonRecord): string =>
+  placeOfPart(output_index, content_index);
 
 const placeOfPart = (item: unknown, part: unknown): string =>
   typeof item === 'number' && typeof part === 'number' ? `${item}/${part}` : somewhere;

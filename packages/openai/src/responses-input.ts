@@ -8,6 +8,7 @@ import type {
 } from '@millrace/core';
 import { kept, listAt, named, textAt } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
+import { keptParts, type Naming, type Part } from './kept-parts.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
 import type { Profile } from './profile.js';
 import { contentOf, mediaOf, resultText } from './said.js';
@@ -19,21 +20,43 @@ export interface ResponsesTarget extends Target {
   readonly store: boolean;
 }
 
-/** Writes the messages of a conversation as input items of responses. Throws where a block cannot be sent. */
+/**
+ * Makes what writes the messages of conversations as input items of responses, each as a JSON text. It throws where a
+ * block cannot be sent.
+ */
 export const responsesInput = (
-  messages: readonly Message[],
   target: ResponsesTarget,
-): ResponseInputItem[] =>
-  messages.flatMap((message): readonly ResponseInputItem[] => {
-    switch (message.role) {
-      case 'user':
-        return [{ role: 'user', content: partsOf(named(message), target) }];
-      case 'assistant':
-        return fromAssistant(message, target);
-      case 'tool':
-        return fromTools(message, target);
+): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
+  const itemsOf = keptParts((message, naming) =>
+    fromMessage(message, { ...target, ...naming }).map(toPart),
+  );
+  return (messages, naming) => {
+    const texts: string[] = [];
+    for (const message of messages) {
+      for (const { json } of itemsOf(message, naming)) texts.push(json);
     }
-  });
+    return texts;
+  };
+};
+
+const toPart = (item: ResponseInputItem): Part => ({
+  kind: item.type ?? 'message',
+  json: JSON.stringify(item),
+});
+
+const fromMessage = (
+  message: Message,
+  target: ResponsesTarget & Naming,
+): readonly ResponseInputItem[] => {
+  switch (message.role) {
+    case 'user':
+      return [{ role: 'user', content: partsOf(named(message), target) }];
+    case 'assistant':
+      return fromAssistant(message, target);
+    case 'tool':
+      return fromTools(message, target);
+  }
+};
 
 const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
   contentOf(content, (block): ResponseInputContent => {
@@ -56,7 +79,7 @@ const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
 
 const fromAssistant = (
   { content }: AssistantMessage,
-  target: ResponsesTarget,
+  target: ResponsesTarget & Naming,
 ): readonly ResponseInputItem[] => {
   const { profile, toolName, toolId } = target;
   const items = content.flatMap((block, index): readonly ResponseInputItem[] => {
@@ -112,7 +135,7 @@ const isSendable = (
 
 const fromTools = (
   { content }: ToolMessage,
-  target: ResponsesTarget,
+  target: ResponsesTarget & Naming,
 ): readonly ResponseInputItem[] =>
   content.map((result) => ({
     type: 'function_call_output',

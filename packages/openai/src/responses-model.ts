@@ -1,5 +1,6 @@
 import type { Model } from '@millrace/core';
 import type { ResponsesOptions } from './options.js';
+import { post } from './post.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { responsesReader } from './responses-chunks.js';
 import { responsesRequest } from './responses-request.js';
@@ -20,8 +21,8 @@ export const responsesModel = (
         'stopSequences' as const,
       ]),
     ],
-    write: (request, target) => responsesRequest(request, { ...target, store }, options),
-    send: (sdk, body, init) => sdk.responses.create(body, init).asResponse(),
+    write: responsesRequest({ profile, model, store }, options),
+    send: (sdk, body, sending) => post(sdk, '/responses', body, sending),
     reader: responsesReader,
   });
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkResponsesRequest } from '@millrace/fault-server';
-import { keep, listAt, toolNames } from '@millrace/wire';
+import { type JsonRecord, keep, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import {
   assistant,
@@ -12,6 +12,7 @@ import {
   use,
   user,
 } from './conversation.test-support.js';
+import { fieldsOf } from './fields.js';
 import { responsesReader } from './responses-chunks.js';
 import type { ResponsesTarget } from './responses-input.js';
 import { responsesRequest } from './responses-request.js';
@@ -21,25 +22,16 @@ import { profiles } from './vendors.js';
 const headers = { 'content-type': 'application/json', authorization: 'Bearer key' };
 const names = toolNames(['weather', 'search_docs', 'a b']);
 
-const targetOf = (
-  messages: readonly Message[],
-  given: Partial<ResponsesTarget> = {},
-): ResponsesTarget => ({
-  profile: profiles.openai,
-  model: 'gpt-5',
-  store: false,
-  toolName: (name) => names.toWire(name),
-  toolId: toolIds(messages),
-  ...given,
-});
-
 const bodyOf = (
   request: ModelRequest,
   given: Partial<ResponsesTarget> = {},
   extras = {},
-): Readonly<Record<string, unknown>> => ({
-  ...responsesRequest(request, targetOf(request.messages, given), extras),
-});
+): JsonRecord => {
+  const target = { profile: profiles.openai, model: 'gpt-5', store: false, ...given };
+  const write = responsesRequest(target, extras);
+  const toolId = toolIds(request.messages);
+  return fieldsOf(JSON.parse(write(request, { toolName: (name) => names.toWire(name), toolId })));
+};
 
 const inputOf = (
   messages: readonly Message[],
@@ -73,7 +65,7 @@ describe('a request for responses', () => {
   it('X16: is valid whatever was said before', () => {
     fc.assert(
       fc.property(conversations(signature, false), (messages) => {
-        const body: unknown = JSON.parse(JSON.stringify(bodyOf({ messages, tools: [weather] })));
+        const body: unknown = bodyOf({ messages, tools: [weather] });
         expect(checkResponsesRequest(headers, body)).toEqual([]);
       }),
       { numRuns: 300 },
@@ -83,8 +75,8 @@ describe('a request for responses', () => {
   it('R4: says what an assistant said: text, tool uses, and reasoning as it came', () => {
     fc.assert(
       fc.property(conversations(signature, false), (messages) => {
-        const target = targetOf(messages);
-        const input = listAt(responsesRequest({ messages }, target), 'input');
+        const toolId = toolIds(messages);
+        const input = inputOf(messages);
         const output = input.map((item) => {
           const { role, content } = item as { role?: string; content?: unknown };
           return role === 'assistant'
@@ -102,9 +94,7 @@ describe('a request for responses', () => {
         );
         const uses = given.flatMap(({ content }) =>
           content.flatMap((it) =>
-            it.type === 'tool_use'
-              ? [{ id: target.toolId(it.id), name: it.name, input: it.input }]
-              : [],
+            it.type === 'tool_use' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
           ),
         );
         expect(read.text).toBe(given.map(textOf).join(''));

@@ -1,13 +1,14 @@
-import type { ModelRequest, RequestOptions, ToolDeclaration } from '@millrace/core';
+import type { JsonSchema, RequestOptions } from '@millrace/core';
 import type { JsonRecord } from '@millrace/wire';
-import type {
-  FunctionTool,
-  ResponseCreateParamsStreaming,
-} from 'openai/resources/responses/responses';
+import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
+import { fitSchema } from './fit-schema.js';
+import { jsonList, jsonText, writeObject, type Written } from './json-text.js';
+import type { Naming } from './kept-parts.js';
 import type { ReasoningEffort } from './profile.js';
+import { onceEach } from './once-each.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
-import { strictSchema } from './strict-schema.js';
 import { toolSchema } from './tool-schema.js';
+import type { WriteRequest } from './wire-model.js';
 
 /** What the Responses API may be asked beside what a request says. */
 export interface ResponsesExtras {
@@ -19,78 +20,79 @@ export interface ResponsesExtras {
   readonly body?: JsonRecord | undefined;
 }
 
+type Fields = Written<Partial<ResponseCreateParamsStreaming>>;
+
 /**
- * Writes a request for responses, as a stream. Nothing is stored unless the target says so: the reasoning comes
- * encrypted, and is sent back. Throws where a block cannot be sent.
+ * Makes what writes requests for responses, as a stream. What they have in common is written once. Nothing is stored
+ * unless the target says so: the reasoning comes encrypted, and is sent back. It throws where a block cannot be sent.
  */
 export const responsesRequest = (
-  { messages, system = '', ...options }: ModelRequest,
   target: ResponsesTarget,
-  { body, ...extras }: ResponsesExtras = {},
-): ResponseCreateParamsStreaming => {
+  { body, builtInTools, ...extras }: ResponsesExtras = {},
+): WriteRequest => {
   const { profile, model, store } = target;
   const isEncrypted = !store && profile.encryptsReasoning?.test(model) === true;
-  const { temperature, maxTokens } = options;
-  return {
-    model,
-    input: responsesInput(messages, target),
-    ...(system === '' ? {} : { instructions: system }),
-    ...toolFields(options, target, extras),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
-    ...outputFields(options),
-    ...reasoningFields(extras),
-    ...(isEncrypted ? { include: ['reasoning.encrypted_content'] } : {}),
-    store,
-    ...profile.body,
-    ...body,
-    stream: true,
+  const inputOf = responsesInput(target);
+  const toolsOf = toolFields(target, builtInTools);
+  const outputOf = outputFields();
+  return ({ messages, system = '', ...options }, naming) => {
+    const { temperature, maxTokens } = options;
+    const fields: Fields = {
+      model,
+      input: jsonList(inputOf(messages, naming)),
+      ...(system === '' ? {} : { instructions: system }),
+      ...toolsOf(options, naming),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+      ...outputOf(options),
+      ...reasoningFields(extras),
+      ...(isEncrypted ? { include: ['reasoning.encrypted_content'] } : {}),
+      store,
+      ...profile.body,
+      ...body,
+      stream: true,
+    };
+    return writeObject(fields);
   };
 };
 
 const toolFields = (
-  { tools = [], toolChoice }: RequestOptions,
-  target: ResponsesTarget,
-  { builtInTools = [] }: ResponsesExtras,
-): JsonRecord =>
-  tools.length + builtInTools.length === 0
-    ? {}
-    : {
-        tools: [...tools.map((tool) => declaration(tool, target)), ...builtInTools],
-        ...(toolChoice === undefined
-          ? {}
-          : {
-              tool_choice:
-                typeof toolChoice === 'string'
-                  ? toolChoice
-                  : { type: 'function', name: target.toolName(toolChoice.name) },
-            }),
-      };
-
-/** Unlike in chat completions, a tool that says nothing of it is strict. */
-const declaration = (
-  { name, description, inputSchema }: ToolDeclaration,
-  { profile: { strictTools }, toolName }: ResponsesTarget,
-): FunctionTool => {
-  const schema = toolSchema(inputSchema);
-  const strict = strictTools === true ? strictSchema(schema) : undefined;
-  return {
-    type: 'function',
-    name: toolName(name),
-    description,
-    parameters: { ...(strict ?? schema) },
-    strict: strict !== undefined,
+  { profile: { strictTools = false } }: ResponsesTarget,
+  builtInTools: readonly JsonRecord[] = [],
+) => {
+  const parametersOf = onceEach((schema: JsonSchema) => fitSchema(toolSchema(schema), strictTools));
+  const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
+  return ({ tools = [], toolChoice }: RequestOptions, { toolName }: Naming): Fields => {
+    if (tools.length + builtIn.length === 0) return {};
+    const declared = tools.map(({ name, description, inputSchema }) => {
+      const { schema: parameters, isStrict: strict } = parametersOf(inputSchema);
+      // Unlike in chat completions, a tool that says nothing of it is strict.
+      return writeObject({
+        type: 'function',
+        name: toolName(name),
+        description,
+        parameters,
+        strict,
+      });
+    });
+    const choice =
+      typeof toolChoice === 'object'
+        ? { type: 'function' as const, name: toolName(toolChoice.name) }
+        : toolChoice;
+    return {
+      tools: jsonList([...declared, ...builtIn]),
+      ...(choice === undefined ? {} : { tool_choice: choice }),
+    };
   };
 };
 
-const outputFields = ({
-  outputSchema,
-}: RequestOptions): Pick<ResponseCreateParamsStreaming, 'text'> => {
-  if (outputSchema === undefined) return {};
-  const strict = strictSchema(outputSchema);
-  const schema = { ...(strict ?? outputSchema) };
-  return {
-    text: { format: { type: 'json_schema', name: 'answer', schema, strict: strict !== undefined } },
+const outputFields = () => {
+  const answerOf = onceEach((schema: JsonSchema) => fitSchema(schema, true));
+  return ({ outputSchema }: RequestOptions): Fields => {
+    if (outputSchema === undefined) return {};
+    const { schema, isStrict: strict } = answerOf(outputSchema);
+    const format = writeObject({ type: 'json_schema', name: 'answer', schema, strict });
+    return { text: jsonText(writeObject({ format: jsonText(format) })) };
   };
 };
 

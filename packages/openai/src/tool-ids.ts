@@ -1,4 +1,4 @@
-import type { Message } from '@millrace/core';
+import { type Message, toolUsesOf } from '@millrace/core';
 import type { ToolIdRule } from './profile.js';
 
 /** OpenAI refuses longer ones. */
@@ -10,12 +10,23 @@ export const shortIds: ToolIdRule = { accepts: /^.{1,40}$/su, rename: (n) => `ca
  */
 export const toolIds = (
   messages: readonly Message[],
-  { accepts, rename }: ToolIdRule = shortIds,
+  rule: ToolIdRule = shortIds,
+): ((id: string) => string) => {
+  // Most conversations have no other ids, and need not be looked through for them.
+  let renamed: ((id: string) => string) | undefined;
+  return (id) => {
+    if (rule.accepts.test(id)) return id;
+    renamed ??= numbered(messages, rule);
+    return renamed(id);
+  };
+};
+
+const numbered = (
+  messages: readonly Message[],
+  { accepts, rename }: ToolIdRule,
 ): ((id: string) => string) => {
   const ids = messages.flatMap((message) =>
-    message.role === 'assistant'
-      ? message.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
-      : [],
+    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
   );
   const taken = new Set(ids.filter((id) => accepts.test(id)));
   const renamed = new Map<string, string>();
@@ -26,11 +37,10 @@ export const toolIds = (
     return taken.has(id) ? free() : id;
   };
   const toWire = (id: string): string => {
-    if (accepts.test(id)) return id;
     const known = renamed.get(id) ?? free();
     renamed.set(id, known);
     return known;
   };
-  ids.forEach(toWire);
+  ids.filter((id) => !accepts.test(id)).forEach(toWire);
   return toWire;
 };

@@ -1,19 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message, ModelRequest } from '@millrace/core';
-import { keep, listAt } from '@millrace/wire';
+import { at, keep, listAt } from '@millrace/wire';
 import { chatRequest } from './chat-request.js';
 import { assistant, picture, results, use, user } from './conversation.test-support.js';
+import { fieldsOf } from './fields.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { openai, profiles } from './vendors.js';
 
-const bodyOf = (profile: Profile, request: ModelRequest) =>
-  chatRequest(request, {
-    profile,
-    model: 'm',
-    toolName: (name) => name,
-    toolId: toolIds(request.messages, profile.toolIds),
-  });
+const bodyOf = (profile: Profile, request: ModelRequest) => {
+  const toolId = toolIds(request.messages, profile.toolIds);
+  const write = chatRequest({ profile, model: 'm' });
+  return fieldsOf(JSON.parse(write(request, { toolName: (name) => name, toolId })));
+};
 
 const messagesOf = (profile: Profile, ...messages: readonly Message[]): readonly unknown[] =>
   listAt(bodyOf(profile, { messages }), 'messages');
@@ -169,7 +168,7 @@ describe('the profile of', () => {
     };
     const body = bodyOf(profile, request);
     expect(listAt(body, 'messages')[0]).toEqual({ role: 'developer', content: 'Be brief.' });
-    expect(body.tools?.map((it) => 'function' in it && it.function.strict)).toEqual([
+    expect(listAt(body, 'tools').map((it) => at(it, 'function', 'strict'))).toEqual([
       true,
       undefined,
     ]);

@@ -10,19 +10,19 @@ import {
 import type { OpenAI } from 'openai';
 import { accessOf, serverOf } from './access.js';
 import { createClient } from './client.js';
+import type { Naming } from './kept-parts.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
 import { toolIds } from './tool-ids.js';
 
-/** Whom a request is written for. */
+/** Whom requests are written for. */
 export interface Target {
   readonly profile: Profile;
   readonly model: string;
-  /** The name of a tool, in a form that the vendor takes. */
-  readonly toolName: (name: string) => string;
-  /** The id of a tool use, in a form that the vendor takes. */
-  readonly toolId: (id: string) => string;
 }
+
+/** Writes the body of a request, as JSON. */
+export type WriteRequest = (request: ModelRequest, naming: Naming) => string;
 
 /** From whom an answer is read. */
 export interface ReaderSource {
@@ -35,20 +35,20 @@ export interface ReaderSource {
 }
 
 /** One of the wires that a vendor may speak. */
-export interface Wire<Body> {
+export interface Wire {
   readonly unsupported: readonly (keyof RequestOptions)[];
   readonly toolIds?: ToolIdRule | undefined;
-  readonly write: (request: ModelRequest, target: Target) => Body;
-  readonly send: (sdk: OpenAI, body: Body, options: SendOptions) => Promise<Response>;
+  readonly write: WriteRequest;
+  readonly send: (sdk: OpenAI, body: string, options: SendOptions) => Promise<Response>;
   readonly reader: (source: ReaderSource) => Reader;
 }
 
 /** Makes a model that is asked over a wire. Each request has a reader and names of its own. */
-export const wireModel = <Body>(
+export const wireModel = (
   profile: Profile,
   model: string,
   options: EndpointOptions,
-  wire: Wire<Body>,
+  wire: Wire,
 ): Model => {
   const access = accessOf(profile, options);
   const client = createClient(profile, access, options);
@@ -60,9 +60,10 @@ export const wireModel = <Body>(
       unsupported: wire.unsupported,
       exchange: (request) => {
         const names = toolNames((request.tools ?? []).map(({ name }) => name));
-        const toolName = (name: string): string => names.toWire(name);
-        const toolId = toolIds(request.messages, wire.toolIds);
-        const body = wire.write(request, { profile, model, toolName, toolId });
+        const body = wire.write(request, {
+          toolName: (name) => names.toWire(name),
+          toolId: toolIds(request.messages, wire.toolIds),
+        });
         return {
           vendor: server,
           ...withKey(access, async (sending) => wire.send(await client(), body, sending)),

@@ -62,7 +62,7 @@ export const accessTo = (
     ]),
     credentials:
       isKey(key) && !Object.hasOwn(inLowerCase(set), headerOf(source))
-        ? async () => credentialsOf(source, await keyFrom(source, key))
+        ? credentialsBy(source, key)
         : () => Promise.resolve(noCredentials),
     secrets: [
       ...(typeof key === 'string' ? [key.trim()] : []),
@@ -141,14 +141,20 @@ const credentialsOf = (source: AccessSource, secret: string): Credentials => ({
   secret,
 });
 
+/** A text stays what it is, a function is asked each time. */
+const credentialsBy = (source: AccessSource, key: ApiKey): Access['credentials'] => {
+  if (typeof key === 'function') {
+    return async () => credentialsOf(source, await keyFrom(source, key));
+  }
+  const credentials = credentialsOf(source, key.trim());
+  return () => Promise.resolve(credentials);
+};
+
 /** What the function throws may hold a secret, so it is not told. */
-const keyFrom = async (source: AccessSource, key: ApiKey): Promise<string> => {
-  const given: unknown =
-    typeof key === 'string'
-      ? key
-      : await Promise.resolve()
-          .then(key)
-          .catch(() => undefined);
+const keyFrom = async (source: AccessSource, key: Exclude<ApiKey, string>): Promise<string> => {
+  const given: unknown = await Promise.resolve()
+    .then(key)
+    .catch(() => undefined);
   if (typeof given !== 'string' || given.trim() === '') {
     throw new MillraceError(
       'auth',

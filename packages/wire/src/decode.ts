@@ -1,30 +1,40 @@
-import { isMillraceError, MillraceError, type ModelChunk } from '@millrace/core';
-import { cleanJson } from './clean-json.js';
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { parsedJson } from '@millrace/core/adapter';
+import { createCapped } from './capped.js';
+import { cleanChunk } from './clean-chunk.js';
 import type { Exchange, WireEvent } from './exchange.js';
 import { type Fault, failure } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
 import type { Frame } from './framing.js';
+import type { Piece } from './piece.js';
 import type { Redactor } from './redactor.js';
 
-/** What a frame says: a piece of the answer, or that nothing follows. */
-export type Piece = ModelChunk | { readonly type: 'done' };
+/** Decodes the frames of one read of the network, each when it is asked for. */
+export type Decode = (frames: Iterable<Frame>) => Iterable<Piece>;
 
 /** How to read an answer, and what to take out of it and of its errors. */
-type Decoder = Pick<Exchange, 'vendor' | 'read' | 'readWhole' | 'isLast'> & {
+interface Decoder extends Omit<Exchange, 'secrets' | 'send'> {
   readonly redactor: Redactor;
-};
+}
 
 /**
- * Reads the frames of one read of the network, their secrets taken out: what came before a fault is there
- * before it is thrown. Throws the `failure` that a vendor reports, and `invalidResponse` for what cannot be read. An
- * event without data, and one that the end of the response cut, are passed over.
+ * Makes what decodes the frames of one answer. It counts the pieces against the caps, and takes secrets out of them.
+ * What came before a fault is there before it is thrown: the `failure` that a vendor reports, `tooLarge`, and
+ * `invalidResponse` for what cannot be read. An event without data, and one that the end of the response cut, are
+ * passed over.
  */
-export function* decode(
-  decoder: Decoder,
-  frames: readonly Frame[],
-): Generator<Piece, void, undefined> {
-  for (const frame of frames) yield* decodeFrame(decoder, frame);
-}
+export const createDecode = (decoder: Decoder): Decode => {
+  const count = createCapped(decoder.vendor, decoder.caps);
+  const { answer: clean } = decoder.redactor;
+  return function* (frames) {
+    for (const frame of frames) {
+      for (const piece of decodeFrame(decoder, frame)) {
+        count(piece);
+        yield cleanChunk(piece, clean);
+      }
+    }
+  };
+};
 
 const decodeFrame = (decoder: Decoder, frame: Frame): readonly Piece[] => {
   switch (frame.type) {
@@ -38,32 +48,44 @@ const decodeFrame = (decoder: Decoder, frame: Frame): readonly Piece[] => {
 };
 
 const done: Piece = { type: 'done' };
-const isNone = (): boolean => false;
 
 const decodeEvent = (
   decoder: Decoder,
   { name, data: text, unterminated }: Extract<Frame, { type: 'event' }>,
 ): readonly Piece[] => {
-  const { read, isLast = isNone } = decoder;
   if (text.startsWith('[DONE]')) return [done];
-  const data = cleanJson(text, decoder.redactor.answer);
+  const data = parsedJson(text);
   if (name === 'error') throw reported(decoder, faultOfBody(data) ?? { message: text });
   if (data === undefined) {
     if (unterminated || text.trim() === '') return [];
     throw unreadable(decoder, 'an event that is no JSON', text);
   }
   throwFault(decoder, faultOf(data));
-  const event: WireEvent = { ...(name === undefined ? {} : { name }), data };
-  return understood(decoder, text, () => (isLast(event) ? [...read(event), done] : read(event)));
+  const event: WireEvent = name === undefined ? { data } : { name, data };
+  try {
+    const isLast = decoder.isLast?.(event) === true;
+    const chunks = decoder.read(event);
+    return isLast ? [...chunks, done] : chunks;
+  } catch (thrown) {
+    throw misread(decoder, text, thrown);
+  }
 };
 
 const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
-  const body = cleanJson(text, decoder.redactor.answer);
+  const body = parsedJson(text);
   if (body === undefined) throw unreadable(decoder, 'what is neither a stream nor JSON', text);
   throwFault(decoder, faultOfBody(body));
-  const chunks = understood(decoder, text, () => decoder.readWhole(body));
+  const chunks = wholeChunks(decoder, body, text);
   if (chunks.some(({ type }) => type === 'finish')) return chunks;
   throw unreadable(decoder, 'a JSON that is no answer', text);
+};
+
+const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {
+  try {
+    return decoder.readWhole(body);
+  } catch (thrown) {
+    throw misread(decoder, text, thrown);
+  }
 };
 
 const throwFault = (decoder: Decoder, fault: Fault | undefined): void => {
@@ -74,29 +96,20 @@ const throwFault = (decoder: Decoder, fault: Fault | undefined): void => {
 const reported = ({ vendor, redactor }: Decoder, fault: Fault): MillraceError =>
   failure(vendor, { ...fault, message: redactor.error(fault.message ?? '') });
 
-/** A reader may trip over a shape that no vendor has written before. */
-const understood = (
-  decoder: Decoder,
-  text: string,
-  read: () => readonly Piece[],
-): readonly Piece[] => {
-  try {
-    return read();
-  } catch (thrown) {
-    throw isMillraceError(thrown)
-      ? thrown
-      : unreadable(decoder, 'what cannot be understood', text, thrown);
-  }
-};
+/** A reader throws on purpose, or trips over a shape that no vendor has written before. */
+const misread = (decoder: Decoder, text: string, thrown: unknown): MillraceError =>
+  isMillraceError(thrown)
+    ? thrown
+    : unreadable(decoder, 'what cannot be understood', text, { cause: thrown });
 
 const unreadable = (
   { vendor, redactor }: Decoder,
   what: string,
   text: string,
-  cause?: unknown,
+  options: ErrorOptions = {},
 ): MillraceError =>
   new MillraceError(
     'invalidResponse',
     `${vendor} answered with ${what}: ${redactor.error(text).slice(0, 200)}`,
-    cause === undefined ? {} : { cause },
+    options,
   );

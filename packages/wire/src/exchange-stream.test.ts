@@ -79,6 +79,11 @@ describe('exchange$', () => {
     expect(error.message).toContain(words);
   });
 
+  it('X1: a body that ends within a character is not whole', async () => {
+    const cut = [JSON.stringify({ chunks: [hello, finish] }), Uint8Array.of(0xe2, 0x82)];
+    expect(await errorOf(exchangeWith(respond(cut)))).toMatchObject({ code: 'invalidResponse' });
+  });
+
   it('X1: a page of HTML is told with its content type, and left at once', async () => {
     const onCancel = jest.fn<() => void>();
     const body = bodyOf(['<html>', '<body>'], onCancel);

@@ -1,8 +1,12 @@
-import { fromPull, type MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
-import { concatMap, defer, type Observable } from 'rxjs';
-import { capped } from './capped.js';
+import {
+  fromBatches,
+  type MillraceError,
+  type ModelChunk,
+  type ModelContext,
+} from '@millrace/core';
+import { defer, type Observable } from 'rxjs';
 import { cleanError } from './clean-error.js';
-import { decode } from './decode.js';
+import { createDecode } from './decode.js';
 import type { Exchange } from './exchange.js';
 import { requestIdOf } from './failure.js';
 import { failureOf } from './failure-of.js';
@@ -17,21 +21,19 @@ import { wholeAnswer } from './whole-answer.js';
  */
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
   defer(() => {
-    const { vendor, caps } = exchange;
     const redactor = createRedactor(exchange.secrets);
     let requestId: string | undefined;
     const reception: Reception = {
       clean: redactor.error,
+      decode: createDecode({ ...exchange, redactor }),
       now: () => context.scheduler.now(),
       see: (headers) => {
         requestId = requestIdOf(headers);
       },
     };
     const fail = (thrown: unknown): MillraceError =>
-      cleanError(failureOf(vendor, thrown, reception), redactor, requestId);
-    return fromPull((signal) => receive(exchange, signal, reception), context.demand).pipe(
-      concatMap((frames) => decode({ ...exchange, redactor }, frames)),
-      capped(vendor, caps),
-      wholeAnswer(vendor, context, fail),
+      cleanError(failureOf(exchange.vendor, thrown, reception), redactor, requestId);
+    return fromBatches((signal) => receive(exchange, signal, reception), context.demand).pipe(
+      wholeAnswer(exchange.vendor, context, fail),
     );
   });

@@ -7,7 +7,7 @@ import { overCap } from './over-cap.js';
 export type Frame =
   | {
       readonly type: 'event';
-      readonly name?: string;
+      readonly name: string | undefined;
       readonly data: string;
       /** The response ended within it. */
       readonly unterminated: boolean;
@@ -86,8 +86,7 @@ const eventFraming = ({ vendor, caps }: Origin): Framing => {
     onEvent: ({ event, data }) => {
       // The parser measures what it keeps between two pieces, not what one piece completes.
       if (data.length > caps.eventLength) tooLong();
-      const name = event === undefined ? {} : { name: event };
-      frames.push({ type: 'event', ...name, data, unterminated });
+      frames.push({ type: 'event', name: event, data, unterminated });
     },
     onError: ({ type }) => {
       if (type === 'max-buffer-size-exceeded') tooLong();

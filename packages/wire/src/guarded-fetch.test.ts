@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it, jest } from '@jest/globals';
 import { guardedFetch } from './guarded-fetch.js';
+import { nodeFetch } from './node/node-fetch.js';
 import { bodyOf, serving } from './wire.test-support.js';
 
 const post = { method: 'POST', body: '{"prompt":"secret plans"}', headers: { 'x-api-key': 'k' } };
-
-const guarded = guardedFetch({ caps: { errorBytes: 1_000 } });
 
 const redirect = (response: ServerResponse, status: number, location: string): void => {
   response.writeHead(status, { location }).end('moved');
@@ -17,7 +16,12 @@ const bodyIn = async (request: IncomingMessage): Promise<string> => {
   return body;
 };
 
-describe('guardedFetch', () => {
+describe.each([
+  ['fetch', undefined],
+  ['nodeFetch', nodeFetch()],
+])('guardedFetch over %s', (_transport, transport) => {
+  const guarded = guardedFetch({ fetch: transport, caps: { errorBytes: 1_000 } });
+
   it('X9: follows a redirect within the origin, with method, body and headers', async () => {
     const echo = jest.fn<(said: unknown) => void>();
     await serving(
@@ -59,10 +63,15 @@ describe('guardedFetch', () => {
   });
 
   it.each([301, 302, 303])('X9: does not follow %i, which would drop the body', async (status) => {
+    let requests = 0;
     await serving(
-      (_, response) => redirect(response, status, '/v2'),
+      (_, response) => {
+        requests += 1;
+        redirect(response, status, '/v2');
+      },
       async (origin) => expect((await guarded(origin, post)).status).toBe(status),
     );
+    expect(requests).toBe(1);
   });
 
   it('X9: gives a loop up after 5', async () => {
@@ -189,7 +198,7 @@ describe('guardedFetch', () => {
     const replaced = jest
       .spyOn(globalThis, 'fetch')
       .mockResolvedValue(new Response('from elsewhere'));
-    expect(await (await guarded('http://127.0.0.1/')).text()).toBe('from elsewhere');
+    expect(await (await guardedFetch({})('http://127.0.0.1/')).text()).toBe('from elsewhere');
     replaced.mockRestore();
   });
 });

@@ -1,8 +1,10 @@
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { noteAddress } from './asked.js';
+import { readerOf } from './body-reader.js';
 import { defaultCaps } from './caps.js';
 import { faultOfBody } from './fault-of.js';
 import { readCapped } from './read-capped.js';
+import { hasBody, responseWith } from './response-with.js';
 import type { VendorSettings } from './settings.js';
 import { wellFormed } from './well-formed.js';
 
@@ -28,7 +30,9 @@ export const guardedFetch =
       const next = redirectOf(response, url);
       // The body of a Request, and of a stream, is gone when it has been sent.
       if (next === undefined || input instanceof Request || isStream(init?.body)) break;
-      response.body?.cancel().catch(() => undefined);
+      readerOf(response)
+        ?.cancel()
+        .catch(() => undefined);
       url = next;
       response = await noting(url, send(url, request));
     }
@@ -62,9 +66,9 @@ const noting = async (url: string, sent: Promise<Response>): Promise<Response> =
 
 /** The address that a response sends on to, if it is one to follow. */
 const redirectOf = ({ status, headers }: Response, from: string): string | undefined => {
+  if (status !== 307 && status !== 308) return undefined;
   const location = headers.get('location');
-  if ((status !== 307 && status !== 308) || !location) return undefined;
-  if (!URL.canParse(location, from)) return undefined;
+  if (!location || !URL.canParse(location, from)) return undefined;
   const target = new URL(location, from);
   return target.origin === new URL(from).origin ? target.href : undefined;
 };
@@ -74,17 +78,11 @@ const isStream = (body: unknown): boolean => body instanceof ReadableStream || i
 const isIterable = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 
-/** Statuses whose responses have no body. */
-const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304]);
-
 const reduced = async (response: Response, url: string, errorBytes: number): Promise<Response> => {
   const { status, headers } = response;
-  if (bodiless.has(status)) return response;
-  const text = await readCapped(response.body, errorBytes);
-  const isPossible = status >= 200 && status <= 599;
-  const made = new Response(understandable(text), { status: isPossible ? status : 500, headers });
-  // A server may send what no `Response` can be made with.
-  if (!isPossible) Object.defineProperty(made, 'status', { value: status });
+  if (!hasBody(status)) return response;
+  const text = await readCapped(readerOf(response), errorBytes);
+  const made = responseWith(understandable(text), { status, headers });
   noteAddress(made.headers, url);
   return made;
 };

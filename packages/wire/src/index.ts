@@ -1,6 +1,7 @@
 export { type Access, type AccessSource, accessTo, type Credentials } from './access.js';
 export type { AddressSource } from './address.js';
 export { answerToolWhere } from './answer-tool-where.js';
+export { bodyReader, type BodyReader } from './body-reader.js';
 export { type Caps, defaultCaps } from './caps.js';
 export { placeOf, signatureChunks, textChunks } from './chunks.js';
 export { variable } from './environment.js';
@@ -11,6 +12,7 @@ export { faultOf } from './fault-of.js';
 export { guardedFetch } from './guarded-fetch.js';
 export { isKept, keep, kept } from './kept.js';
 export { named } from './named.js';
+export { nodeFetch, type NodeFetchOptions } from './node/node-fetch.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';
 export type { HeadersLike } from './retry-after.js';
 export { type SdkOptions, sdkOptions } from './sdk-options.js';

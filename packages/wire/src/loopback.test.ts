@@ -6,6 +6,7 @@ import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import { guardedFetch } from './guarded-fetch.js';
+import { nodeFetch } from './node/node-fetch.js';
 import {
   chunksOf,
   doneEvent,
@@ -17,13 +18,6 @@ import {
   textEvent,
 } from './wire.test-support.js';
 
-const at = (origin: string, more: Parameters<typeof exchangeWith>[1] = {}): Exchange =>
-  exchangeWith(
-    (signal) =>
-      guardedFetch({ caps: { errorBytes: 1_000 } })(origin, { method: 'POST', body: '{}', signal }),
-    more,
-  );
-
 /** Resolves when something calls it. */
 const signal = () => {
   let give: () => void = () => undefined;
@@ -31,7 +25,21 @@ const signal = () => {
   return { give, given };
 };
 
-describe('exchange$ on a real connection', () => {
+describe.each([
+  ['fetch', undefined],
+  ['nodeFetch', nodeFetch()],
+])('exchange$ on a real connection of %s', (_transport, transport) => {
+  const at = (origin: string, more: Parameters<typeof exchangeWith>[1] = {}): Exchange =>
+    exchangeWith(
+      (signal) =>
+        guardedFetch({ fetch: transport, caps: { errorBytes: 1_000 } })(origin, {
+          method: 'POST',
+          body: '{}',
+          signal,
+        }),
+      more,
+    );
+
   it('I5: closes the socket of an answer that is left', async () => {
     const closed = signal();
     await serving(

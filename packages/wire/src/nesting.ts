@@ -27,8 +27,8 @@ export const measure = (value: unknown): Size => {
 
 const quote = 34;
 const backslash = 92;
-const openers: ReadonlySet<number> = new Set([91, 123]);
-const closers: ReadonlySet<number> = new Set([93, 125]);
+const isOpener = (code: number): boolean => code === 91 || code === 123;
+const isCloser = (code: number): boolean => code === 93 || code === 125;
 
 /**
  * Makes a function that takes in a JSON text piece by piece and gives the deepest level so far. It counts
@@ -45,8 +45,8 @@ export const createNesting = (): ((json: string) => number) => {
       if (escaped) escaped = false;
       else if (inString && code === backslash) escaped = true;
       else if (code === quote) inString = !inString;
-      else if (!inString && openers.has(code)) deepest = Math.max(deepest, (level += 1));
-      else if (!inString && closers.has(code)) level -= 1;
+      else if (!inString && isOpener(code)) deepest = Math.max(deepest, (level += 1));
+      else if (!inString && isCloser(code)) level -= 1;
     }
     return deepest;
   };

@@ -1,11 +1,12 @@
+import type { BodyReader } from './body-reader.js';
+
 /** Reads the text of a body, at most so many bytes of it, and leaves the rest unread. */
 export const readCapped = async (
-  body: ReadableStream<Uint8Array> | null,
+  reader: BodyReader | undefined,
   bytes: number,
 ): Promise<string> => {
-  if (body === null) return '';
+  if (reader === undefined) return '';
   const decoder = new TextDecoder();
-  const reader = body.getReader();
   let left = bytes;
   let text = '';
   try {

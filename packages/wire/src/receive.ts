@@ -1,10 +1,14 @@
 import { parsedJson } from '@millrace/core/adapter';
 import { noteAddress } from './asked.js';
+import { readerOf } from './body-reader.js';
+import type { Decode } from './decode.js';
 import type { Exchange } from './exchange.js';
 import { failure } from './failure.js';
 import { faultOfBody } from './fault-of.js';
-import { createFraming, type Frame } from './framing.js';
+import { createFraming } from './framing.js';
+import type { Piece } from './piece.js';
 import { readCapped } from './read-capped.js';
+import { createUtf8 } from './utf8.js';
 
 /** What receiving needs beside the request. */
 export interface Reception {
@@ -13,25 +17,26 @@ export interface Reception {
   /** Is shown the headers before anything else. */
   readonly see: (headers: Headers) => void;
   readonly now: () => number;
+  readonly decode: Decode;
 }
 
 /**
- * Sends a request and cuts what comes back into frames: one batch for each read of the network, so that
- * whoever pulls decides when the next one happens. Throws what `send` throws, and a `failure` for a response
- * that is an error.
+ * Sends a request and reads what comes back: one batch for each read of the network, so that whoever pulls decides
+ * when the next one happens, and takes of a batch what is wanted. Throws what `send` throws, and a `failure` for a
+ * response that is an error.
  */
 export async function* receive(
   { vendor, send, caps }: Pick<Exchange, 'vendor' | 'send' | 'caps'>,
   signal: AbortSignal,
-  { clean, see, now }: Reception,
-): AsyncGenerator<readonly Frame[], void, undefined> {
+  { clean, see, now, decode }: Reception,
+): AsyncGenerator<Iterable<Piece>, void, undefined> {
   const response = await send(signal);
-  const { ok, status, headers } = response;
-  const body: ReadableStream<Uint8Array> | null = response.body;
+  const { ok, status, headers, url } = response;
+  const reader = readerOf(response);
   see(headers);
-  noteAddress(headers, response.url);
+  noteAddress(headers, url);
   if (!ok) {
-    const text = await readCapped(body, caps.errorBytes);
+    const text = await readCapped(reader, caps.errorBytes);
     const fault = { message: text, ...faultOfBody(parsedJson(text)) };
     // Before it is shortened: half a secret would not be found.
     const message = clean(fault.message);
@@ -39,33 +44,23 @@ export async function* receive(
   }
   const contentType = headers.get('content-type') ?? 'no content type';
   const framing = createFraming({ vendor, contentType, caps });
-  try {
-    if (body !== null) for await (const text of texts(body, signal)) yield framing.push(text);
-  } catch (thrown) {
-    noteAddress(thrown, response.url);
-    throw thrown;
-  }
-  yield framing.end();
-}
-
-async function* texts(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder();
-  const reader = body.getReader();
+  const utf8 = createUtf8();
   const leave = (): void => {
-    reader.cancel().catch(() => undefined);
+    reader?.cancel().catch(() => undefined);
   };
   // A generator that waits for a read runs its `finally` only when the read comes back.
   signal.addEventListener('abort', leave);
   try {
-    while (!signal.aborted) {
+    while (reader !== undefined && !signal.aborted) {
       const { done, value } = await reader.read();
       if (done) break;
-      yield decoder.decode(value, { stream: true });
+      yield decode(framing.push(utf8.push(value)));
     }
-    yield decoder.decode();
+    yield decode(framing.push(utf8.end()));
+    yield decode(framing.end());
+  } catch (thrown) {
+    noteAddress(thrown, url);
+    throw thrown;
   } finally {
     signal.removeEventListener('abort', leave);
     leave();

@@ -1,4 +1,5 @@
 import { isPlaceholder } from './is-placeholder.js';
+import { remembered } from './remembered.js';
 
 /** Takes secrets out of texts. */
 export interface Redactor {
@@ -19,7 +20,7 @@ const isUnlikely = (secret: string): boolean =>
  * Makes what takes secrets out of texts: each as it is, URL-encoded, as JSON writes it, and in base64 wherever it
  * stands in what was encoded. Out of errors it takes those of 6 characters and more; out of answers those of 16 and
  * more, or of 8 and more with letters and digits. Placeholders are no secrets. The list may grow. Costs one search a
- * form.
+ * form, and nothing where the text is shorter than each secret.
  */
 export const createRedactor = (secrets: readonly string[]): Redactor => ({
   answer: cleaner(secrets, isUnlikely),
@@ -31,25 +32,32 @@ const cleaner = (
   counts: (secret: string) => boolean,
 ): ((text: string) => string) => {
   let known = 0;
+  let least = Infinity;
   let forms: readonly string[] = [];
   return (text) => {
     if (known !== secrets.length) {
       known = secrets.length;
-      forms = allForms(secrets.filter((secret) => counts(secret) && !isPlaceholder(secret)));
+      forms = allForms(secrets.filter(counts));
+      least = Math.min(...forms.map(({ length }) => length));
     }
-    return forms.reduce(
-      (clean, form) => (clean.includes(form) ? clean.replaceAll(form, '[redacted]') : clean),
-      text,
-    );
+    return text.length < least ? text : without(forms, text);
   };
 };
+
+const without = (forms: readonly string[], text: string): string =>
+  forms.reduce(
+    (clean, form) => (clean.includes(form) ? clean.replaceAll(form, '[redacted]') : clean),
+    text,
+  );
 
 const allForms = (secrets: readonly string[]): readonly string[] =>
   [...new Set(secrets.flatMap(formsOf))]
     // One secret may be the beginning of another.
     .sort((a, b) => b.length - a.length);
 
-const formsOf = (secret: string): readonly string[] => {
+/** A model has the same key in each of its requests. A placeholder has no forms. */
+const formsOf = remembered((secret: string): readonly string[] => {
+  if (isPlaceholder(secret)) return [];
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [
     secret,
@@ -59,7 +67,7 @@ const formsOf = (secret: string): readonly string[] => {
     inJson.replaceAll('/', '\\/'),
     ...[0, 1, 2].flatMap((offset) => base64Forms(secret, offset)),
   ];
-};
+});
 
 /**
  * What base64 makes of the secret behind so many bytes, without the characters that its neighbours have a part

@@ -7,6 +7,7 @@ describe('shortened', () => {
     ['no half sk-123456 word', 12, 'no half'],
     ['{"key":"sk-123456"}', 12, '{"key":"'],
     ['sk-123456', 5, ''],
+    ['it is pa$$w0rd!;#@1', 14, 'it is'],
   ])('X10: leaves no begun word: %s', (text, longest, short) => {
     expect(shortened(text, longest)).toBe(short);
   });

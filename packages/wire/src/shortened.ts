@@ -7,5 +7,5 @@ export const shortened = (text: string, longest: number): string =>
     ? text
     : text
         .slice(0, longest)
-        .replace(/[\w.~+/=%-]+$/u, '')
+        .replace(/[\w!#$%&*+./;<=>?@\\^`|~-]+$/u, '')
         .trimEnd();

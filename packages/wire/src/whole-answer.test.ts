@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { createDemand, MillraceError, openDemand } from '@millrace/core';
 import { finish, marbles, text } from '@millrace/core/testing';
-import type { Piece } from './decode.js';
+import type { Piece } from './piece.js';
 import { wholeAnswer } from './whole-answer.js';
 
 const usage: Piece = { type: 'usage', usage: { outputTokens: 1 } };
@@ -30,6 +30,8 @@ describe('wholeAnswer', () => {
     ['is left 2 s behind the finish', 't-f-u', '^- 2000ms !', 't-f-u 1997ms |'],
     ['does not wait longer for another finish', 'f 1s f 1s f', '^ 1999ms !', 'f 1999ms |'],
     ['is left 50 ms behind the end that it names', 't-f-d', '^--- 50ms !', 't-f- 50ms |'],
+    ['does not wait longer for another end', 'f-d-d', '^- 50ms !', 'f- 50ms |'],
+    ['waits for usage behind a finish that comes late', 'd-f-u', '^- 2000ms !', '--f-u 1997ms |'],
   ])('%s', (_, source, subscription, expected) => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const piece$ = cold(source, values);
@@ -55,6 +57,23 @@ describe('wholeAnswer', () => {
       scheduler.schedule(() => demand.backlog(0), 10_000);
       const answer$ = cold('f', values).pipe(wholeAnswer('Acme', { demand, scheduler }, fail));
       expectObservable(answer$).toBe('f 11999ms |', values);
+    });
+  });
+
+  it('I18: leaves no timer behind an answer that has ended, or was left', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      for (const [source, unsubscription, waiting] of [
+        ['f--|', undefined, '^--!'],
+        ['f-d-|', undefined, ['^-!', '--^-!']],
+        ['f---', '^--!', '^--!'],
+      ] as const) {
+        const open$ = cold('o', { o: true });
+        const demand = { isOpen: true, open$ };
+        const answer$ = cold(source, values).pipe(wholeAnswer('Acme', { demand, scheduler }, fail));
+        const expected = source.replace('d', '-');
+        expectObservable(answer$, unsubscription).toBe(expected, values);
+        expectSubscriptions(open$.subscriptions).toBe([...[waiting].flat()]);
+      }
     });
   });
 

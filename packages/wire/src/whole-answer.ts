@@ -1,22 +1,14 @@
 import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
 import {
-  catchError,
-  concat,
-  connect,
-  defer,
-  distinct,
-  EMPTY,
-  filter,
   NEVER,
-  type Observable,
+  Observable,
   type OperatorFunction,
+  type Subscription,
   switchMap,
-  takeUntil,
-  throwError,
   timer,
 } from 'rxjs';
-import type { Piece } from './decode.js';
 import { inside } from './inside.js';
+import type { Piece } from './piece.js';
 
 /** Milliseconds that a finished answer is read on, for its usage. */
 const usageMs = 2_000;
@@ -33,40 +25,41 @@ const endMs = 50;
  * open, or 50 milliseconds when the server said that it is done. Errors with what `fail` makes of an error, or
  * of the `invalidResponse` of a source that completes without a finish.
  */
-export const wholeAnswer = (
-  vendor: string,
-  { demand, scheduler }: Pick<ModelContext, 'demand' | 'scheduler'>,
-  fail: (thrown: unknown) => MillraceError,
-): OperatorFunction<Piece, ModelChunk> => {
-  const over$ = (piece$: Observable<Piece>): Observable<unknown> =>
-    piece$.pipe(
-      filter(({ type }) => type === 'finish' || type === 'done'),
-      distinct(({ type }) => type),
-      switchMap(({ type }) =>
-        demand.open$.pipe(
-          switchMap((open) => (open ? timer(type === 'done' ? endMs : usageMs, scheduler) : NEVER)),
-        ),
-      ),
-    );
-  return (source) =>
-    defer(() => {
+export const wholeAnswer =
+  (
+    vendor: string,
+    { demand, scheduler }: Pick<ModelContext, 'demand' | 'scheduler'>,
+    fail: (thrown: unknown) => MillraceError,
+  ): OperatorFunction<Piece, ModelChunk> =>
+  (source) =>
+    // Of its own making: each delta passes here, and only what ends an answer is more than passed on.
+    new Observable((subscriber) => {
       let isFinished = false;
-      const isWanted = (piece: Piece): piece is ModelChunk => {
-        if (piece.type === 'done') return false;
-        if (isFinished) return piece.type === 'usage';
-        isFinished = piece.type === 'finish';
-        return true;
+      let isDone = false;
+      let leaving: Subscription | undefined;
+
+      const breakOff = (thrown: unknown): void =>
+        isFinished ? subscriber.complete() : subscriber.error(fail(thrown));
+      const end = (): void => (isFinished ? subscriber.complete() : breakOff(incomplete(vendor)));
+      const leaveIn = (ms: number): void => {
+        leaving?.unsubscribe();
+        leaving = demand.open$
+          .pipe(switchMap((open) => (open ? timer(ms, scheduler) : NEVER)))
+          .subscribe({ next: end, error: breakOff });
+        subscriber.add(leaving);
       };
-      return concat(
-        source.pipe(
-          connect((piece$) => piece$.pipe(takeUntil(over$(piece$)))),
-          filter(isWanted),
-          catchError((thrown: unknown) => (isFinished ? EMPTY : throwError(() => fail(thrown)))),
-        ),
-        defer(() => (isFinished ? EMPTY : throwError(() => fail(incomplete(vendor))))),
-      );
+      const take = (piece: Piece): void => {
+        if (piece.type === 'done') {
+          if (!isDone) leaveIn(endMs);
+          isDone = true;
+        } else if (!isFinished) {
+          isFinished = piece.type === 'finish';
+          if (isFinished) leaveIn(usageMs);
+          subscriber.next(piece);
+        } else if (piece.type === 'usage') subscriber.next(piece);
+      };
+      return source.subscribe({ next: take, error: breakOff, complete: end });
     });
-};
 
 const incomplete = (vendor: string): MillraceError =>
   new MillraceError(

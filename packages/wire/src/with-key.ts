@@ -18,7 +18,7 @@ export const withKey = (
     secrets,
     send: async (signal) => {
       const { headers, secret } = await credentials();
-      secrets.push(secret);
+      if (!secrets.includes(secret)) secrets.push(secret);
       return send({ signal, headers });
     },
   };

@@ -1,0 +1,15 @@
+import type { JsonSchema } from '@millrace/core';
+import { type JsonText, jsonText } from './json-text.js';
+import { strictSchema } from './strict-schema.js';
+
+/** A schema as it is sent. */
+export interface FittedSchema {
+  readonly schema: JsonText;
+  readonly isStrict: boolean;
+}
+
+/** Writes a schema in the strict form where that is wanted and possible, else as it is. */
+export const fitSchema = (schema: JsonSchema, isStrictWanted: boolean): FittedSchema => {
+  const strict = isStrictWanted ? strictSchema(schema) : undefined;
+  return { schema: jsonText(JSON.stringify(strict ?? schema)), isStrict: strict !== undefined };
+};

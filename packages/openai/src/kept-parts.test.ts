@@ -1,0 +1,146 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Message } from '@millrace/core';
+import { assistant, frozen, results, use, user } from './conversation.test-support.js';
+import { keptParts, type Naming, type WriteParts } from './kept-parts.js';
+
+const asIs: Naming = { toolName: (name) => name, toolId: (id) => id };
+
+/** Writes a message as nothing but its text, names and ids. */
+const written: WriteParts = ({ role, content }, { toolName, toolId }) => [
+  {
+    kind: role,
+    json: JSON.stringify(
+      content.map((block) => {
+        if (block.type === 'tool_use') return [toolId(block.id), toolName(block.name), block.input];
+        return block.type === 'tool_result' ? toolId(block.toolUseId) : block;
+      }),
+    ),
+  },
+];
+
+/** What writes, and how often it has really done so. */
+const counting = () => {
+  const write = jest.fn(written);
+  return { write, partsOf: keptParts(write) };
+};
+
+const calling: Message = frozen(assistant('I look.', use('c1', 'weather'), use('c2', 'search')));
+
+describe('keptParts', () => {
+  it('writes a message once', () => {
+    const { write, partsOf } = counting();
+    expect(partsOf(calling, asIs)).toBe(partsOf(calling, asIs));
+    expect(partsOf(calling, asIs)).toEqual(written(calling, asIs));
+    expect(write).toHaveBeenCalledTimes(1);
+  });
+
+  it.each<[string, Naming]>([
+    ['name', { ...asIs, toolName: (name) => `other_${name}` }],
+    ['name of one tool', { ...asIs, toolName: (name) => (name === 'search' ? 's' : name) }],
+    ['id', { ...asIs, toolId: (id) => id.replace('call', 'c') }],
+  ])('X7: writes it again where another %s is called for', (_what, renaming) => {
+    const { partsOf } = counting();
+    const long: Message = frozen(assistant(use('call 1', 'weather'), use('call 2', 'search')));
+    const before: Naming = { ...asIs, toolId: (id) => id.replace(' ', '_') };
+    for (const naming of [before, renaming, before, renaming, before]) {
+      expect(partsOf(long, naming)).toEqual(written(long, naming));
+    }
+  });
+
+  it('X7: asks for every name each time, so that each is known when it comes back', () => {
+    const { partsOf } = counting();
+    const toolName = jest.fn(asIs.toolName);
+    partsOf(calling, asIs);
+    partsOf(calling, { ...asIs, toolName });
+    expect(toolName.mock.calls.flat()).toEqual(['weather', 'search']);
+  });
+
+  /** Freezes all of a message but one part of it. */
+  const frozenBut = (message: Message, path: readonly (string | number)[]): Message => {
+    const open: unknown = path.reduce<unknown>(
+      (part, key) => Reflect.get(Object(part), key),
+      message,
+    );
+    const freeze = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      Object.values(value).forEach(freeze);
+      if (value !== open) Object.freeze(value);
+    };
+    freeze(message);
+    return message;
+  };
+
+  it.each<[string, Message, readonly (string | number)[]]>([
+    ['it', user('Hi'), []],
+    ['its content', user('Hi'), ['content']],
+    ['a block', user('Hi', 'there'), ['content', 1]],
+    [
+      'an input',
+      assistant(use('c1', 'weather', { at: { city: 'Oslo' } })),
+      ['content', 0, 'input', 'at'],
+    ],
+    ['a result', results(['c1', 'rain']), ['content', 0]],
+    ['what a tool said', results(['c1', 'rain']), ['content', 0, 'content']],
+  ])('keeps nothing of a message while %s can change', (_what, message, path) => {
+    const { write, partsOf } = counting();
+    frozenBut(message, path);
+    partsOf(message, asIs);
+    partsOf(message, asIs);
+    expect(write).toHaveBeenCalledTimes(2);
+    frozen(message);
+    partsOf(message, asIs);
+    partsOf(message, asIs);
+    expect(write).toHaveBeenCalledTimes(3);
+  });
+
+  it('keeps a result whose details can change, because they are not sent', () => {
+    const { write, partsOf } = counting();
+    const result = {
+      type: 'tool_result',
+      toolUseId: 'c1',
+      content: [],
+      isError: false,
+      details: {},
+    } as const;
+    const message = frozenBut({ id: 't', role: 'tool', content: [result] }, [
+      'content',
+      0,
+      'details',
+    ]);
+    partsOf(message, asIs);
+    partsOf(message, asIs);
+    expect(write).toHaveBeenCalledTimes(1);
+  });
+
+  it('X6: does not hold a picture or a document twice', () => {
+    const { write, partsOf } = counting();
+    const long = frozen(user('x'.repeat(100_000)));
+    expect(partsOf(long, asIs)).toEqual(partsOf(long, asIs));
+    expect(write).toHaveBeenCalledTimes(2);
+  });
+
+  it('keeps nothing where a message cannot be written', () => {
+    const partsOf = keptParts(() => {
+      throw new Error('no such block');
+    });
+    expect(() => partsOf(calling, asIs)).toThrow('no such block');
+    expect(() => partsOf(calling, asIs)).toThrow('no such block');
+  });
+
+  it('X6: keeps nothing of messages that are gone', async () => {
+    setFlagsFromString('--expose-gc');
+    const partsOf = keptParts(written);
+    const gone = ((): WeakRef<Message> => {
+      const message = frozen(assistant('I look.', use('c1')));
+      expect(partsOf(message, asIs)).toBe(partsOf(message, asIs));
+      return new WeakRef(message);
+    })();
+    // What is looked at stays until the end of the task.
+    await new Promise(setImmediate);
+    runInNewContext('gc()');
+    expect(gone.deref()).toBeUndefined();
+    expect(partsOf(calling, asIs)).toHaveLength(1);
+  });
+});

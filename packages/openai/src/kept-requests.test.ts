@@ -1,0 +1,138 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Message } from '@millrace/core';
+import { keep, toolNames } from '@millrace/wire';
+import fc from 'fast-check';
+import { chatRequest } from './chat-request.js';
+import {
+  assistant,
+  conversations,
+  frozen,
+  results,
+  use,
+  user,
+} from './conversation.test-support.js';
+import type { Profile } from './profile.js';
+import { responsesRequest } from './responses-request.js';
+import { toolIds } from './tool-ids.js';
+import { profiles } from './vendors.js';
+import type { WriteRequest } from './wire-model.js';
+
+/** Makes what has written nothing yet. */
+type Begin = () => WriteRequest;
+
+const chat =
+  (profile: Profile): Begin =>
+  () =>
+    chatRequest({ profile, model: 'm' });
+
+const mine: Profile = {
+  name: 'Mine',
+  saidBehindTools: 'OK.',
+  continuation: { prefix: true },
+  strictTools: true,
+  toolIds: { accepts: /^call_\d+$/u, rename: (n) => `call_${n}` },
+};
+
+const wires: readonly (readonly [string, Begin, Profile])[] = [
+  ['chat, as OpenAI has it', chat(profiles.openai), profiles.openai],
+  ['chat, as OpenRouter has it', chat(profiles.openrouter), profiles.openrouter],
+  ['chat, with all that a profile can want', chat(mine), mine],
+  [
+    'responses',
+    () => responsesRequest({ profile: profiles.openai, model: 'gpt-5', store: false }),
+    { name: 'OpenAI' },
+  ],
+];
+
+const wireName = toolNames(['a b']).toWire('a b');
+
+const schemas = [
+  { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  { type: 'object', anyOf: [{ required: ['a'] }] },
+];
+
+const tools = fc.uniqueArray(
+  fc.record({
+    name: fc.constantFrom('weather', 'a b', wireName, 'a_b', '__proto__'),
+    description: fc.string(),
+    inputSchema: fc.constantFrom(...schemas),
+  }),
+  { selector: ({ name }) => name },
+);
+
+/** Requests of one conversation, and of parts of it, as whole or with copies in place of its messages. */
+const requests = fc.array(
+  fc.record({
+    from: fc.nat({ max: 3 }),
+    until: fc.nat({ max: 12 }),
+    isCopied: fc.boolean(),
+    system: fc.constantFrom('', 'Be brief.', 'Be kind.'),
+    tools,
+  }),
+  { maxLength: 6 },
+);
+
+const signature = fc.oneof(
+  fc.string(),
+  fc.constant(keep('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
+  fc.constant(keep('OpenRouter', 'reasoning_details', [{ type: 'reasoning.text', text: 's' }])),
+  fc.constant(keep('OpenAI', 'item', { type: 'reasoning', encrypted_content: 'gAAA' })),
+);
+
+const asked = (
+  write: WriteRequest,
+  { toolIds: rule }: Profile,
+  request: Parameters<WriteRequest>[0],
+): unknown => {
+  const names = toolNames((request.tools ?? []).map(({ name }) => name));
+  const toolName = (name: string): string => names.toWire(name);
+  return JSON.parse(write(request, { toolName, toolId: toolIds(request.messages, rule) }));
+};
+
+describe.each(wires)('a request over %s', (_wire, begin, profile) => {
+  it('X16: is the same, whatever was sent before it', () => {
+    fc.assert(
+      fc.property(conversations(signature, false), requests, (messages, asks) => {
+        frozen(messages);
+        const write = begin();
+        for (const { from, until, isCopied, ...options } of asks) {
+          const sent = messages.slice(from, until);
+          const request = { ...options, messages: isCopied ? structuredClone(sent) : sent };
+          expect(asked(write, profile, request)).toEqual(asked(begin(), profile, request));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('X6: does not read again what was sent before it', () => {
+    let reads = 0;
+    const watched = ({ content, ...message }: Message): Message =>
+      Object.freeze(
+        Object.defineProperty({ ...message }, 'content', {
+          enumerable: true,
+          get: () => {
+            reads += 1;
+            return content;
+          },
+        }) as Message,
+      );
+    const turn = (n: number): readonly Message[] => [
+      watched(frozen(assistant('I look.', use(`call_${n}`)))),
+      watched(frozen(results([`call_${n}`, 'rain']))),
+    ];
+    const write = begin();
+    let messages: readonly Message[] = [watched(frozen(user('Hi')))];
+    asked(write, profile, { messages });
+    const perTurn = Array.from({ length: 20 }, (_, n) => {
+      const before = reads;
+      messages = [...messages, ...turn(n)];
+      asked(write, profile, { messages });
+      return reads - before;
+    });
+    expect(new Set(perTurn).size).toBe(1);
+    const before = reads;
+    asked(write, profile, { messages });
+    expect(reads).toBe(before);
+  });
+});
