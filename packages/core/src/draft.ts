@@ -1,5 +1,6 @@
 import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
 import type { MessageChunk, StopChunk } from './content-through.js';
+import type { ChunkOf } from './events.js';
 import type { Finish, ModelChunk } from './model.js';
 import {
   createToolParts,
@@ -11,14 +12,6 @@ import {
 } from './tool-parts.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
-/** What a chunk adds to the message that subscribers see grow. */
-export interface DraftDelta {
-  readonly messageId: string;
-  readonly kind: 'text' | 'thinking' | 'toolInput';
-  readonly delta: string;
-  readonly toolUse?: { readonly index: number; readonly id: string; readonly name: string };
-}
-
 /** A message that is being received. It belongs to one request, and to nobody else. */
 export interface Draft {
   readonly messageId: string;
@@ -29,11 +22,11 @@ export interface Draft {
   readonly halt: StopChunk | undefined;
   readonly usage: Usage;
   /** Takes the next chunk in, and tells what it added; nothing, where there is nothing to show. */
-  add(chunk: MessageChunk): DraftDelta | undefined;
+  add(chunk: MessageChunk): ChunkOf | undefined;
   /** Goes on with the same message in another response, after a pause. A restart then voids that response only. */
   resume(): void;
   /** All that the message holds, as one delta a block. */
-  deltas(): readonly DraftDelta[];
+  deltas(): readonly ChunkOf[];
   /** The message as far as it has come. */
   message(): AssistantMessage;
 }
@@ -103,28 +96,23 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
     usage = noUsage;
     finish = undefined;
   };
-  const shown = (delta: Omit<DraftDelta, 'messageId'>): DraftDelta => ({
-    messageId: attempt.messageId,
-    ...delta,
-  });
-
-  const addText = (kind: TextPart['type'], text: string): DraftDelta | undefined => {
+  const addText = (kind: TextPart['type'], text: string): ChunkOf | undefined => {
     const last = attempt.parts.at(-1);
     const open = last?.type === kind && last.signature === undefined ? last : undefined;
     if (open === undefined) attempt.parts.push({ type: kind, deltas: [text] });
     else open.deltas.push(text);
-    return text === '' ? undefined : shown({ kind, delta: text });
+    return text === '' ? undefined : { messageId: attempt.messageId, kind, delta: text };
   };
 
-  const addToolUse = (chunk: ToolUseChunk): DraftDelta => {
+  const addToolUse = (chunk: ToolUseChunk): ChunkOf => {
     const { part, isNew } = attempt.tools.add(chunk, response);
     if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
     const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
-    return shown({ kind: 'toolInput', delta, toolUse });
+    return { messageId: attempt.messageId, kind: 'toolInput', delta, toolUse };
   };
 
-  const add = (chunk: MessageChunk): DraftDelta | undefined => {
+  const add = (chunk: MessageChunk): ChunkOf | undefined => {
     switch (chunk.type) {
       case 'text':
         return addText('text', chunk.text);
@@ -179,7 +167,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
       nextResponse();
       paused = pauseBehind(attempt.parts);
     },
-    deltas: () => attempt.parts.flatMap((part) => wholeDelta(part).map(shown)),
+    deltas: () => attempt.parts.flatMap((part) => wholeDelta(attempt.messageId, part)),
     message: () => ({
       id: attempt.messageId,
       role: 'assistant',
@@ -212,18 +200,18 @@ const partsBefore = (pause: Pause, parts: readonly Part[]): readonly Part[] =>
         : part,
     );
 
-const wholeDelta = (part: Part): readonly Omit<DraftDelta, 'messageId'>[] => {
+const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
   switch (part.type) {
     case 'whole':
       return [];
     case 'tool': {
       const delta = part.input === undefined ? part.json.join('') : written(part.input);
       const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
-      return [{ kind: 'toolInput', delta, toolUse }];
+      return [{ messageId, kind: 'toolInput', delta, toolUse }];
     }
     default: {
       const delta = part.deltas.join('');
-      return delta === '' ? [] : [{ kind: part.type, delta }];
+      return delta === '' ? [] : [{ messageId, kind: part.type, delta }];
     }
   }
 };

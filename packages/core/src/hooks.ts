@@ -14,6 +14,7 @@ import { contentThrough, type MessageChunk } from './content-through.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import {
   type AgentEvent,
+  type ChunkOf,
   type Envelope,
   type EventOf,
   type EventType,
@@ -45,6 +46,8 @@ export interface Hooks {
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event as it is. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
+  /** Delivers a delta. It is what there is most of, so no object is made but the event. */
+  show(iteration: number, type: 'reasoningChunk' | 'summaryChunk', chunk: ChunkOf): void;
   /** The iteration of the last event. */
   iteration(): number;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
@@ -76,13 +79,13 @@ export const createHooks = ({
   let latest = 0;
   let settled = false;
   /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
-  const envelope = (type: EventType, iteration: number, seq: number): Envelope =>
+  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
     Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
   /** An event that nobody hears is counted, and not made. */
-  const tell = (
-    type: EventType,
+  const tell = <Type extends EventType>(
+    type: Type,
     iteration: number,
-    seal: (envelope: Envelope) => AgentEvent,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     if (settled) return;
     settled = type === 'postCall' || type === 'error';
@@ -123,6 +126,8 @@ export const createHooks = ({
   };
   return {
     report,
+    show: (iteration, type, chunk) =>
+      tell(type, iteration, (around) => Object.assign(around, chunk)),
     intercepted$,
     iteration: () => latest,
     isSettled: () => settled,

@@ -48,10 +48,10 @@ export const receive$ = (
   const take = (chunk: MessageChunk): void => {
     if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
     const delta = draft.add(chunk);
-    if (delta !== undefined) hooks.report(iteration, { type, ...delta });
+    if (delta !== undefined) hooks.show(iteration, type, delta);
     if (chunk.type !== 'restart') return;
     // Earlier responses of a message that paused are part of the new one.
-    draft.deltas().forEach((kept) => hooks.report(iteration, { type, ...kept }));
+    draft.deltas().forEach((kept) => hooks.show(iteration, type, kept));
   };
   const fail = (cause: unknown): MillraceError =>
     withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft);

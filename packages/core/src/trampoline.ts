@@ -12,23 +12,37 @@ export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];
   let idle: (() => void)[] = [];
   let running = false;
-  return (task, whenIdle = false) => {
-    (whenIdle ? idle : waiting).push(task);
-    if (running) return;
+  const runAll = (first: () => void): void => {
     running = true;
     try {
+      first();
       while (waiting.length > 0) {
         const batch = waiting;
         waiting = [];
         for (const next of batch) next();
       }
     } finally {
-      waiting = [];
+      if (waiting.length > 0) waiting = [];
       running = false;
-      const rest = idle;
-      idle = [];
-      for (const next of rest) next();
     }
+  };
+  const runIdle = (): void => {
+    if (idle.length === 0) return;
+    const rest = idle;
+    idle = [];
+    for (const next of rest) next();
+  };
+  return (task, whenIdle = false) => {
+    if (whenIdle) idle.push(task);
+    else if (running) waiting.push(task);
+    else {
+      try {
+        runAll(task);
+      } finally {
+        runIdle();
+      }
+    }
+    if (whenIdle && !running) runIdle();
   };
 };
 

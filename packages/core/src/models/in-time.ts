@@ -1,23 +1,4 @@
-import {
-  BehaviorSubject,
-  combineLatest,
-  concat,
-  defer,
-  EMPTY,
-  ignoreElements,
-  type MonoTypeOperatorFunction,
-  NEVER,
-  type Observable,
-  of,
-  repeat,
-  type SchedulerLike,
-  switchMap,
-  takeUntil,
-  tap,
-  throwError,
-  timer,
-} from 'rxjs';
-import type { Demand } from '../demand.js';
+import { defer, type MonoTypeOperatorFunction, Observable, type Subscription } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import type { Model, ModelChunk, ModelContext } from '../model.js';
 import { around } from './around.js';
@@ -34,78 +15,75 @@ export const inTime = (model: Model): Model =>
         { keepsTime: true },
       );
 
-/** Errors with `timeout` when a model is silent for too long. The clock stands still while demand is closed. */
+/**
+ * Errors with `timeout` when a model is silent for too long. The clock stands still while demand is closed. An Observable
+ * of its own making: each delta passes here, and one timer looks when the silence would be over, as one for each would
+ * cost too much.
+ */
 const watched = (
   name: string,
   { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler }: ModelContext,
 ): MonoTypeOperatorFunction<ModelChunk> => {
   if (firstChunkMs === undefined && chunkMs === undefined) return (source) => source;
+  const first = {
+    ms: firstChunkMs,
+    what: `did not begin to answer within ${firstChunkMs} ms (firstChunkMs)`,
+  };
+  const next = { ms: chunkMs, what: `fell silent for ${chunkMs} ms in its answer (chunkMs)` };
   return (source) =>
-    defer(() => {
-      const silence = createSilence(scheduler);
-      const first = limitOf(
-        firstChunkMs,
-        (ms) => `did not begin to answer within ${ms} ms (firstChunkMs)`,
-      );
-      const next = limitOf(chunkMs, (ms) => `fell silent for ${ms} ms in its answer (chunkMs)`);
-      const limit$ = new BehaviorSubject(first);
+    new Observable((subscriber) => {
+      let limit: Limit | undefined = first;
+      let since = scheduler.now();
+      let closedAt: number | undefined;
+      let looking: Subscription | undefined;
+
+      const look = (): void => {
+        looking?.unsubscribe();
+        looking = undefined;
+        if (closedAt !== undefined || limit?.ms === undefined) return;
+        const left = since + limit.ms - scheduler.now();
+        if (left <= 0)
+          subscriber.error(new MillraceError('timeout', `The model '${name}' ${limit.what}.`));
+        else looking = scheduler.schedule(look, left);
+      };
+      const turnTo = (other: Limit | undefined): void => {
+        if (limit === other) return;
+        limit = other;
+        look();
+      };
       const hear = (chunk: ModelChunk): void => {
-        if (isContent(chunk) || chunk.type === 'restart') silence.begin();
-        const limit = limitBehind(chunk, limit$.value);
-        if (limit !== limit$.value) limit$.next(limit);
+        const says = isContent(chunk);
+        if (says || chunk.type === 'restart') since = scheduler.now();
+        if (chunk.type === 'finish') turnTo(undefined);
+        else if (chunk.type === 'restart') turnTo(first);
+        else if (says && limit !== undefined) turnTo(next);
+        subscriber.next(chunk);
       };
-      const limitBehind = (chunk: ModelChunk, limit: Limit | undefined): Limit | undefined => {
-        if (chunk.type === 'finish') return undefined;
-        if (chunk.type === 'restart') return first;
-        return isContent(chunk) ? next : limit;
-      };
-      const overdue$ = combineLatest([limit$, silence.follow$(demand)]).pipe(
-        switchMap(([limit, open]) =>
-          limit === undefined || !open ? NEVER : silence.lasts$(limit, name),
-        ),
+      subscriber.add(() => looking?.unsubscribe());
+      subscriber.add(
+        demand.open$.subscribe({
+          next: (open) => {
+            const now = scheduler.now();
+            if (!open) closedAt ??= now;
+            else if (closedAt !== undefined) {
+              since += now - Math.max(closedAt, since);
+              closedAt = undefined;
+            }
+            look();
+          },
+          error: (error: unknown) => subscriber.error(error),
+        }),
       );
-      return source.pipe(tap(hear), takeUntil(overdue$));
+      return source.subscribe({
+        next: hear,
+        error: (error: unknown) => subscriber.error(error),
+        complete: () => subscriber.complete(),
+      });
     });
 };
 
 /** How long a silence may last, and what is said of a longer one. */
 interface Limit {
-  readonly ms: number;
+  readonly ms: number | undefined;
   readonly what: string;
 }
-
-const limitOf = (ms: number | undefined, describe: (ms: number) => string): Limit | undefined =>
-  ms === undefined ? undefined : { ms, what: describe(ms) };
-
-/** Measures a silence: one timer that looks when it is due, because a new one for each chunk would cost too much. */
-const createSilence = (scheduler: SchedulerLike) => {
-  let since = scheduler.now();
-  let closedAt: number | undefined;
-  const left = (limit: number): number => since + limit - scheduler.now();
-  return {
-    begin: (): void => {
-      since = scheduler.now();
-    },
-    /** Emits the demand, and leaves out the time that it is closed. */
-    follow$: ({ open$ }: Demand): Observable<boolean> =>
-      open$.pipe(
-        tap((open) => {
-          const now = scheduler.now();
-          if (!open) closedAt ??= now;
-          else if (closedAt !== undefined) {
-            since += now - Math.max(closedAt, since);
-            closedAt = undefined;
-          }
-        }),
-      ),
-    /** Errors once the silence has lasted for so long. */
-    lasts$: ({ ms, what }: Limit, name: string): Observable<never> =>
-      concat(
-        defer(() => timer(Math.max(0, left(ms)), scheduler)).pipe(
-          repeat({ delay: () => (left(ms) > 0 ? of(true) : EMPTY) }),
-          ignoreElements(),
-        ),
-        throwError(() => new MillraceError('timeout', `The model '${name}' ${what}.`)),
-      ),
-  };
-};
