@@ -15,6 +15,7 @@ const steps = [
   },
   { name: 'tests', goal: 'the tests pass', args: ['test'], loud: true },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
+  { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
 ];
 const names = steps.map(({ name }) => name);
