@@ -31,9 +31,7 @@ export const chatMessages = (
   target: Target,
 ): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
   const { saidBehindTools, continuation } = target.profile;
-  const partsOf = keptParts((message, naming) =>
-    fromMessage(message, { ...target, ...naming }).map(toPart),
-  );
+  const partsOf = keptParts((message, naming) => fromMessage(message, target, naming).map(toPart));
   const said =
     saidBehindTools === undefined
       ? undefined
@@ -62,14 +60,14 @@ const toPart = (message: ChatCompletionMessageParam): Part => ({
 const withFields = (json: string, fields: JsonRecord): string =>
   JSON.stringify({ ...fieldsOf(parsedJson(json)), ...fields });
 
-const fromMessage = (message: Message, target: Target & Naming): Messages => {
+const fromMessage = (message: Message, target: Target, naming: Naming): Messages => {
   switch (message.role) {
     case 'user':
       return [fromUser(message, target)];
     case 'assistant':
-      return fromAssistant(message, target);
+      return fromAssistant(message, target, naming);
     case 'tool':
-      return fromTools(message, target);
+      return fromTools(message, target, naming);
   }
 };
 
@@ -108,8 +106,8 @@ const audioFormat = (mediaType: string): 'wav' | 'mp3' | undefined => {
   return /^audio\/(x-)?(mpeg|mp3)\b/u.test(mediaType) ? 'mp3' : undefined;
 };
 
-const fromAssistant = (message: AssistantMessage, target: Target & Naming): Messages => {
-  const calls = toolCalls(message, target);
+const fromAssistant = (message: AssistantMessage, target: Target, naming: Naming): Messages => {
+  const calls = toolCalls(message, target, naming);
   const text = textOf(message);
   if (text === '' && calls.length === 0) return [];
   const wire: ChatCompletionAssistantMessageParam = {
@@ -124,7 +122,8 @@ const fromAssistant = (message: AssistantMessage, target: Target & Naming): Mess
 /** The calls of a message, each with what the vendor said beside it and wants back. */
 const toolCalls = (
   { content }: AssistantMessage,
-  { profile: { name: vendor, unsignedCall }, toolName, toolId }: Target & Naming,
+  { profile: { name: vendor, unsignedCall } }: Target,
+  { toolName, toolId }: Naming,
 ): ChatCompletionMessageFunctionToolCall[] => {
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
@@ -161,7 +160,7 @@ const thinkingBack = (
 };
 
 /** What a tool message cannot carry comes in a user message behind all of them: nothing may stand between. */
-const fromTools = ({ content }: ToolMessage, target: Target & Naming): Messages => {
+const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: Naming): Messages => {
   const { takesToolMedia } = target.profile;
   const results = content.map((result): ChatCompletionMessageParam => {
     const content = resultText(result);
@@ -169,12 +168,12 @@ const fromTools = ({ content }: ToolMessage, target: Target & Naming): Messages 
     // The SDK's types know of text only.
     const withMedia: JsonRecord =
       media.length === 0 ? {} : { content: partsOf([textBlock(content), ...media], target) };
-    return { role: 'tool', tool_call_id: target.toolId(result.toolUseId), content, ...withMedia };
+    return { role: 'tool', tool_call_id: toolId(result.toolUseId), content, ...withMedia };
   });
   if (takesToolMedia === true) return results;
   const behind = content.flatMap((result): readonly ContentBlock[] => {
     const media = mediaOf(result.content);
-    const id = target.toolId(result.toolUseId);
+    const id = toolId(result.toolUseId);
     return media.length === 0 ? [] : [textBlock(`From the tool call ${id}:`), ...media];
   });
   return behind.length === 0

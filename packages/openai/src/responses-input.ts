@@ -27,9 +27,7 @@ export interface ResponsesTarget extends Target {
 export const responsesInput = (
   target: ResponsesTarget,
 ): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
-  const itemsOf = keptParts((message, naming) =>
-    fromMessage(message, { ...target, ...naming }).map(toPart),
-  );
+  const itemsOf = keptParts((message, naming) => fromMessage(message, target, naming).map(toPart));
   return (messages, naming) => {
     const texts: string[] = [];
     for (const message of messages) {
@@ -46,15 +44,16 @@ const toPart = (item: ResponseInputItem): Part => ({
 
 const fromMessage = (
   message: Message,
-  target: ResponsesTarget & Naming,
+  target: ResponsesTarget,
+  naming: Naming,
 ): readonly ResponseInputItem[] => {
   switch (message.role) {
     case 'user':
       return [{ role: 'user', content: partsOf(named(message), target) }];
     case 'assistant':
-      return fromAssistant(message, target);
+      return fromAssistant(message, target, naming);
     case 'tool':
-      return fromTools(message, target);
+      return fromTools(message, target, naming);
   }
 };
 
@@ -79,9 +78,10 @@ const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
 
 const fromAssistant = (
   { content }: AssistantMessage,
-  target: ResponsesTarget & Naming,
+  target: ResponsesTarget,
+  { toolName, toolId }: Naming,
 ): readonly ResponseInputItem[] => {
-  const { profile, toolName, toolId } = target;
+  const { profile } = target;
   const items = content.flatMap((block, index): readonly ResponseInputItem[] => {
     switch (block.type) {
       case 'text':
@@ -135,11 +135,12 @@ const isSendable = (
 
 const fromTools = (
   { content }: ToolMessage,
-  target: ResponsesTarget & Naming,
+  target: ResponsesTarget,
+  { toolId }: Naming,
 ): readonly ResponseInputItem[] =>
   content.map((result) => ({
     type: 'function_call_output',
-    call_id: target.toolId(result.toolUseId),
+    call_id: toolId(result.toolUseId),
     output: outputOf(result, target),
   }));
 
