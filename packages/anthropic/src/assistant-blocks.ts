@@ -1,7 +1,7 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
 import { isKept } from '@millrace/wire';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import { keptBlock } from './opaque-block.js';
 import { toText } from './user-blocks.js';
 
@@ -28,11 +28,11 @@ export const toAssistantBlocks = (
     }
   });
   // The last block may not be thinking.
-  return blocks.slice(0, blocks.findLastIndex(({ type }) => !isThinking(type)) + 1);
+  return blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
 };
 
-/** Tells whether blocks of a type are thinking, readable or not. */
-export const isThinking = (type: string): boolean =>
+/** Tells whether a block of the wire is thinking, readable or not. */
+export const isThinking = ({ type }: Pick<ContentBlockParam, 'type'>): boolean =>
   type === 'thinking' || type === 'redacted_thinking';
 
 const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {

@@ -2,7 +2,7 @@ import type {
   CacheControlEphemeral,
   ContentBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
-import type { WireMessage } from './wire-messages.js';
+import type { Turn } from './turns.js';
 
 /** How long a prefix stays in the cache of the vendor. */
 export type CacheTime = '5m' | '1h';
@@ -28,35 +28,29 @@ export const withLastMarked = (
  * Marks the ends of the last two things that users and tools said: the one behind which the cache of the
  * request before ended, and the one behind which the next will go on. The API looks back over 20 blocks only.
  */
-export const withMarks = (
-  messages: readonly WireMessage[],
-  mark: CacheControlEphemeral,
-): readonly WireMessage[] => {
-  const last = messages.length - 1;
-  const before = messages.findLastIndex(({ role }, index) => role === 'user' && index < last);
-  const marked = [...messages];
+export const withMarks = (turns: readonly Turn[], mark: CacheControlEphemeral): readonly Turn[] => {
+  const last = turns.length - 1;
+  const before = turns.findLastIndex(({ role }, index) => role === 'user' && index < last);
+  const marked = [...turns];
   for (const index of [before, last]) {
-    const message = messages[index];
-    if (message !== undefined) marked[index] = withEndMarked(message, mark);
+    const turn = turns[index];
+    if (turn !== undefined) marked[index] = withEndMarked(turn, mark);
   }
   return marked;
 };
 
-const withEndMarked = (
-  { role, content }: WireMessage,
-  mark: CacheControlEphemeral,
-): WireMessage => {
-  const end = content.findLastIndex(({ kind }) => markable.has(kind));
+const withEndMarked = ({ role, content }: Turn, mark: CacheControlEphemeral): Turn => {
+  const end = content.findLastIndex(({ type }) => markable.has(type));
   return {
     role,
-    content: content.map(({ kind, json }, index) => ({
-      kind,
+    content: content.map(({ type, json }, index) => ({
+      type,
       json: index === end ? withMark(json, mark) : json,
     })),
   };
 };
 
-const markable: ReadonlySet<string> = new Set<ContentBlockParam['type']>([
+const markable: ReadonlySet<ContentBlockParam['type']> = new Set([
   'text',
   'image',
   'document',

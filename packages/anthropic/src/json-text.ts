@@ -13,8 +13,9 @@ export type Written<Body> = { readonly [Name in keyof Body]: Body[Name] | JsonTe
 /** Takes a JSON text for what it is, and not for a text to be written. */
 export const jsonText = (text: string): JsonText => ({ [json]: text });
 
-/** Makes a list of JSON texts. */
-export const jsonList = (items: readonly string[]): JsonText => jsonText(`[${items.join(',')}]`);
+/** Makes a list of items that are written. An empty text is no item; one text may be several. */
+export const jsonList = (items: readonly string[]): JsonText =>
+  jsonText(`[${items.filter((item) => item !== '').join(',')}]`);
 
 /** Writes an object, as `JSON.stringify` does, some fields of which may be written already. */
 export const writeObject = (fields: JsonRecord): string => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type ModelRequest } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { checkMessagesRequest } from '@millrace/fault-server';
-import { type JsonRecord, toolNames } from '@millrace/wire';
+import { type JsonRecord, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
@@ -238,6 +238,22 @@ describe('the body of a request', () => {
     ]);
     expect(bodyOf({ tools: [weather] }, { cache: '5m' })['tools']).toMatchObject([
       { cache_control: { ttl: '5m' } },
+    ]);
+  });
+
+  it('marks the same ends of a conversation of many pages', () => {
+    const turns = Array.from({ length: 40 }, (_, at) => `${at}`);
+    const messages: ModelRequest['messages'] = turns.flatMap((text, at) => [
+      { id: `u${at}`, role: 'user', content: [{ type: 'text', text }] },
+      { id: `a${at}`, role: 'assistant', content: [{ type: 'text', text }] },
+    ]);
+    const marked = (until: number): readonly number[] =>
+      listAt(bodyOf({ messages: messages.slice(0, until) }, { cache: '5m' }), 'messages').flatMap(
+        (message, at) => (JSON.stringify(message).includes('cache_control') ? [at] : []),
+      );
+    expect([79, 80].map(marked)).toEqual([
+      [76, 78],
+      [78, 79],
     ]);
   });
 

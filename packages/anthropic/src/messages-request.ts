@@ -7,14 +7,15 @@ import { isRecord } from '@millrace/core/adapter';
 import type { JsonRecord } from '@millrace/wire';
 import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
 import { jsonList, type JsonText, writeObject } from './json-text.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import { mostTokens } from './most-tokens.js';
 import { nativeSchema } from './native-schema.js';
 import { onceInARow } from './once-in-a-row.js';
 import { canThinkOn, type Thinking, thinkingConfig } from './thinking.js';
 import { toolDeclaration } from './tool-declaration.js';
+import { turnText } from './turns.js';
 import { toText } from './user-blocks.js';
-import { messageText, wireMessages } from './wire-messages.js';
+import { wireMessages } from './wire-messages.js';
 
 /** What the body of a request is made with, beside the request. */
 export interface RequestSettings {
@@ -55,16 +56,16 @@ export const messagesRequest = (
     const system = systemOf(request.system ?? '');
     const declared = (request.tools ?? []).map((tool) => declarationOf(tool, naming));
     const tools = [...builtIn, ...(system.length > 0 ? declared : markedLast(declared))];
-    const messages = messagesOf(request.messages, naming);
-    const canThink = budget === 0 || canThinkOn(messages);
-    const sent = mark === undefined ? messages : withMarks(messages, mark);
+    const { settled, open } = messagesOf(request.messages, naming);
+    const canThink = budget === 0 || canThinkOn(open);
+    const turns = mark === undefined ? open : withMarks(open, mark);
     return writeObject({
       model,
       max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
       system: filled(system),
       tools: filled(tools),
       tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, naming),
-      messages: jsonList(sent.map(messageText)),
+      messages: jsonList([settled, ...turns.map(turnText)]),
       temperature: request.temperature,
       stop_sequences: request.stopSequences?.length === 0 ? undefined : request.stopSequences,
       stream: true,

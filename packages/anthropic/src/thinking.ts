@@ -1,7 +1,7 @@
 import type { ThinkingConfigParam } from '@anthropic-ai/sdk/resources/messages';
 import { isRecord } from '@millrace/core/adapter';
 import { isThinking } from './assistant-blocks.js';
-import type { WireMessage } from './wire-messages.js';
+import type { Turn } from './turns.js';
 
 /**
  * How a model thinks before it answers: not at all, as much as it sees fit, or with a budget of tokens (at least
@@ -32,10 +32,10 @@ export const thinks = (model: string, config: unknown): boolean =>
  * finished, because its tools have just run or it paused, must have begun with thinking of Anthropic's. It has not
  * after another vendor's model stood in.
  */
-export const canThinkOn = (messages: readonly WireMessage[]): boolean => {
-  const last = messages.at(-1);
-  const answer = messages.findLast(({ role }) => role === 'assistant');
-  const isOpen = last === answer || last?.content[0]?.kind === 'tool_result';
+export const canThinkOn = (turns: readonly Turn[]): boolean => {
+  const last = turns.at(-1);
+  const answer = turns.findLast(({ role }) => role === 'assistant');
+  const isOpen = last === answer || last?.content[0]?.type === 'tool_result';
   const [first] = answer?.content ?? [];
-  return !isOpen || first === undefined || isThinking(first.kind);
+  return !isOpen || first === undefined || isThinking(first);
 };

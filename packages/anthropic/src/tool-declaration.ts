@@ -1,7 +1,7 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
 import { type JsonText, jsonText, writeObject } from './json-text.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import { onceEach } from './once-each.js';
 
 /** What a schema of a tool's input becomes. */

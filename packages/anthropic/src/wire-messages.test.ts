@@ -7,8 +7,14 @@ import type {
   UserMessage,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
+import { listAt } from '@millrace/wire';
+import fc from 'fast-check';
+import { conversation } from './conversations.test-support.js';
+import { jsonList, writeObject } from './json-text.js';
+import { messageBlocks } from './message-blocks.js';
 import { toWireId } from './tool-use-id.js';
-import { messageText, wireMessages } from './wire-messages.js';
+import { inTurns, toPart, turnText } from './turns.js';
+import { wireMessages } from './wire-messages.js';
 
 const naming = { toolName: (name: string) => name, toolId: toWireId };
 const text = (it: string): ContentBlock => ({ type: 'text', text: it });
@@ -37,12 +43,38 @@ const result = (toolUseId: string, ...content: readonly ContentBlock[]): ToolRes
   details: { secret: true },
 });
 const picture: ContentBlock = { type: 'image', source: { kind: 'url', url: 'https://a.b/c.png' } };
-const wire = (...messages: readonly Message[]): unknown =>
-  wireMessages()(messages, naming).map((message) => parsedJson(messageText(message)));
+const wire = (...messages: readonly Message[]): unknown => {
+  const { settled, open } = wireMessages()(messages, naming);
+  const body = writeObject({ messages: jsonList([settled, ...open.map(turnText)]) });
+  return listAt(parsedJson(body), 'messages');
+};
 const invalid = (message: string): unknown =>
   expect.objectContaining({ code: 'invalidRequest', message: expect.stringContaining(message) });
 
+/** All turns of a conversation, without regard to what comes first and last. */
+const inOneGo = (messages: readonly Message[]): readonly unknown[] =>
+  inTurns(messages, (message) => messageBlocks(message, naming).map(toPart)).map((turn) =>
+    parsedJson(turnText(turn)),
+  );
+
 describe('a conversation on the wire', () => {
+  it('X16: is the same in pages as in one go', () => {
+    const long = fc.array(conversation, { maxLength: 8 }).map((it) => it.flat());
+    fc.assert(
+      fc.property(long, (messages) => {
+        const asked = [user(text('Hi')), ...messages, user(text('On.'))];
+        expect(wire(...asked)).toEqual(inOneGo(asked));
+        const begun = [assistant(text('Hello!')), ...messages, user(text('On.'))];
+        const opening = {
+          role: 'user',
+          content: [{ type: 'text', text: '(The conversation begins.)' }],
+        };
+        expect(wire(...begun)).toEqual([opening, ...inOneGo(begun)]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('X16: puts the results of tools first, in order, and joins what one side says in a row', () => {
     expect(
       wire(

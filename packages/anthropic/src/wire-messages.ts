@@ -1,122 +1,81 @@
-import type {
-  AssistantMessageParam,
-  ContentBlockParam,
-  ToolResultBlockParam,
-  UserMessageParam,
-} from '@anthropic-ai/sdk/resources/messages';
-import { type Message, MillraceError, type ToolMessage } from '@millrace/core';
+import { type Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { named, textAt } from '@millrace/wire';
-import { toAssistantBlocks } from './assistant-blocks.js';
-import { keptParts, type Naming, type Part } from './kept-parts.js';
-import { toUserBlocks, type UserBlock } from './user-blocks.js';
+import { textAt } from '@millrace/wire';
+import { cutsOf } from './cuts.js';
+import { messageBlocks } from './message-blocks.js';
+import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
+import { type Naming, type Write, writeOnce } from './write-once.js';
 
-/** A message on the wire, its blocks written. */
-export interface WireMessage {
-  readonly role: (UserMessageParam | AssistantMessageParam)['role'];
-  readonly content: readonly Part[];
+/** A conversation that is written. */
+export interface WireMessages {
+  /** What nothing that follows can change, as the items of a JSON list; an empty text where there is no such thing. */
+  readonly settled: string;
+  /** The turns behind it: at least the last two of the user, where there are so many. */
+  readonly open: readonly Turn[];
+}
+
+/** Turns that are settled. */
+interface Page {
+  readonly first: Turn['role'] | undefined;
+  readonly json: string;
 }
 
 /**
  * Makes what writes conversations. The same messages always become the same text, however many follow: signed thinking
- * and the prompt cache both depend on that. It throws `invalidRequest` for media that cannot be sent, and where there is
- * nothing to send.
+ * and the prompt cache both depend on that. So each message is written once, and what was written is kept by pages: to
+ * find each of many messages in memory would cost as much as to write it again. It throws `invalidRequest` for media
+ * that cannot be sent, and where there is nothing to send.
  */
-export const wireMessages = (): ((
-  messages: readonly Message[],
-  naming: Naming,
-) => readonly WireMessage[]) => {
-  const contentOf = keptParts((message, naming) => blocksOf(message, naming).map(toPart));
+export const wireMessages = (): Write<WireMessages> => {
+  const writeParts = writeOnce<readonly Part[]>(
+    (messages, naming) => messages.flatMap((it) => messageBlocks(it, naming)).map(toPart),
+    (parts) => parts.reduce((length, { json }) => length + json.length, 0),
+  );
+  const writeTurns: Write<readonly Turn[]> = (messages, naming) =>
+    inTurns(messages, (message) => writeParts([message], naming));
+  const settle: Write<Page> = (messages, naming) => {
+    const turns = writeTurns(messages, naming);
+    return { first: turns[0]?.role, json: turns.map(turnText).join(',') };
+  };
+  const writePage = writeOnce(settle, ({ json }) => json.length);
+
+  /** Whether somebody answers what an assistant has said: a turn of the user begins there, whatever else is said. */
+  const isAnswer = (messages: readonly Message[], at: number, naming: Naming): boolean =>
+    messages[at]?.role !== 'assistant' &&
+    messages[at - 1]?.role === 'assistant' &&
+    writeParts(messages.slice(at - 1, at), naming).length > 0;
+
   return (messages, naming) => {
-    const turns: WireMessage[] = [];
-    for (const message of messages) {
-      takeTurn(
-        turns,
-        message.role === 'assistant' ? 'assistant' : 'user',
-        contentOf(message, naming),
-      );
-    }
-    const [first] = turns;
+    const { pages, open } = cutsOf(messages.length, (at) => isAnswer(messages, at, naming));
+    const settled = [
+      ...pages.map((end, index) => writePage(messages.slice(pages[index - 1] ?? 0, end), naming)),
+      settle(messages.slice(pages.at(-1) ?? 0, open), naming),
+    ];
+    const turns = withoutLastSpace(writeTurns(messages.slice(open), naming));
+    const texts = settled.map(({ json }) => json).filter((json) => json !== '');
+    const first = open === 0 ? turns[0]?.role : settled[0]?.first;
     if (first === undefined) {
       throw new MillraceError('invalidRequest', 'The messages of the request are empty.');
     }
-    return withoutLastSpace(first.role === 'user' ? turns : [opening, ...turns]);
+    const missing = first === 'user' ? [] : [opening];
+    return open === 0
+      ? { settled: '', open: [...missing, ...turns] }
+      : { settled: [...missing.map(turnText), ...texts].join(','), open: turns };
   };
 };
 
-const toPart = (block: ContentBlockParam): Part => ({
-  kind: block.type,
-  json: JSON.stringify(block),
-});
-
 /** The API wants a user to begin; a history may begin with a greeting, or be cut. */
-const opening: WireMessage = {
+const opening: Turn = {
   role: 'user',
   content: [toPart({ type: 'text', text: '(The conversation begins.)' })],
 };
 
-const blocksOf = (message: Message, naming: Naming): readonly ContentBlockParam[] => {
-  switch (message.role) {
-    case 'user':
-      return toUserBlocks(named(message), `The message '${message.id}'`);
-    case 'assistant':
-      return toAssistantBlocks(message, naming);
-    case 'tool':
-      return toResults(message, naming);
-  }
-};
-
-/** Results come first; behind them the media of failed ones, which may say text only. */
-const toResults = ({ content }: ToolMessage, { toolId }: Naming): readonly ContentBlockParam[] => {
-  const results = content.map(({ toolUseId, content: said, isError }) => {
-    const blocks = toUserBlocks(said, `The result of the tool use '${toolUseId}'`);
-    const inside = isError ? failureText(blocks) : blocks;
-    const result: ToolResultBlockParam = {
-      type: 'tool_result',
-      tool_use_id: toolId(toolUseId),
-      ...(inside.length === 0 ? {} : { content: inside }),
-      ...(isError ? { is_error: true } : {}),
-    };
-    return { result, behind: isError ? blocks.filter(({ type }) => type !== 'text') : [] };
-  });
-  return [...results.map(({ result }) => result), ...results.flatMap(({ behind }) => behind)];
-};
-
-/** A failure may say text only, and must say some. */
-const failureText = (blocks: readonly UserBlock[]): UserBlock[] => {
-  const texts = blocks.filter(({ type }) => type === 'text');
-  return texts.length > 0 ? texts : [{ type: 'text', text: 'The tool failed.' }];
-};
-
-/** A blank question is one too: without it the model would go on with what it said before. */
-const blank = toPart({ type: 'text', text: '(empty)' });
-
-/** Joins what one side says in a row, and leaves out who says nothing, unless a turn of the user is lost by it. */
-const takeTurn = (
-  turns: WireMessage[],
-  role: WireMessage['role'],
-  content: WireMessage['content'],
-): void => {
-  const last = turns.at(-1);
-  if (last?.role === role) {
-    turns[turns.length - 1] = { role, content: [...last.content, ...content] };
-  } else if (content.length > 0) turns.push({ role, content });
-  else if (role === 'user') turns.push({ role, content: [blank] });
-};
-
 /** What a model is to go on with may not end in white space. */
-const withoutLastSpace = (turns: readonly WireMessage[]): readonly WireMessage[] => {
+const withoutLastSpace = (turns: readonly Turn[]): readonly Turn[] => {
   const last = turns.at(-1);
   const block = last?.content.at(-1);
-  if (last?.role !== 'assistant' || block?.kind !== 'text') return turns;
+  if (last?.role !== 'assistant' || block?.type !== 'text') return turns;
   const text = textAt(parsedJson(block.json), 'text').trimEnd();
   const trimmed = toPart({ type: 'text', text });
   return [...turns.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), trimmed] }];
-};
-
-/** Writes a message. */
-export const messageText = ({ role, content }: WireMessage): string => {
-  let blocks = '';
-  for (const { json } of content) blocks += blocks === '' ? json : `,${json}`;
-  return `{"role":"${role}","content":[${blocks}]}`;
 };

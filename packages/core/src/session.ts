@@ -67,14 +67,16 @@ export const createSession = <Output>(
     get events$() {
       return agentEvents$.pipe(ofSession(id));
     },
-    queue: {
-      get calls() {
-        return seat.queued;
-      },
-      get calls$() {
-        return seat.queued$;
-      },
-      clear: seat.empty,
+    get queue() {
+      return {
+        get calls() {
+          return seat.queued;
+        },
+        get calls$() {
+          return seat.queued$;
+        },
+        clear: seat.empty,
+      };
     },
     interrupt: seat.interrupt,
     steer$,

@@ -16,46 +16,43 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import { fieldsOf } from './fields.js';
-import { keptParts, type Naming, type Part } from './kept-parts.js';
+import { inPages } from './in-pages.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
+import { joined, type Passage, passageOf } from './passage.js';
 import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
+import type { Naming, Write } from './write-once.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
 
 /**
- * Makes what writes the messages of conversations for chat completions, each as a JSON text. It throws where a block
- * cannot be sent.
+ * Makes what writes the messages of conversations for chat completions, as the items of a JSON list. It throws where a
+ * block cannot be sent.
  */
-export const chatMessages = (
-  target: Target,
-): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
+export const chatMessages = (target: Target): Write<string> => {
   const { saidBehindTools, continuation } = target.profile;
-  const partsOf = keptParts((message, naming) => fromMessage(message, target, naming).map(toPart));
   const said =
     saidBehindTools === undefined
-      ? undefined
+      ? ''
       : JSON.stringify({ role: 'assistant', content: saidBehindTools });
+  const join = (passages: readonly Passage[]): Passage =>
+    joined(passages, (last, first) => (last === 'tool' && first === 'user' ? said : ''));
+  const write: Write<Passage> = (messages, naming) =>
+    join(
+      messages
+        .flatMap((message) => fromMessage(message, target, naming))
+        .map((message) => passageOf(message.role, message)),
+    );
+  const writeAll = inPages(write, join);
   return (messages, naming) => {
-    const texts: string[] = [];
-    let last = '';
-    for (const message of messages) {
-      for (const { kind, json } of partsOf(message, naming)) {
-        if (said !== undefined && last === 'tool' && kind === 'user') texts.push(said);
-        texts.push(json);
-        last = kind;
-      }
-    }
-    return last === 'assistant' && continuation !== undefined
-      ? [...texts.slice(0, -1), withFields(texts.at(-1) ?? '', continuation)]
-      : texts;
+    const { json, last } = writeAll(messages, naming);
+    if (last !== 'assistant' || continuation === undefined) return json;
+    const at = messages.findLastIndex((message) => write([message], naming).json !== '');
+    const before = writeAll(messages.slice(0, at), naming);
+    const end = write(messages.slice(at), naming);
+    return join([before, { ...end, json: withFields(end.json, continuation) }]).json;
   };
 };
-
-const toPart = (message: ChatCompletionMessageParam): Part => ({
-  kind: message.role,
-  json: JSON.stringify(message),
-});
 
 const withFields = (json: string, fields: JsonRecord): string =>
   JSON.stringify({ ...fieldsOf(parsedJson(json)), ...fields });

@@ -15,7 +15,7 @@ import {
   user,
 } from './conversation.test-support.js';
 import { fieldsOf } from './fields.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import type { Profile } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { profiles } from './vendors.js';

@@ -8,7 +8,7 @@ import type {
 import { chatMessages } from './chat-messages.js';
 import { type FittedSchema, fitSchema } from './fit-schema.js';
 import { jsonList, jsonText, writeObject, type Written } from './json-text.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { onceInARow } from './once-in-a-row.js';
@@ -34,14 +34,15 @@ export const chatRequest = (
 ): WriteRequest => {
   const { systemRole = 'system', asksForUsage = true } = target.profile;
   const messagesOf = chatMessages(target);
-  const systemOf = onceInARow((content) => JSON.stringify({ role: systemRole, content }));
+  const systemOf = onceInARow((content) =>
+    content === '' ? '' : JSON.stringify({ role: systemRole, content }),
+  );
   const toolsOf = toolFields(target);
   const outputOf = outputFields();
   return ({ messages, system = '', ...options }, naming) => {
-    const said = messagesOf(messages, naming);
     const fields: Fields = {
       model: target.model,
-      messages: jsonList(system === '' ? said : [systemOf(system), ...said]),
+      messages: jsonList([systemOf(system), messagesOf(messages, naming)]),
       ...toolsOf(options, naming),
       ...limitFields(options, target),
       ...outputOf(options),

@@ -8,11 +8,13 @@ import type {
 } from '@millrace/core';
 import { kept, listAt, named, textAt } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
-import { keptParts, type Naming, type Part } from './kept-parts.js';
+import { inPages } from './in-pages.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
+import { joined, type Passage, passageOf } from './passage.js';
 import type { Profile } from './profile.js';
 import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
+import type { Naming, Write } from './write-once.js';
 
 /** Whom input items are written for. */
 export interface ResponsesTarget extends Target {
@@ -21,26 +23,19 @@ export interface ResponsesTarget extends Target {
 }
 
 /**
- * Makes what writes the messages of conversations as input items of responses, each as a JSON text. It throws where a
- * block cannot be sent.
+ * Makes what writes the messages of conversations as input items of responses, as the items of a JSON list. It throws
+ * where a block cannot be sent.
  */
-export const responsesInput = (
-  target: ResponsesTarget,
-): ((messages: readonly Message[], naming: Naming) => readonly string[]) => {
-  const itemsOf = keptParts((message, naming) => fromMessage(message, target, naming).map(toPart));
-  return (messages, naming) => {
-    const texts: string[] = [];
-    for (const message of messages) {
-      for (const { json } of itemsOf(message, naming)) texts.push(json);
-    }
-    return texts;
-  };
+export const responsesInput = (target: ResponsesTarget): Write<string> => {
+  const write: Write<Passage> = (messages, naming) =>
+    joined(
+      messages
+        .flatMap((message) => fromMessage(message, target, naming))
+        .map((item) => passageOf(item.type ?? 'message', item)),
+    );
+  const writeAll = inPages(write, (passages) => joined(passages));
+  return (messages, naming) => writeAll(messages, naming).json;
 };
-
-const toPart = (item: ResponseInputItem): Part => ({
-  kind: item.type ?? 'message',
-  json: JSON.stringify(item),
-});
 
 const fromMessage = (
   message: Message,

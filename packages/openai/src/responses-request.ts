@@ -3,7 +3,7 @@ import type { JsonRecord } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema } from './fit-schema.js';
 import { jsonList, jsonText, writeObject, type Written } from './json-text.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
@@ -39,7 +39,7 @@ export const responsesRequest = (
     const { temperature, maxTokens } = options;
     const fields: Fields = {
       model,
-      input: jsonList(inputOf(messages, naming)),
+      input: jsonList([inputOf(messages, naming)]),
       ...(system === '' ? {} : { instructions: system }),
       ...toolsOf(options, naming),
       ...(temperature === undefined ? {} : { temperature }),

@@ -10,7 +10,7 @@ import {
 import type { OpenAI } from 'openai';
 import { accessOf, serverOf } from './access.js';
 import { createClient } from './client.js';
-import type { Naming } from './kept-parts.js';
+import type { Naming } from './write-once.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
 import { toolIds } from './tool-ids.js';

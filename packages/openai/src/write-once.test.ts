@@ -3,36 +3,45 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Message } from '@millrace/core';
 import { assistant, frozen, results, use, user } from './conversation.test-support.js';
-import { keptParts, type Naming, type WriteParts } from './kept-parts.js';
+import { type Naming, type Write, writeOnce } from './write-once.js';
 
 const asIs: Naming = { toolName: (name) => name, toolId: (id) => id };
 
-/** Writes a message as nothing but its text, names and ids. */
-const written: WriteParts = ({ role, content }, { toolName, toolId }) => [
-  {
-    kind: role,
-    json: JSON.stringify(
+/** Writes messages as nothing but their texts, names and ids. */
+const written: Write<readonly string[]> = (messages, { toolName, toolId }) =>
+  messages.map(({ content }) =>
+    JSON.stringify(
       content.map((block) => {
         if (block.type === 'tool_use') return [toolId(block.id), toolName(block.name), block.input];
         return block.type === 'tool_result' ? toolId(block.toolUseId) : block;
       }),
     ),
-  },
-];
+  );
+
+const lengthOf = (texts: readonly string[]): number => texts.join('').length;
 
 /** What writes, and how often it has really done so. */
 const counting = () => {
   const write = jest.fn(written);
-  return { write, partsOf: keptParts(write) };
+  return { write, once: writeOnce(write, lengthOf) };
 };
 
 const calling: Message = frozen(assistant('I look.', use('c1', 'weather'), use('c2', 'search')));
 
-describe('keptParts', () => {
+describe('writeOnce', () => {
+  it('writes messages once that come again in a row', () => {
+    const { write, once } = counting();
+    const [first, last] = [frozen(user('Hi')), frozen(assistant('Hello.'))];
+    const rows = [[first, last], [last], [first, last], [user('Hi'), last], [last, first], []];
+    for (const row of rows) expect(once(row, asIs)).toEqual(written(row, asIs));
+    expect(write).toHaveBeenCalledTimes(6);
+    expect(once([last, first], asIs)).toBe(once([last, first], asIs));
+  });
+
   it('writes a message once', () => {
-    const { write, partsOf } = counting();
-    expect(partsOf(calling, asIs)).toBe(partsOf(calling, asIs));
-    expect(partsOf(calling, asIs)).toEqual(written(calling, asIs));
+    const { write, once } = counting();
+    expect(once([calling], asIs)).toBe(once([calling], asIs));
+    expect(once([calling], asIs)).toEqual(written([calling], asIs));
     expect(write).toHaveBeenCalledTimes(1);
   });
 
@@ -41,19 +50,19 @@ describe('keptParts', () => {
     ['name of one tool', { ...asIs, toolName: (name) => (name === 'search' ? 's' : name) }],
     ['id', { ...asIs, toolId: (id) => id.replace('call', 'c') }],
   ])('X7: writes it again where another %s is called for', (_what, renaming) => {
-    const { partsOf } = counting();
+    const { once } = counting();
     const long: Message = frozen(assistant(use('call 1', 'weather'), use('call 2', 'search')));
     const before: Naming = { ...asIs, toolId: (id) => id.replace(' ', '_') };
     for (const naming of [before, renaming, before, renaming, before]) {
-      expect(partsOf(long, naming)).toEqual(written(long, naming));
+      expect(once([long], naming)).toEqual(written([long], naming));
     }
   });
 
   it('X7: asks for every name each time, so that each is known when it comes back', () => {
-    const { partsOf } = counting();
+    const { once } = counting();
     const toolName = jest.fn(asIs.toolName);
-    partsOf(calling, asIs);
-    partsOf(calling, { ...asIs, toolName });
+    once([calling], asIs);
+    once([calling], { ...asIs, toolName });
     expect(toolName.mock.calls.flat()).toEqual(['weather', 'search']);
   });
 
@@ -84,19 +93,19 @@ describe('keptParts', () => {
     ['a result', results(['c1', 'rain']), ['content', 0]],
     ['what a tool said', results(['c1', 'rain']), ['content', 0, 'content']],
   ])('keeps nothing of a message while %s can change', (_what, message, path) => {
-    const { write, partsOf } = counting();
+    const { write, once } = counting();
     frozenBut(message, path);
-    partsOf(message, asIs);
-    partsOf(message, asIs);
+    once([message], asIs);
+    once([message], asIs);
     expect(write).toHaveBeenCalledTimes(2);
     frozen(message);
-    partsOf(message, asIs);
-    partsOf(message, asIs);
+    once([message], asIs);
+    once([message], asIs);
     expect(write).toHaveBeenCalledTimes(3);
   });
 
   it('keeps a result whose details can change, because they are not sent', () => {
-    const { write, partsOf } = counting();
+    const { write, once } = counting();
     const result = {
       type: 'tool_result',
       toolUseId: 'c1',
@@ -109,38 +118,38 @@ describe('keptParts', () => {
       0,
       'details',
     ]);
-    partsOf(message, asIs);
-    partsOf(message, asIs);
+    once([message], asIs);
+    once([message], asIs);
     expect(write).toHaveBeenCalledTimes(1);
   });
 
   it('X6: does not hold a picture or a document twice', () => {
-    const { write, partsOf } = counting();
+    const { write, once } = counting();
     const long = frozen(user('x'.repeat(100_000)));
-    expect(partsOf(long, asIs)).toEqual(partsOf(long, asIs));
+    expect(once([long], asIs)).toEqual(once([long], asIs));
     expect(write).toHaveBeenCalledTimes(2);
   });
 
   it('keeps nothing where a message cannot be written', () => {
-    const partsOf = keptParts(() => {
+    const once = writeOnce(() => {
       throw new Error('no such block');
-    });
-    expect(() => partsOf(calling, asIs)).toThrow('no such block');
-    expect(() => partsOf(calling, asIs)).toThrow('no such block');
+    }, lengthOf);
+    expect(() => once([calling], asIs)).toThrow('no such block');
+    expect(() => once([calling], asIs)).toThrow('no such block');
   });
 
   it('X6: keeps nothing of messages that are gone', async () => {
     setFlagsFromString('--expose-gc');
-    const partsOf = keptParts(written);
+    const once = writeOnce(written, lengthOf);
     const gone = ((): WeakRef<Message> => {
       const message = frozen(assistant('I look.', use('c1')));
-      expect(partsOf(message, asIs)).toBe(partsOf(message, asIs));
+      expect(once([message], asIs)).toBe(once([message], asIs));
       return new WeakRef(message);
     })();
     // What is looked at stays until the end of the task.
     await new Promise(setImmediate);
     runInNewContext('gc()');
     expect(gone.deref()).toBeUndefined();
-    expect(partsOf(calling, asIs)).toHaveLength(1);
+    expect(once([calling], asIs)).toHaveLength(1);
   });
 });

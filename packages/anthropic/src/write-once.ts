@@ -1,12 +1,5 @@
 import type { Message } from '@millrace/core';
 
-/** What a message becomes a part of: a message of the wire, an item of it or a block. */
-export interface Part {
-  /** What tells it from others on the wire: a role or a type. */
-  readonly kind: string;
-  readonly json: string;
-}
-
 /** How a conversation is called on a wire. It depends on all of it, so that no two things are called alike. */
 export interface Naming {
   /** The name of a tool, in a form that the vendor takes. */
@@ -15,49 +8,62 @@ export interface Naming {
   readonly toolId: (id: string) => string;
 }
 
-/** Writes a message for a wire. */
-export type WriteParts = (message: Message, naming: Naming) => readonly Part[];
+/** Writes messages in a row for a wire. */
+export type Write<Written> = (messages: readonly Message[], naming: Naming) => Written;
 
 type Called = readonly (readonly [given: string, wire: string])[];
 
-/** A message that has been written, and what was called how in it. */
-interface Kept {
-  readonly parts: readonly Part[];
+/** Messages that have been written, and what was called how in them. */
+interface Kept<Written> {
+  readonly messages: readonly Message[];
+  readonly written: Written;
   readonly names: Called;
   readonly ids: Called;
 }
 
 /**
- * Characters of a message that is kept. A longer one is a picture or a document; to hold it twice would cost more than
- * to write it again.
+ * Characters of what is kept. What is longer is a picture or a document; to hold it twice would cost more than to write
+ * it again.
  */
 const longest = 100_000;
 
 /**
- * Writes each message once: every request says again what the one before has said. What was written is kept as long
- * as the message is there, and used while its names and ids are called the same. Of a message that may still change
- * nothing is kept.
+ * Writes the same messages once: every request says again what the one before has said. What was written is kept as
+ * long as the last of them is there, and used while its names and ids are called the same. Of messages that may still
+ * change nothing is kept.
  */
-export const keptParts = (write: WriteParts): WriteParts => {
-  const kept = new WeakMap<Message, Kept>();
-  return (message, naming) => {
-    const known = kept.get(message);
-    if (known !== undefined && isCalled(known.names, naming.toolName)) {
-      if (isCalled(known.ids, naming.toolId)) return known.parts;
-    }
+export const writeOnce = <Written>(
+  write: Write<Written>,
+  lengthOf: (written: Written) => number,
+): Write<Written> => {
+  const kept = new WeakMap<Message, Kept<Written>>();
+  return (messages, naming) => {
+    const last = messages.at(-1);
+    const known = last === undefined ? undefined : kept.get(last);
+    if (known !== undefined && isAbout(known, messages, naming)) return known.written;
     const names = new Map<string, string>();
     const ids = new Map<string, string>();
-    const parts = write(message, {
+    const written = write(messages, {
       toolName: noting(naming.toolName, names),
       toolId: noting(naming.toolId, ids),
     });
-    if (isFixed(message) && parts.reduce((sum, { json }) => sum + json.length, 0) <= longest) {
+    if (last !== undefined && messages.every(isFixed) && lengthOf(written) <= longest) {
       const renamed = [...ids].filter(([id, wire]) => id !== wire);
-      kept.set(message, { parts, names: [...names], ids: renamed });
+      kept.set(last, { messages, written, names: [...names], ids: renamed });
     }
-    return parts;
+    return written;
   };
 };
+
+const isAbout = (
+  known: Kept<unknown>,
+  messages: readonly Message[],
+  { toolName, toolId }: Naming,
+): boolean =>
+  known.messages.length === messages.length &&
+  known.messages.every((message, index) => message === messages[index]) &&
+  isCalled(known.names, toolName) &&
+  isCalled(known.ids, toolId);
 
 const isCalled = (called: Called, toWire: (given: string) => string): boolean =>
   called.every(([given, wire]) => toWire(given) === wire);
