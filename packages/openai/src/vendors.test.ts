@@ -90,6 +90,10 @@ describe('the profile of', () => {
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: 'Two', prefix: true },
     ]);
+    expect(messagesOf(profiles.mistral, user('Hi'), assistant('Two'), assistant(''))).toEqual([
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Two', prefix: true },
+    ]);
   });
 
   it('X8: deepseek wants the thinking before tool calls back, and no other', () => {
