@@ -1,6 +1,6 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
-import { type JsonText, jsonText, writeObject } from './json-text.js';
+import { type JsonText, jsonText, writeObject } from '@millrace/wire';
 import type { Naming } from './write-once.js';
 import { onceEach } from './once-each.js';
 

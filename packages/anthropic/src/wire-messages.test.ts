@@ -7,10 +7,9 @@ import type {
   UserMessage,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { listAt } from '@millrace/wire';
+import { jsonList, listAt, writeObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
-import { jsonList, writeObject } from './json-text.js';
 import { messageBlocks } from './message-blocks.js';
 import { toWireId } from './tool-use-id.js';
 import { inTurns, toPart, turnText } from './turns.js';

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@millrace/core';
-import { type JsonText, jsonText } from './json-text.js';
+import { type JsonText, jsonText } from '@millrace/wire';
 import { strictSchema } from './strict-schema.js';
 
 /** A schema as it is sent. */

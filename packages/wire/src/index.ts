@@ -10,6 +10,7 @@ export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';
 export { guardedFetch } from './guarded-fetch.js';
+export { jsonList, type JsonText, jsonText, writeObject, type Written } from './json-text.js';
 export { isKept, keep, kept } from './kept.js';
 export { named } from './named.js';
 export { nodeFetch, type NodeFetchOptions } from './node/node-fetch.js';

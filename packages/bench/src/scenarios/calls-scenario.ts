@@ -1,4 +1,4 @@
-import { callsJob, type Cost, type Enough } from '../jobs/calls-job.js';
+import { callsJob, type CallsOptions, type Cost } from '../jobs/calls-job.js';
 import { type Bench, doTask } from '../runner/bench.js';
 import { measureRounds, medianOf, type Outcome, ratiosOf } from '../runner/outcomes.js';
 import { shown, shownRange, shownRatio } from '../runner/show.js';
@@ -9,28 +9,22 @@ export interface CallsScenario extends Pick<Scenario, 'letter' | 'about'> {
   readonly script: string;
   /** In a quick look. */
   readonly smallScript: string;
-  /** Default: many calls, because the compiler counts calls. */
-  readonly enough?: Readonly<Record<'warmUp' | 'measured', Enough>>;
+  /** Default: many, because the compiler counts calls. */
+  readonly calls?: Calls;
   /** What the costs are told for, and how many of them a call has. Default: the call itself, in milliseconds. */
   readonly per?: { readonly name: string; readonly inCall: (script: string) => number };
 }
 
-const many: Readonly<Record<'warmUp' | 'measured', Enough>> = {
-  warmUp: { calls: 30, cpuMs: 1_500 },
-  measured: { calls: 10, cpuMs: 1_000 },
-};
+/** How many calls are made. */
+export type Calls = Pick<CallsOptions, 'warmUp' | 'measured'>;
+
+const many: Calls = { warmUp: 200, measured: 50 };
 
 /** Of calls that do the same thousands of times each. */
-export const few: Readonly<Record<'warmUp' | 'measured', Enough>> = {
-  warmUp: { calls: 2, cpuMs: 1_500 },
-  measured: { calls: 2, cpuMs: 1_000 },
-};
+export const few: Calls = { warmUp: 3, measured: 5 };
 
 /** Of a quick look. */
-export const one: Readonly<Record<'warmUp' | 'measured', Enough>> = {
-  warmUp: { calls: 1, cpuMs: 0 },
-  measured: { calls: 1, cpuMs: 0 },
-};
+export const one: Calls = { warmUp: 1, measured: 1 };
 
 /** Makes a scenario that measures what a call costs. */
 export const callsScenario = ({
@@ -38,7 +32,7 @@ export const callsScenario = ({
   about,
   script: fullScript,
   smallScript,
-  enough = many,
+  calls = many,
   per,
 }: CallsScenario): Scenario => ({
   letter,
@@ -49,7 +43,7 @@ export const callsScenario = ({
       bench,
       `(${letter}) ${script}`,
       script,
-      bench.isSmall ? one : enough,
+      bench.isSmall ? one : calls,
     );
     const scale = per === undefined ? 1 : 1_000 / per.inCall(script);
     return reportOf(outcomes, `(${letter}) ${about}: ${script}`, per?.name ?? 'ms', scale);
@@ -60,10 +54,10 @@ const measureCalls = (
   bench: Bench,
   what: string,
   script: string,
-  enough: Readonly<Record<'warmUp' | 'measured', Enough>>,
+  calls: Calls,
 ): Promise<readonly Outcome<Cost>[]> =>
   measureRounds(bench, what, async (adapter) => {
-    const options = { scripts: [script], ...enough };
+    const options = { scripts: [script], ...calls };
     const { result } = await doTask(bench, adapter, { job: callsJob, options });
     const [cost] = result.costs;
     if (cost === undefined) throw new Error('Nothing has been measured.');
@@ -78,6 +72,7 @@ const reportOf = (
 ): Report => {
   const cpu = ({ cpuMs }: Cost): number => cpuMs;
   const wall = ({ wallMs }: Cost): number => wallMs;
+  const young = ({ youngMs }: Cost): number => youngMs;
   return {
     tables: [
       {
@@ -85,7 +80,15 @@ const reportOf = (
         about: 'Medians of all rounds; ratios to the floor of the same round, and their range.',
         columns: [
           { name: 'adapter', isWords: true },
-          ...[`cpu ${unit}`, 'ratio', 'range', `wall ${unit}`, 'ratio', 'calls'].map((name) => ({
+          ...[
+            `cpu ${unit}`,
+            'ratio',
+            'range',
+            `wall ${unit}`,
+            'ratio',
+            `young ${unit}`,
+            'ratio',
+          ].map((name) => ({
             name,
           })),
         ],
@@ -96,7 +99,8 @@ const reportOf = (
               ...[shown(medianOf(outcome, cpu) * scale), shownRatio(ratios), shownRange(ratios)],
               shown(medianOf(outcome, wall) * scale),
               shownRatio(ratiosOf(outcome, outcomes, wall)),
-              shown(medianOf(outcome, ({ calls }) => calls)),
+              shown(medianOf(outcome, young) * scale),
+              shownRatio(ratiosOf(outcome, outcomes, young)),
             ];
           }),
         ),

@@ -4,10 +4,10 @@ import { median } from '../median.js';
 import { doTask } from '../runner/bench.js';
 import { measureRounds, medianOf, ratiosOf } from '../runner/outcomes.js';
 import { shown, shownRatio } from '../runner/show.js';
-import { one } from './calls-scenario.js';
+import { type Calls, one } from './calls-scenario.js';
 import { failuresOf, rawOf, rowOf, type Scenario } from './scenario.js';
 
-const enough = { warmUp: { calls: 2, cpuMs: 500 }, measured: { calls: 2, cpuMs: 500 } };
+const calls: Calls = { warmUp: 3, measured: 3 };
 
 /** (d): what the length of the loop does to its cost. */
 export const growth: Scenario = {
@@ -17,7 +17,7 @@ export const growth: Scenario = {
     const turns = bench.isSmall ? [5, 10] : [50, 100, 200, 400];
     const options = {
       scripts: turns.map((count) => `${count}x1-20`),
-      ...(bench.isSmall ? one : enough),
+      ...(bench.isSmall ? one : calls),
     };
     const outcomes = await measureRounds(bench, '(d) growth', async (adapter) => {
       const { result } = await doTask(bench, adapter, { job: callsJob, options });

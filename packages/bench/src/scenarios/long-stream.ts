@@ -7,6 +7,6 @@ export const longStream = callsScenario({
   about: 'one stream of 20,000 deltas, for each delta',
   script: '0x0-20000',
   smallScript: '0x0-500',
-  enough: few,
+  calls: few,
   per: { name: 'µs', inCall: (script) => readScript(script)?.deltas ?? NaN },
 });

@@ -1,4 +1,4 @@
-import type { JsonRecord } from '@millrace/wire';
+import type { JsonRecord } from './paths.js';
 
 const json = Symbol('json');
 
