@@ -5,7 +5,15 @@ const modules = (...names) => `node_modules/(${names.join('|')})/`;
 const ours = modules('@millrace', 'millrace');
 const allowedInCore = [
   '^packages/core/src/',
-  modules('rxjs', 'ajv', 'partial-json', '@standard-schema/spec', 'json-schema-to-ts'),
+  modules(
+    'rxjs',
+    'ajv',
+    'fast-deep-equal',
+    'jsonrepair',
+    'partial-json',
+    '@standard-schema/spec',
+    'json-schema-to-ts',
+  ),
 ];
 
 const rules = {

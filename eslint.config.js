@@ -39,7 +39,12 @@ export default tseslint.config(
           parameters: false,
           variables: false,
           strict: true,
-          names: { '^interruptOn$': false, '^operator$': false },
+          names: {
+            '^interruptOn$': false,
+            '^operator$': false,
+            '^approve$': false,
+            '^select$': false,
+          },
         },
       ],
       'rxjs-x/no-ignored-default-value': 'off',

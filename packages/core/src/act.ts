@@ -1,4 +1,14 @@
-import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import {
+  concatMap,
+  defaultIfEmpty,
+  identity,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  takeUntil,
+  timer,
+} from 'rxjs';
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { freezeResult } from './freeze-message.js';
@@ -7,6 +17,9 @@ import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { runTool$ } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
+import type { Planned } from './tools/batch.js';
+import type { Extras } from './tools/extras.js';
+import { failuresInRow, noted, sameAgain, tooManyFailures } from './tools/notes.js';
 
 /** One tool use, answered. */
 export interface Acted {
@@ -16,6 +29,10 @@ export interface Acted {
   readonly toolUse: ToolUseBlock;
   readonly result: ToolResultBlock;
   readonly ms: number;
+  /** Whether the tool was asked at all. */
+  readonly executed: boolean;
+  /** What the tool passes on to others, past the model. */
+  readonly extras: Extras;
   readonly finalAnswer: boolean;
   readonly stop: boolean;
 }
@@ -23,24 +40,26 @@ export interface Acted {
 type Needs = Parameters<typeof runTool$>[0] & Pick<Context, 'call' | 'limits' | 'step$'>;
 
 /**
- * Answers one tool use: interceptors before, look-up, validation, the run itself, interceptors after, the cut.
- * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event.
+ * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
+ * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event. `known` is what answers it without a run.
  */
 export const act$ = (
   context: Needs,
   run: OpenRun,
-  asked: ToolUseBlock,
-  index: number,
+  plan: Planned,
+  known?: ToolResultBlock,
 ): Observable<Acted> =>
-  context.step$(`${run.iteration}/${index}`, () => {
+  context.step$(`${run.iteration}/${plan.index}`, () => {
     const { hooks, interruption } = context;
+    const asked = plan.toolUse;
     return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
       takeUntil(interruption.cut$),
       defaultIfEmpty(undefined),
       concatMap((before) => {
         const toolUse = before === undefined ? asked : frozen({ ...before.toolUse, id: asked.id });
         hooks.report(run.iteration, { type: 'preActing', toolUse });
-        return perform$(context, run, index, toolUse, refusal(context, run, before === undefined));
+        const refused = refusal(context, run, plan, before === undefined) ?? known;
+        return perform$(context, run, plan, toolUse, refused);
       }),
     );
   });
@@ -49,43 +68,81 @@ export const act$ = (
 const refusal = (
   { interruption }: Needs,
   { stopping }: OpenRun,
+  { refusal: why }: Planned,
   vetoed: boolean,
 ): ToolOutput | undefined => {
   if (interruption.current !== undefined) return failedOutput('Not run: the call was interrupted.');
   if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
-  return stopping ? failedOutput('Not run: the call was stopped.') : undefined;
+  if (stopping) return failedOutput('Not run: the call was stopped.');
+  return why === undefined ? undefined : failedOutput(why);
 };
 
 const perform$ = (
   context: Needs,
   run: OpenRun,
-  index: number,
+  plan: Planned,
   toolUse: ToolUseBlock,
-  refused: ToolOutput | undefined,
+  known: ToolOutput | undefined,
 ): Observable<Acted> => {
   const { scheduler } = context;
   const startedAt = scheduler.now();
-  const output$ = refused === undefined ? runTool$(context, run, toolUse) : of(refused);
-  return output$.pipe(
-    concatMap((output) => {
+  const ran$ =
+    known === undefined
+      ? runTool$(context, run, toolUse, plan.extras)
+      : of({ output: known, executed: false });
+  return ran$.pipe(
+    concatMap((ran) => {
       const ms = scheduler.now() - startedAt;
-      return finish$(context, run, { index, toolUse, ms }, output);
+      const failures = ran.output.isError ? failuresInRow(run.toolRuns, toolUse.name) : 0;
+      const output = noted(ran.output, notesOn(context, run, plan, failures));
+      const finished$ = finish$(context, run, { ...plan, toolUse, ms, ...ran }, output);
+      return finished$.pipe(heldBack(context, ran.executed ? failures : 0));
     }),
   );
 };
 
+/** What the model should know of this use beside its result. */
+const notesOn = (
+  { hooks, limits }: Needs,
+  { iteration }: OpenRun,
+  { toolUse: { name }, repeats, refusal: refused }: Planned,
+  failures: number,
+): readonly string[] => {
+  const again = repeats > 0 && refused === undefined ? [sameAgain(name, repeats)] : [];
+  if (repeats > 1) {
+    const message = `The model has asked for the tool '${name}' with the same arguments ${repeats + 1} times in a row.`;
+    hooks.report(iteration, { type: 'warning', message });
+  }
+  return failures > limits.maxToolErrors ? [...again, tooManyFailures(name, failures)] : again;
+};
+
+/** The longer a tool fails, the longer the model waits for the news of it. */
+const heldBack = <T>(
+  { limits: { toolBackoffMs }, scheduler, interruption }: Needs,
+  failures: number,
+): MonoTypeOperatorFunction<T> =>
+  failures * toolBackoffMs === 0
+    ? identity
+    : (told$) =>
+        timer(failures * toolBackoffMs, scheduler).pipe(
+          takeUntil(interruption.cut$),
+          defaultIfEmpty(0),
+          concatMap(() => told$),
+        );
+
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { index, toolUse, ms }: Pick<Acted, 'index' | 'toolUse' | 'ms'>,
-  { finalAnswer = false, ...output }: ToolOutput,
+  { index, toolUse, ms, executed }: Pick<Acted, 'index' | 'toolUse' | 'ms' | 'executed'>,
+  { finalAnswer = false, extras = {}, ...output }: ToolOutput,
 ): Observable<Acted> => {
-  const resultOf = ({ content, isError, details }: ToolOutput): ToolResultBlock => ({
+  const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
     toolUseId: toolUse.id,
     content,
     isError,
     ...(details === undefined ? {} : { details }),
+    ...(suspended === undefined ? {} : { suspended }),
   });
   const cut = (result: ToolResultBlock): ToolResultBlock =>
     freezeResult({
@@ -93,22 +150,26 @@ const finish$ = (
       content: cutObservation(result.content, limits.maxObservation),
     });
   const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
+  const acted = { index, toolUse, ms, executed };
   return hooks.emit$(iteration, finalAnswer ? { ...after, finalAnswer } : after).pipe(
     defaultIfEmpty(undefined),
     map((event) => {
       if (event !== undefined) {
+        const { suspended } = event.result;
+        if (suspended !== undefined) {
+          hooks.report(iteration, { type: 'suspended', toolUse, request: suspended.request });
+        }
         return {
-          index,
-          toolUse,
+          ...acted,
           result: cut({ ...event.result, toolUseId: toolUse.id }),
-          ms,
+          extras,
           finalAnswer: event.finalAnswer === true && !event.result.isError,
           stop: event.stop === true,
         };
       }
       const result = freezeResult(resultOf(failedOutput('The result of this tool was rejected.')));
       hooks.report(iteration, { ...after, result });
-      return { index, toolUse, result, ms, finalAnswer: false, stop: false };
+      return { ...acted, result, extras: {}, finalAnswer: false, stop: false };
     }),
   );
 };

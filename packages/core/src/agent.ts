@@ -3,7 +3,13 @@ import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import type { CallInfo } from './call-info.js';
 import { isWithin } from './call-scope.js';
-import { type CallDefaults, checkDefaults, isSchema, withDefaults } from './call-options.js';
+import {
+  type CallDefaults,
+  checkDefaults,
+  isContext,
+  isSchema,
+  withDefaults,
+} from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
@@ -28,8 +34,10 @@ import { nativePhases } from './phase-list.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
-import type { Tool } from './tool.js';
+import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
+import type { ToolkitCell } from './tools/live-toolkit.js';
+import type { ToolEntry } from './tools/types.js';
 
 /** What an agent is made of. */
 export interface AgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
@@ -38,7 +46,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly model: Model;
   /** The system prompt, or a function that writes it for a call. */
   readonly instructions?: string | ((call: CallInfo) => string);
-  readonly tools?: readonly Tool[];
+  /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
+  readonly tools?: readonly ToolEntry[];
   /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
   readonly output?: Output;
   /** Gives the memory of a session. Default: one in this process. */
@@ -50,6 +59,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
   /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
   readonly phases?: readonly PhaseFactory[];
+  /** What tools find under context keys. What a session and a call give goes before it. */
+  readonly context?: readonly ContextEntry[];
   /** Runs the steps of every call. Default: it remembers none. */
   readonly journal?: Journal;
   /** What a call may say otherwise. */
@@ -62,7 +73,13 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
   /** A handle on the conversation of this id: cheap, and the same conversation for the same id. */
-  session(id: string): Session<Output>;
+  session(id: string, options?: SessionOptions): Session<Output>;
+}
+
+/** What a handle on a conversation gives to the calls that are made by it. */
+export interface SessionOptions {
+  /** What tools find under context keys. It goes before what the agent gives. */
+  readonly context?: readonly ContextEntry[];
 }
 
 /** Defines an agent, or throws a `config` error that names the fix. */
@@ -74,10 +91,17 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
   const interceptors = options.interceptors?.flat() ?? [];
   const phases = [...(options.phases ?? nativePhases)];
-  const { instructions, memory: memoryOf = inProcessMemory(), tools = [] } = options;
+  const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
   const toolkit = createToolkit(defaults.tools ?? tools);
+  /** Tools that a session has changed are held for as long as its memory is. */
+  const toolkits = new WeakMap<Memory, ToolkitCell>();
+  const toolkitOf = (memory: Memory): ToolkitCell => {
+    const cell = toolkits.get(memory) ?? { current: toolkit };
+    toolkits.set(memory, cell);
+    return cell;
+  };
   const ownOutput = outputOf(options.output, 'createAgent()');
   if (!interceptors.every(isInterceptor)) throw noInterceptor();
   if (phases.length === 0 || !phases.every((each) => typeof each === 'function')) throw noPhases();
@@ -85,20 +109,28 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const callable = (session?: {
     readonly seat: Seat;
     readonly memory: Memory;
+    readonly context: readonly ContextEntry[];
+    readonly toolkit: ToolkitCell;
   }): Callable<OutputOf<Output, undefined>> =>
     toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
       const plan: CallPlan = {
         agentName: name,
         model,
-        toolkit: given.tools === undefined ? toolkit : createToolkit(given.tools),
+        toolkit:
+          given.tools === undefined
+            ? (session?.toolkit ?? { current: toolkit })
+            : { current: createToolkit(given.tools) },
         ownOutput: output !== undefined,
         output: outputOf(output, 'The call') ?? ownOutput,
         instructions,
         interceptors,
         phases,
         journal,
-        options: rest,
+        options: {
+          ...rest,
+          context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],
+        },
         listener: hot,
         input,
         session,
@@ -115,11 +147,19 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
     ...callable(),
     name,
     events$: hot.events$,
-    session: (id) => {
+    session: (id, given = {}) => {
+      checkOptions('session()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
       const seat = seats.seatOf(id);
       const memory = memoryOf(id);
-      return createSession(callable({ seat, memory }), seat, memory, hot.events$);
+      const cell = toolkitOf(memory);
+      return createSession(
+        callable({ seat, memory, toolkit: cell, context: given.context ?? [] }),
+        seat,
+        memory,
+        hot.events$,
+        cell,
+      );
     },
   };
 };
@@ -146,6 +186,7 @@ const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
   memory: isFunction,
   interceptors: listOf('interceptors'),
   phases: listOf('phases'),
+  context: isContext,
   journal: having('step$', 'a Journal'),
   defaults: isObject,
 };

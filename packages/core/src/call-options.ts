@@ -1,12 +1,13 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import { isRecord } from './json.js';
-import type { Model, RequestOptions, ToolChoice, ToolDeclaration } from './model.js';
+import type { Model, RequestOptions, ToolChoice } from './model.js';
 import {
   checkOptions,
   defined,
   having,
   isDelay,
+  isFunction,
   isModel,
   isObject,
   isText,
@@ -17,14 +18,19 @@ import {
   wholeNumber,
 } from './options.js';
 import type { Limits, OnLimit, Timeouts } from './limits.js';
-import type { InputSchema, JsonSchema } from './schema.js';
-import type { Tool, ToolContext } from './tool.js';
+import type { JsonSchema } from './schema/json-schema.js';
+import type { InputSchema } from './schema.js';
+import { type ContextEntry, isContextEntry } from './tools/context-key.js';
+import type { ToolSelection } from './tools/select.js';
+import type { Approver, ToolContext, ToolEntry } from './tools/types.js';
 
 /** What one call may say otherwise than its agent. */
 export interface CallOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
   readonly model?: Model;
-  /** The tools of this call, instead of the agent's. */
-  readonly tools?: readonly Tool[];
+  /** The tools of this call, instead of those of its session or agent. */
+  readonly tools?: readonly ToolEntry[];
+  /** Which of the tools are shown. Default: all. */
+  readonly toolSelection?: ToolSelection;
   readonly temperature?: number;
   /** Tokens that each message of the model may have. */
   readonly maxTokens?: number;
@@ -55,6 +61,19 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly parallel?: boolean | number;
   /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
   readonly maxObservation?: number;
+  /**
+   * Tools that the call may run: more are refused, and the model is asked to answer without. Uses that are not run do not count. Default:
+   * no limit.
+   */
+  readonly maxToolCalls?: number;
+  /** Failures of one tool in a row that are taken; with the next one, the model is told to leave the tool alone. Default: 2. */
+  readonly maxToolErrors?: number;
+  /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
+  readonly toolBackoffMs?: number;
+  /** Decides on every run of a tool, when the tool's own `approve` has said yes. Default: nobody is asked. */
+  readonly approve?: Approver;
+  /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
+  readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Its first value interrupts the call politely; a string is the text of the reply. */
@@ -82,7 +101,7 @@ export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
   CallOptions,
-  'output' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
+  'output' | 'context' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
 >;
 
 const isTimeouts: Rule = [
@@ -93,6 +112,7 @@ const isTimeouts: Rule = [
       firstChunkMs: isDelay,
       chunkMs: isDelay,
       toolMs: isDelay,
+      approvalMs: isDelay,
       tools: [
         (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
         `an object of tool names, each with ${isDelay[1]}`,
@@ -106,6 +126,23 @@ const isTimeouts: Rule = [
 export const isSchema: Rule = [
   (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
   'a JSON Schema, or a schema such as z.object({}) makes',
+];
+
+export const isContext: Rule = [
+  (value) => Array.isArray(value) && value.every(isContextEntry),
+  'a list of values under their keys, such as [db.of(pool)]',
+];
+
+const isToolSelection: Rule = [
+  (value) => {
+    checkOptions("'toolSelection'", value, {
+      select: isFunction,
+      pinned: listOf('names of tools'),
+      maxTools: wholeNumber(1),
+    });
+    return true;
+  },
+  'an object of options',
 ];
 
 const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
@@ -126,6 +163,10 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
     'true, false or a whole number of at least 1',
   ],
   maxObservation: wholeNumber(1),
+  maxToolCalls: wholeNumber(0),
+  toolSelection: isToolSelection,
+  maxToolErrors: wholeNumber(0),
+  toolBackoffMs: isDelay,
 };
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
@@ -133,6 +174,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
   retryBudget: wholeNumber(0),
+  approve: isFunction,
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
 };
@@ -140,6 +182,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
 const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
   output: isSchema,
+  context: isContext,
   interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),
   demand: [
@@ -164,6 +207,10 @@ export type PreparedOptions = Pick<
   | 'timeouts'
   | 'parallel'
   | 'maxObservation'
+  | 'maxToolCalls'
+  | 'maxToolErrors'
+  | 'toolSelection'
+  | 'toolBackoffMs'
 >;
 
 /** Refuses options that a call cannot be prepared with. */
@@ -204,25 +251,29 @@ export const limitsOf = ({
   timeouts = {},
   parallel = true,
   maxObservation = 16_000,
+  maxToolCalls = Infinity,
+  maxToolErrors = 2,
+  toolBackoffMs = 0,
 }: CallOptions): Limits => ({
   maxIterations,
   onLimit,
   timeouts: { toolMs: 60_000, ...timeouts },
   parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
   maxObservation,
+  maxToolCalls,
+  maxToolErrors,
+  toolBackoffMs,
 });
 
-/** What every request of a call says beside its messages. */
+/** What every request of a call says beside its messages and tools. */
 export const requestOf = (
   { temperature, maxTokens, toolChoice, stopSequences }: CallOptions,
-  tools: readonly ToolDeclaration[],
   system: string | undefined,
   outputSchema: JsonSchema | undefined,
 ): RequestOptions =>
   Object.fromEntries(
     Object.entries({
       system,
-      tools: tools.length > 0 ? tools : undefined,
       toolChoice,
       temperature,
       maxTokens,

@@ -9,13 +9,13 @@ import type { Model } from './model.js';
 import type { PhaseFactory } from './phase.js';
 import type { Seat } from './seats.js';
 import type { Validator } from './schema.js';
-import type { Toolkit } from './toolkit.js';
+import type { ToolkitCell } from './tools/live-toolkit.js';
 
 /** Everything that is settled before a call begins. */
 export interface CallPlan {
   readonly agentName: string;
   readonly model: Model;
-  readonly toolkit: Toolkit;
+  readonly toolkit: ToolkitCell;
   /** Whether the call itself says what the answer must be, and not only its agent. */
   readonly ownOutput: boolean;
   /** What the answer must be. */

@@ -9,8 +9,10 @@ import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
-import type { ToolContext } from './tool.js';
+import { type ContextValues, contextValues, valueOf } from './tools/context-key.js';
+import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
+import type { ToolContext } from './tools/types.js';
 
 /** What one call owns, and hands down to the calls that its tools make. */
 export interface CallScope {
@@ -32,6 +34,8 @@ export interface CallScope {
   readonly retryBudget: RetryBudget;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
+  /** What tools find under context keys. */
+  readonly values: ContextValues;
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
   /** The calls above it, and itself. */
@@ -41,7 +45,7 @@ export interface CallScope {
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
 export const createScope = (
   agentName: string,
-  { parent, callId, demand, scheduler, metadata, retryBudget = 10 }: CallOptions,
+  { parent, callId, demand, scheduler, metadata, context, retryBudget = 10 }: CallOptions,
   sessionId: string | undefined,
   listener: Listener,
 ): CallScope => {
@@ -76,6 +80,7 @@ export const createScope = (
     turns: scope?.turns ?? createTrampoline(),
     nextSeq: scope?.nextSeq ?? counter(),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
+    values: contextValues(scope?.values.entries, context),
     above: scope?.interruption,
     lineage: [...(scope?.lineage ?? []), call],
   };
@@ -88,11 +93,12 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
 export const lend = (
   scope: CallScope,
+  toolkit: ToolkitCell,
   toolUseId: string,
   iteration: number,
   abort: LazyAbort,
 ): ToolContext => {
-  const { call, demand, scheduler } = scope;
+  const { call, demand, scheduler, values } = scope;
   const { callId, agent, metadata, sessionId } = call;
   const context: ToolContext = {
     callId,
@@ -105,6 +111,10 @@ export const lend = (
     },
     demand,
     scheduler,
+    get toolkit() {
+      return liveToolkit(toolkit);
+    },
+    get: (key) => valueOf(key, values),
     ...(sessionId === undefined ? {} : { sessionId }),
   };
   const nth = counter();

@@ -17,6 +17,7 @@ import { readOutput$ } from './read-output.js';
 import { remember$ } from './remember.js';
 import type { Reply } from './reply.js';
 import type { EndedRun } from './run.js';
+import { suspensionsIn } from './tools/suspend.js';
 
 type Needs = Pick<Context, 'call' | 'hooks' | 'memory' | 'scheduler' | 'output'>;
 
@@ -36,6 +37,7 @@ export const complete = (
       reason: run.status,
       finish: run.finish,
       ...(run.output === undefined ? {} : { output: run.output }),
+      ...(run.status === 'suspended' && { suspensions: suspensionsIn(run.messages) }),
       iterations: run.iteration,
       toolUses: run.toolRuns,
       usage: run.usage,

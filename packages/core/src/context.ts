@@ -10,14 +10,16 @@ import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { Validator } from './schema.js';
 import type { Steer, Steering } from './steering.js';
-import type { ToolContext } from './tool.js';
 import type { Toolkit } from './toolkit.js';
+import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
+import type { Approver, ToolContext } from './tools/types.js';
 
 /** What the phases of one call share. A phase asks for the part it uses. */
 export interface Context {
   readonly call: CallInfo;
   readonly model: Model;
+  /** The tools there are just now. */
   readonly toolkit: Toolkit;
   readonly memory: Memory;
   readonly hooks: Hooks;
@@ -33,9 +35,13 @@ export interface Context {
   readonly limits: Limits;
   /** What a whole family of calls may send again. It only shrinks. */
   readonly retryBudget: RetryBudget;
+  /** What tools find under context keys. */
+  readonly values: ContextValues;
+  /** Decides on every run of a tool, where somebody is to. */
+  readonly approve: Approver | undefined;
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
-  /** What every request says beside its messages. */
+  /** What every request says beside its messages and tools. */
   readonly request: RequestOptions;
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */
   readonly toolUseIds: Set<string>;

@@ -106,6 +106,29 @@ export type ReportedPayload =
       readonly error: MillraceError;
     }
   | {
+      readonly type: 'repaired';
+      /** As it is taken now. */
+      readonly toolUse: ToolUseBlock;
+      /** What the model wrote instead of JSON. */
+      readonly before: string;
+    }
+  | {
+      readonly type: 'suspended';
+      /** Its result is still to come. */
+      readonly toolUse: ToolUseBlock;
+      /** What the tool has asked for. */
+      readonly request: unknown;
+    }
+  | { readonly type: 'approvalRequested'; readonly toolUse: ToolUseBlock }
+  | {
+      readonly type: 'approvalDecided';
+      /** With the input that the approver made of it. */
+      readonly toolUse: ToolUseBlock;
+      readonly approved: boolean;
+      /** Why not. */
+      readonly reason?: string;
+    }
+  | {
       readonly type: 'steered';
       /** What somebody has said to the running call. The next request has it. */
       readonly message: UserMessage;

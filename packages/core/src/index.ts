@@ -1,4 +1,4 @@
-export { type Agent, type AgentOptions, createAgent } from './agent.js';
+export { type Agent, type AgentOptions, createAgent, type SessionOptions } from './agent.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
 export type { CallDefaults, CallOptions, OnBusy, PreparedOptions } from './call-options.js';
@@ -97,6 +97,8 @@ export {
   type TextBlock,
   textOf,
   type ThinkingBlock,
+  type Suspended,
+  type Suspension,
   type ToolMessage,
   type ToolResultBlock,
   type ToolUseBlock,
@@ -118,18 +120,44 @@ export type {
 } from './model.js';
 export type { OnLimit, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
-export type { Infer, InputSchema, JsonSchema, StandardSchema, Validation } from './schema.js';
-export {
-  type NoParameters,
-  tool,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-} from './tool.js';
+export type { PatternEngine } from './schema/compile.js';
+export type { JsonSchema } from './schema/json-schema.js';
+export type { HiddenInput, Infer, InputSchema, StandardSchema, Validation } from './schema.js';
+export { type NoParameters, tool, type ToolDefinition } from './tool.js';
 export {
   type ToolEmission,
   toolOutput,
   type ToolOutput,
   type ToolOutputInit,
 } from './tool-output.js';
+export {
+  type ContextEntry,
+  type ContextKey,
+  contextKey,
+  type ContextValues,
+} from './tools/context-key.js';
+export {
+  type Embedder,
+  embeddingSelector,
+  type EmbeddingSelectorOptions,
+} from './tools/embedding-selector.js';
+export type { SelectionRequest, ToolSelection, ToolSelector } from './tools/select.js';
+export { preset, type PresetOptions } from './tools/preset.js';
+export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
+export { toolGroup } from './tools/tool-group.js';
+export { toolMethod, type ToolMethodOptions, toolsOf } from './tools/tool-method.js';
+export { transient } from './tools/transient.js';
 export type { Usage } from './usage.js';
+export type {
+  ApprovalRequest,
+  Approver,
+  LiveToolkit,
+  Tool,
+  ToolContext,
+  ToolEntry,
+  ToolGroup,
+  ToolGroupDefinition,
+  ToolPolicy,
+  ToolRetry,
+  Verdict,
+} from './tools/types.js';

@@ -25,7 +25,10 @@ export type InputMessage =
  */
 export type Input = string | readonly ContentBlock[] | InputMessage | readonly InputMessage[];
 
-/** Reads an input as messages of a call, each with a place in it, or throws an `invalidRequest` error that says what to pass. */
+/**
+ * Reads an input as messages of a call, each with a place in it, or throws an `invalidRequest` error that says what to pass. Results of
+ * suspended tools come first, in a message of their own.
+ */
 export const readInput = (
   input: unknown,
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
@@ -40,7 +43,8 @@ export const readInput = (
     ...toMessage(message, own),
     id: `${callId}/input/${placeOf(index)}`,
   }));
-  const fault = unpaired(read);
+  const [first, ...others] = read;
+  const fault = unpaired(first?.role === 'tool' ? others : read);
   if (fault !== undefined) throw unreadable(`it holds ${fault}`);
   return Object.freeze(read.map(freezeMessage));
 };

@@ -11,9 +11,11 @@ export interface Timeouts {
   readonly firstChunkMs?: number;
   /** From one piece of content to the next. It and `firstChunkMs` stand still while demand is closed. */
   readonly chunkMs?: number;
-  /** Each use of a tool, from its validation to its end. Default: 60,000. */
+  /** Each run of a tool, all attempts together. Default: 60,000. */
   readonly toolMs?: number;
-  /** Single tools by name, instead of `toolMs`. */
+  /** Each wait for an approval. It is no part of `toolMs`. */
+  readonly approvalMs?: number;
+  /** Single tools by name, instead of `toolMs` and of what the tool says itself. */
   readonly tools?: Readonly<Record<string, number>>;
 }
 
@@ -26,4 +28,10 @@ export interface Limits {
   readonly parallel: number;
   /** Characters that an observation may have. */
   readonly maxObservation: number;
+  /** Tools that are run; more are refused. */
+  readonly maxToolCalls: number;
+  /** Failures of one tool in a row after which the model is told to leave it, one more than these. */
+  readonly maxToolErrors: number;
+  /** How long a failure is kept back, times the failures in a row, in milliseconds. */
+  readonly toolBackoffMs: number;
 }

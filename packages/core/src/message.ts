@@ -57,6 +57,21 @@ export interface ToolResultBlock {
   readonly isError: boolean;
   /** For the user interface only; never sent to a model, and not frozen. */
   readonly details?: unknown;
+  /** The result is still to come. */
+  readonly suspended?: Suspended;
+}
+
+/** Why a result is still to come. */
+export interface Suspended {
+  /** What the tool has asked for: plain JSON, never sent to a model. */
+  readonly request: unknown;
+}
+
+/** A tool use whose result is still to come. */
+export interface Suspension {
+  readonly toolUse: ToolUseBlock;
+  /** What the tool has asked for. */
+  readonly request: unknown;
 }
 
 /** What people and tools say. */

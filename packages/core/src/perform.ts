@@ -1,13 +1,16 @@
 import {
+  concat,
   concatMap,
   defaultIfEmpty,
   defer,
   finalize,
+  identity,
   map,
   type Observable,
   of,
   race,
   take,
+  takeUntil,
   tap,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
@@ -24,14 +27,18 @@ import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { loop } from './loop.js';
 import { type Memory, noMemory } from './memory.js';
-import { type Message, toolUsesOf } from './message.js';
+import { type Message, textOf, type ToolMessage, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
-import { prepared$, preparedInput$ } from './prepared.js';
+import { type Prepared, prepared$, preparedInput$ } from './prepared.js';
 import type { Reply } from './reply.js';
 import { open, unpaired } from './run.js';
 import { createSteering, type Steering } from './steering.js';
 import { refuseUnknownChoice } from './toolkit.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
+import { rememberResults$ } from './remember.js';
+import { createView, unselected$ } from './tools/select.js';
+import { assertResumes, withResults } from './tools/suspend.js';
+import { withTools } from './with-tools.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
 export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observable<Reply> =>
@@ -81,7 +88,7 @@ const begin$ = (plan: CallPlan, scope: CallScope, hooks: Hooks, place: Place): O
         // Nothing is remembered that has not been through all interceptors.
         const memory = status === 'prepared' ? place.memory : noMemory;
         const ready = { ...place, input: prepared.input, memory };
-        return run$(prepared.plan, scope, hooks, ready, status === 'vetoed');
+        return run$(prepared.plan, scope, hooks, ready, status);
       }),
     );
   });
@@ -90,17 +97,22 @@ const run$ = (
   plan: CallPlan,
   scope: CallScope,
   hooks: Hooks,
-  { input, memory, steering, end = () => undefined }: Place,
-  isVetoed: boolean,
+  { input: asked, memory, steering, end = () => undefined }: Place,
+  status: Prepared['status'],
 ): Observable<Reply> => {
+  const [first, ...others] = asked;
+  const results = first?.role === 'tool' ? first : undefined;
+  const input = results === undefined ? asked : others;
   const step$: Context['step$'] = (id, work) =>
     plan.journal.step$(`${scope.call.callId}/${id}`, work);
-  return step$('open', () => opening$(plan, scope, memory, input)).pipe(
-    concatMap(({ history, system, createdAt }) => {
-      const context = contextOf(plan, scope, hooks, { memory, steering, system, step$ });
+  const goesOn = status === 'prepared' && scope.interruption.current === undefined;
+  const resumed = goesOn ? { results } : undefined;
+  return step$('open', () => opening$(plan, scope, hooks, memory, input, resumed)).pipe(
+    concatMap(({ history, system, hidden, createdAt }) => {
+      const context = contextOf(plan, scope, hooks, { memory, steering, system, hidden, step$ });
       const run = open(history, input);
       toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
-      return of(isVetoed ? endStopped(run, context) : run).pipe(
+      return of(status === 'vetoed' ? endStopped(run, context) : run).pipe(
         loop(context, plan.phases),
         tap(() => scope.interruption.close()),
         complete(context, createdAt, (reply) => {
@@ -116,14 +128,19 @@ const run$ = (
 interface Opening {
   readonly history: readonly Message[];
   readonly system: string | undefined;
+  /** The names of tools that the model is not shown. */
+  readonly hidden: readonly string[];
   readonly createdAt: number;
 }
 
 const opening$ = (
-  { instructions }: CallPlan,
-  { call, scheduler }: CallScope,
+  { instructions, toolkit, options: { toolSelection, toolChoice } }: CallPlan,
+  { call, scheduler, interruption }: CallScope,
+  hooks: Hooks,
   memory: Memory,
   input: readonly Message[],
+  /** What the call brings for tools that wait; absent where it is not to go on. */
+  resumed: { readonly results: ToolMessage | undefined } | undefined,
 ): Observable<Opening> => {
   const createdAt = scheduler.now();
   return defer(() => memory.load$()).pipe(
@@ -131,11 +148,36 @@ const opening$ = (
     failAs('memory', 'The memory could not be read'),
     take(1),
     defaultIfEmpty([]),
+    concatMap((loaded) => {
+      const history = usable(loaded, input, call);
+      if (resumed === undefined) return of(history);
+      const { results } = resumed;
+      assertResumes(history, results);
+      return results === undefined
+        ? of(history)
+        : concat(rememberResults$(memory, results), of(withResults([...history, results])));
+    }),
     map((history) => ({
-      history: usable(history, input, call),
+      history,
       system: typeof instructions === 'function' ? instructions(call) : instructions,
+      hidden: [],
       createdAt,
     })),
+    toolSelection === undefined
+      ? identity
+      : concatMap((opening) =>
+          unselected$(
+            toolSelection,
+            toolkit.current,
+            input.map(textOf).join('\n'),
+            toolChoice,
+            (message) => hooks.report(0, { type: 'warning', message }),
+          ).pipe(
+            takeUntil(interruption.cut$),
+            defaultIfEmpty([]),
+            map((hidden) => ({ ...opening, hidden })),
+          ),
+        ),
   );
 };
 
@@ -143,13 +185,14 @@ const opening$ = (
 const isList = (value: unknown): boolean => Array.isArray(value);
 
 const usable = (
-  history: readonly Message[],
+  loaded: readonly Message[],
   input: readonly Message[],
   { callId }: CallInfo,
 ): readonly Message[] => {
-  if (!isList(history)) {
+  if (!isList(loaded)) {
     throw new MillraceError('memory', 'The memory gave no list of messages.');
   }
+  const history = withResults(loaded);
   const fault = unpaired(history);
   if (fault !== undefined) {
     throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
@@ -176,20 +219,30 @@ const contextOf = (
     memory,
     steering,
     system,
+    hidden,
     step$,
-  }: Pick<Context, 'memory' | 'steering' | 'step$'> & { readonly system: string | undefined },
+  }: Pick<Context, 'memory' | 'steering' | 'step$'> & {
+    readonly system: string | undefined;
+    readonly hidden: readonly string[];
+  },
 ): Context => {
-  const { model: plain, toolkit, output, options } = plan;
-  const { call, interruption, demand, scheduler, turns } = scope;
+  const { model: plain, toolkit: cell, output, options } = plan;
+  const shown = createView(cell, hidden);
+  const toolkit = shown();
+  const { call, interruption, demand, scheduler, turns, values } = scope;
   const model = ready(plain);
   refuseUnknownChoice(options.toolChoice, toolkit);
-  const wanted = requestOf(options, toolkit.declarations, system, output?.jsonSchema);
-  const { options: request, dropped } = supportedOptions(model, wanted);
+  const own = requestOf(options, system, output?.jsonSchema);
+  const { dropped } = supportedOptions(model, withTools(own, toolkit));
+  const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
+  toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
   return {
     call,
     model,
-    toolkit,
+    get toolkit() {
+      return shown();
+    },
     memory,
     hooks,
     interruption,
@@ -201,10 +254,12 @@ const contextOf = (
     output,
     limits: limitsOf(options),
     retryBudget: scope.retryBudget,
+    values,
+    approve: options.approve,
     toolUseIds: new Set(),
     step$,
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
-    lend: (toolUseId, iteration, abort) => lend(scope, toolUseId, iteration, abort),
+    lend: (toolUseId, iteration, abort) => lend(scope, cell, toolUseId, iteration, abort),
   };
 };

@@ -96,14 +96,18 @@ const preparationOf = (
   input: readonly InputMessage[],
 ): Preparation => {
   const { prepared } = splitOptions(plan.options);
-  const options = Object.freeze({ ...prepared, model: plan.model, tools: plan.toolkit.tools });
+  const options = Object.freeze({
+    ...prepared,
+    model: plan.model,
+    tools: plan.toolkit.current.entries,
+  });
   return Object.freeze({ call, input, options });
 };
 
 const planWith = (plan: CallPlan, { model, tools, ...options }: PreparedOptions): CallPlan => {
   const { fixed } = splitOptions(plan.options);
-  const isSame = tools === undefined || tools === plan.toolkit.tools;
-  const toolkit = isSame ? plan.toolkit : createToolkit(tools);
-  refuseUnknownChoice(options.toolChoice, toolkit);
+  const isSame = tools === undefined || tools === plan.toolkit.current.entries;
+  const toolkit = isSame ? plan.toolkit : { current: createToolkit(tools) };
+  refuseUnknownChoice(options.toolChoice, toolkit.current);
   return { ...plan, model: model ?? plan.model, toolkit, options: { ...fixed, ...options } };
 };

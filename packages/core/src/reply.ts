@@ -1,4 +1,4 @@
-import type { AssistantMessage } from './message.js';
+import type { AssistantMessage, Suspension } from './message.js';
 import type { Finish } from './model.js';
 import type { Usage } from './usage.js';
 
@@ -7,6 +7,7 @@ export const endReasons = [
   'toolFinal',
   'maxIterations',
   'interrupted',
+  'suspended',
   'stopped',
   'truncated',
   'refused',
@@ -17,6 +18,7 @@ export type EndReason = (typeof endReasons)[number];
 
 /** One run of a tool, as a reply tells it. */
 export interface ToolRun {
+  readonly toolUseId: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
   /** The text of its result, as the model saw it. */
@@ -37,6 +39,8 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   /** What the answer says, validated, where the call has an `output` schema; absent where it ended otherwise than by an answer. */
   readonly output?: Output;
   readonly toolUses: readonly ToolRun[];
+  /** Tool uses whose results are still to come, where the reason is `suspended`. */
+  readonly suspensions?: readonly Suspension[];
   /** Added up over every request of the call. */
   readonly usage: Usage;
   /** When the call began, in milliseconds since the epoch. */

@@ -9,6 +9,7 @@ import {
 } from './message.js';
 import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
+import type { Extras } from './tools/extras.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What the loop asks the model to do better. */
@@ -22,6 +23,10 @@ interface RunState {
   readonly stored: number;
   readonly usage: Usage;
   readonly toolRuns: readonly ToolRun[];
+  /** How many tools have been run: a use that was refused is none. */
+  readonly executed: number;
+  /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
+  readonly extras: Extras;
   /** Whether results among the messages hold `details`, which a model must not see. */
   readonly detailed: boolean;
 }
@@ -56,6 +61,8 @@ export const open = (history: readonly Message[], input: readonly Message[]): Op
   stored: history.length,
   usage: noUsage,
   toolRuns: [],
+  executed: 0,
+  extras: {},
   detailed: [...history, ...input].some(isDetailed),
   feedback: [],
   corrections: {},
@@ -108,11 +115,13 @@ export const answerTools = (
   run: OpenRun,
   asked: AssistantMessage,
   results: ToolMessage,
-  toolRuns: readonly ToolRun[],
+  { toolRuns, executed, extras }: Pick<RunState, 'toolRuns' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
   messages: rejoined(run.messages, asked, results),
   toolRuns: [...run.toolRuns, ...toolRuns],
+  executed: run.executed + executed,
+  extras,
   detailed: run.detailed || isDetailed(results),
 });
 
@@ -135,11 +144,11 @@ export const spend = (run: OpenRun, usage: Usage): OpenRun => ({
 
 /** Ends the run with its last message. */
 export const end = (
-  { iteration, messages, stored, usage, toolRuns, detailed }: OpenRun,
+  { feedback: _feedback, corrections: _corrections, stopping: _stopping, ...run }: OpenRun,
   status: EndReason,
   answer: AssistantMessage,
   finish: Finish = 'stop',
-): EndedRun => ({ status, iteration, messages, stored, usage, toolRuns, detailed, answer, finish });
+): EndedRun => ({ ...run, status, answer, finish });
 
 /** Tells whether a run has no next turn. */
 export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';

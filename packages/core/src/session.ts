@@ -6,6 +6,8 @@ import type { Memory } from './memory.js';
 import { ofSession } from './of-session.js';
 import type { QueuedCall, Seat } from './seats.js';
 import type { SteerOutcome } from './steering.js';
+import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
+import type { LiveToolkit } from './tools/types.js';
 
 /**
  * One conversation: its calls follow one another, and remember. A call that comes while another runs errors with `busy`,
@@ -16,6 +18,8 @@ export interface Session<out Output = unknown> extends Callable<Output> {
   readonly memory: Memory;
   /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
+  /** Its tools. A change is seen by the next request, also of a call that runs, and is kept as long as `memory` is. */
+  readonly toolkit: LiveToolkit;
   /** The calls that wait for the one that runs. */
   readonly queue: SessionQueue;
   /**
@@ -51,6 +55,7 @@ export const createSession = <Output>(
   seat: Seat,
   memory: Memory,
   agentEvents$: Observable<AgentEvent>,
+  toolkit: ToolkitCell,
 ): Session<Output> => {
   const id = seat.sessionId;
   const steer$: Session['steer$'] = (input, callId) =>
@@ -66,6 +71,9 @@ export const createSession = <Output>(
     memory,
     get events$() {
       return agentEvents$.pipe(ofSession(id));
+    },
+    get toolkit() {
+      return liveToolkit(toolkit);
     },
     get queue() {
       return {

@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, mergeMap, type Observable, of } from 'rxjs';
 import { messageOf } from './errors.js';
 import { isRecord } from './json.js';
-import { areContentBlocks, type ContentBlock, textBlock } from './message.js';
+import { areContentBlocks, type ContentBlock, type Suspended, textBlock } from './message.js';
 
 /** What a tool gave in the end. */
 export interface ToolOutput {
@@ -11,6 +11,13 @@ export interface ToolOutput {
   readonly details?: unknown;
   /** The output is the answer: the call ends with it. */
   readonly finalAnswer?: boolean;
+  /**
+   * Values for a later tool that `accepts` parameters of these names, past the model: they may be large, or be no JSON. The first use of such
+   * a tool from the next turn on has them, and no other.
+   */
+  readonly extras?: Readonly<Record<string, unknown>>;
+  /** The result is still to come: `suspend` makes such an output. */
+  readonly suspended?: Suspended;
 }
 
 /** What a run of a tool emits: progress, any number of times, then its one output. */

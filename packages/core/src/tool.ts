@@ -1,63 +1,26 @@
+import { defer } from 'rxjs';
 import {
-  concatMap,
-  defer,
-  from,
-  isObservable,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-  type SchedulerLike,
-} from 'rxjs';
-import { contained } from './contained.js';
-import type { Demand } from './demand.js';
-import { pulls } from './from-pull.js';
-import { checkOptions, isFlag, isFunction, type Rule } from './options.js';
-import {
-  createValidator,
-  type Infer,
-  type InputSchema,
-  type JsonSchema,
-  type Validation,
-} from './schema.js';
-import { readEmissions, type ToolEmission, toOutput } from './tool-output.js';
-
-/** What a call lends to one run of a tool. Pass it on as `parent` where the tool calls another agent. */
-export interface ToolContext {
-  readonly callId: string;
-  readonly toolUseId: string;
-  readonly sessionId?: string;
-  /** The names of the agents, from the outermost to the one that uses the tool. */
-  readonly agent: readonly string[];
-  readonly iteration: number;
-  /** Aborts when the run is cut or fails: nobody waits for it any more. */
-  readonly signal: AbortSignal;
-  /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */
-  readonly demand: Demand;
-  /** Every wait runs on it. */
-  readonly scheduler: SchedulerLike;
-  /** What the caller gave with the call. */
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-/** Something that a model may ask to run. `tool()` makes one. */
-export interface Tool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  /** Runs while no other tool of its batch does. */
-  readonly exclusive: boolean;
-  /** Emits one verdict on what the model gave, and completes. */
-  readonly validation$: (input: unknown) => Observable<Validation>;
-  /** Runs on a valid input. Cold. An error becomes an observation for the model. */
-  run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
-}
+  checkOptions,
+  defined,
+  isDelay,
+  isFlag,
+  isFunction,
+  listOf,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from './options.js';
+import type { PatternEngine } from './schema/compile.js';
+import { createValidator, type Infer, type InputSchema } from './schema.js';
+import { emissions } from './tools/emissions.js';
+import { checkParameters, withoutParameters } from './tools/parameters.js';
+import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './tools/types.js';
 
 /** The schema of a tool that declares no input. */
 export type NoParameters = Readonly<Record<'type', 'object'>>;
 
 /** What `tool()` makes a tool of. */
-export interface ToolDefinition<Schema> {
+export interface ToolDefinition<Schema> extends ToolPolicy {
   /** What the model calls it: letters, digits, `_`, `-` and `.`, at most 64 of them. */
   readonly name: string;
   /** Tells the model what it is for, and when to use it. */
@@ -70,8 +33,15 @@ export interface ToolDefinition<Schema> {
    * strings that were emitted, joined, else the last value. What it throws is told to the model.
    */
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
-  /** Runs while no other tool of its batch does. Default: false. */
-  readonly exclusive?: boolean;
+  /** Whether parameters that a JSON Schema does not name are left out; else they are a fault. Default: true. */
+  readonly pruneInput?: boolean;
+  /** Whether `"5"` is read as 5 where a JSON Schema says number, and the like. Default: false. */
+  readonly coerceInput?: boolean;
+  /**
+   * What runs the patterns of a JSON Schema. For one that is not your own, give an engine that takes linear time: with the platform's own,
+   * which is the default, a hostile pattern can stop the process. A pattern that the engine refuses is passed over, with a warning.
+   */
+  readonly patterns?: PatternEngine;
 }
 
 /** Makes a tool, or throws a `config` error that names the fix where the definition cannot work. */
@@ -79,17 +49,23 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
   definition: ToolDefinition<Schema>,
 ): Tool => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
-  const { name, description, input, run, exclusive = false } = definition;
-  const { jsonSchema, validation$ } = createValidator(
+  const { name, description, input, run, pruneInput, coerceInput, patterns, ...policy } =
+    definition;
+  const owner = `tool '${name}': 'input'`;
+  const { jsonSchema, warnings, validation$ } = createValidator(
     input ?? noParameters,
-    `tool '${name}': 'input'`,
+    owner,
+    defined({ prune: pruneInput, coerce: coerceInput, patterns }),
   );
+  const { accepts = [] } = policy;
+  checkParameters(owner, jsonSchema, accepts);
   return {
-    name,
-    description,
-    inputSchema: jsonSchema,
-    exclusive,
-    validation$,
+    exclusive: false,
+    ...policy,
+    ...{ name, description },
+    inputSchema: accepts.length > 0 ? withoutParameters(jsonSchema, accepts) : jsonSchema,
+    ...(warnings.length > 0 && { warnings }),
+    validation$: (value, _values, hidden) => validation$(value, hidden),
     run$: (value, context) =>
       // What the validator has passed is of the schema's type, which no guard can say.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
@@ -109,47 +85,29 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   input: [(value) => value !== null, 'a schema'],
   run: isFunction,
   exclusive: isFlag,
+  approve: [
+    (value) => typeof value === 'boolean' || typeof value === 'function',
+    'true, false or a function that decides',
+  ],
+  timeoutMs: isDelay,
+  retry: [
+    (value) => {
+      checkOptions("'retry'", value, retryRules);
+      return true;
+    },
+    'an object of options',
+  ],
+  accepts: listOf('names of parameters'),
+  dedupe: isFlag,
+  pruneInput: isFlag,
+  coerceInput: isFlag,
+  patterns: isFunction,
+};
+
+const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
+  attempts: wholeNumber(1),
+  backoffMs: isDelay,
+  growth: oneOf('linear', 'exponential'),
 };
 
 const noParameters = { type: 'object', properties: {} };
-
-const emissions = (returned: unknown, demand: Demand): Observable<ToolEmission> => {
-  if (isObservableLike(returned)) {
-    const value$ = from(returned).pipe(contained());
-    return readEmissions(value$.pipe(map((value) => ({ done: false, value }))));
-  }
-  if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
-  if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
-  if (isPromiseLike(returned)) {
-    return from(returned).pipe(concatMap((settled) => emissions(settled, demand)));
-  }
-  return of({ type: 'output', output: toOutput(returned) });
-};
-
-const has = (value: unknown, key: PropertyKey): boolean =>
-  typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
-
-/** An Observable of another copy of RxJS, or of another library, is told by the symbol that they share. */
-const isObservableLike = (value: unknown): value is ObservableInput<unknown> =>
-  isObservable(value) || has(value, observableSymbol);
-
-const observableSymbol: PropertyKey =
-  'observable' in Symbol && typeof Symbol.observable === 'symbol'
-    ? Symbol.observable
-    : '@@observable';
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
-  has(value, Symbol.asyncIterator);
-
-/** A list is a value; a generator is work to be done. */
-const isGenerator = (value: unknown): value is Generator<unknown, unknown> =>
-  has(value, Symbol.iterator) && has(value, 'next');
-
-const asAsync = (generator: Generator<unknown, unknown>): AsyncIterable<unknown, unknown> => ({
-  [Symbol.asyncIterator]: () => ({
-    next: () => Promise.resolve(generator.next()),
-    return: () => Promise.resolve(generator.return(undefined)),
-  }),
-});
-
-const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => has(value, 'then');

@@ -65,6 +65,10 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'error':
       return somewhere(event, 'error', cut(event, heard, 'error', 'end'));
     case 'preCall':
+    case 'repaired':
+    case 'approvalRequested':
+    case 'approvalDecided':
+    case 'suspended':
     case 'messageDiscarded':
     case 'vetoed':
     case 'handlerError':

@@ -38,6 +38,17 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'modelFallback':
       return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
+    case 'repaired':
+      return note(`The arguments for ${event.toolUse.name} were no JSON, and have been repaired.`);
+    case 'approvalRequested':
+      return note(`${event.toolUse.name} waits for approval.`);
+    case 'approvalDecided': {
+      const verdict = event.approved ? 'approved' : 'not approved';
+      const why = event.reason === undefined ? '' : ` ${event.reason}`;
+      return note(`${event.toolUse.name} is ${verdict}.${why}`);
+    }
+    case 'suspended':
+      return note(`${event.toolUse.name} is suspended: its result comes later.`);
     case 'steered':
       return note(`Also said: ${textOf(event.message)}`);
     case 'warning':

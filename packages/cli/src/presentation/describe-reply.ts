@@ -27,6 +27,7 @@ const endings: Readonly<Record<EndReason, string>> = {
   toolFinal: 'answered by a tool in',
   maxIterations: 'ended at the limit of iterations after',
   interrupted: 'interrupted after',
+  suspended: 'suspended after',
   stopped: 'stopped after',
   truncated: 'cut at the limit of length after',
   refused: 'refused after',

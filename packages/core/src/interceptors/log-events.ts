@@ -83,9 +83,13 @@ const levelOf = ({ type }: AgentEvent): keyof Logger => {
     case 'modelRetry':
     case 'modelFallback':
     case 'messageDiscarded':
+    case 'repaired':
       return 'warn';
     case 'preCall':
     case 'postCall':
+    case 'suspended':
+    case 'approvalRequested':
+    case 'approvalDecided':
       return 'info';
     default:
       return 'debug';
@@ -110,7 +114,14 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     }
     case 'preActing':
     case 'actingChunk':
+    case 'repaired':
+    case 'suspended':
+    case 'approvalRequested':
       return { tool: event.toolUse.name, toolUseId: event.toolUse.id };
+    case 'approvalDecided': {
+      const { toolUse, approved } = event;
+      return { tool: toolUse.name, toolUseId: toolUse.id, approved };
+    }
     case 'postActing': {
       const { toolUse, result, ms } = event;
       const outcome = { isError: result.isError, ms, characters: textOf(result).length };

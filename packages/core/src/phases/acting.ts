@@ -1,9 +1,11 @@
-import { concat, from, map, mergeMap, of, toArray } from 'rxjs';
+import { concat, concatMap, from, identity, map, mergeMap, of, startWith, toArray } from 'rxjs';
 import { act$, type Acted } from '../act.js';
+import { frozen } from '../frozen.js';
 import {
   type AssistantMessage,
   textOf,
   type ToolMessage,
+  type ToolResultBlock,
   type ToolUseBlock,
   toolUsesOf,
 } from '../message.js';
@@ -11,6 +13,9 @@ import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
 import { answerTools, end, type OpenRun, type Run, unanswered } from '../run.js';
 import { says } from '../say.js';
+import { type Planned, planned } from '../tools/batch.js';
+import type { Extras } from '../tools/extras.js';
+import { repaired } from '../tools/repair.js';
 import type { Toolkit } from '../toolkit.js';
 
 type Needs = Parameters<typeof act$>[0];
@@ -20,40 +25,79 @@ export const acting = (context: Needs): Phase =>
   phase((run) => {
     const asked = unanswered(run);
     if (asked === undefined) return of(run);
-    const parallel = context.limits.parallel;
+    const { parallel, maxToolCalls } = context.limits;
+    const toolUses = toolUsesOf(asked).map((toolUse) => readable(toolUse, run, context));
+    const { uses, extras } = planned(run, toolUses, context.toolkit, maxToolCalls);
+    const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
     return concat(
-      ...batchesOf(asked, context.toolkit).map((batch) =>
-        from(batch).pipe(
-          mergeMap(([index, toolUse]) => act$(context, run, toolUse, index), parallel),
-        ),
+      ...batchesOf(uses, context.toolkit).map((batch) =>
+        from(batch).pipe(mergeMap((use) => act$(context, run, use), parallel)),
       ),
     ).pipe(
       toArray(),
+      repeats.length === 0
+        ? identity
+        : concatMap((acted) =>
+            from(repeats).pipe(
+              concatMap((use) => act$(context, run, use, resultOf(use.sameAs, run, acted))),
+              startWith(...acted),
+              toArray(),
+            ),
+          ),
       map((acted) => [...acted].sort((a, b) => a.index - b.index)),
-      map((acted) => settle(run, asked, acted, context)),
+      map((acted) => settle(run, asked, acted, extras, context)),
     );
   });
 
-type Batch = readonly (readonly [index: number, toolUse: ToolUseBlock])[];
+/** Arguments that are no JSON, but can only be meant in one way. */
+const readable = (
+  toolUse: ToolUseBlock,
+  { iteration }: OpenRun,
+  { hooks }: Needs,
+): ToolUseBlock => {
+  const { invalidInput, ...use } = toolUse;
+  const input = invalidInput === undefined ? undefined : repaired(invalidInput);
+  if (invalidInput === undefined || input === undefined) return toolUse;
+  const read = frozen({ ...use, input });
+  hooks.report(iteration, { type: 'repaired', toolUse: read, before: invalidInput });
+  return read;
+};
 
-/** Neighbours run together, in so far as none of them must run alone. */
-const batchesOf = (asked: AssistantMessage, toolkit: Toolkit): readonly Batch[] => {
-  const batches: [index: number, toolUse: ToolUseBlock][][] = [];
+/** Neighbours run together, in so far as none of them must run alone. What another one's result answers is not among them. */
+const batchesOf = (uses: readonly Planned[], toolkit: Toolkit): readonly (readonly Planned[])[] => {
+  const batches: Planned[][] = [];
   let together = false;
-  toolUsesOf(asked).forEach((toolUse, index) => {
-    const alone = toolkit.find(toolUse.name)?.exclusive === true;
-    if (together && !alone) batches.at(-1)?.push([index, toolUse]);
-    else batches.push([[index, toolUse]]);
+  for (const use of uses) {
+    if (use.sameAs !== undefined) continue;
+    const alone = toolkit.find(use.toolUse.name)?.exclusive === true;
+    if (together && !alone) batches.at(-1)?.push(use);
+    else batches.push([use]);
     together = !alone;
-  });
+  }
   return batches;
+};
+
+/** The result of a tool use, of this turn or an earlier one. */
+const resultOf = (
+  toolUseId: string | undefined,
+  { messages }: OpenRun,
+  acted: readonly Acted[],
+): ToolResultBlock | undefined => {
+  const isIt = (result: ToolResultBlock): boolean => result.toolUseId === toolUseId;
+  const fresh = acted.find(({ result }) => isIt(result));
+  if (fresh !== undefined) return fresh.result;
+  const earlier = messages.findLast(
+    (message): message is ToolMessage => message.role === 'tool' && message.content.some(isIt),
+  );
+  return earlier?.content.find(isIt);
 };
 
 const settle = (
   run: OpenRun,
   asked: AssistantMessage,
   acted: readonly Acted[],
-  { call }: Needs,
+  extras: Extras,
+  { call, interruption }: Needs,
 ): Run => {
   const toolUses = new Map(acted.map(({ toolUse }) => [toolUse.id, toolUse]));
   const content = asked.content.map((block) =>
@@ -64,7 +108,16 @@ const settle = (
     role: 'tool',
     content: acted.map(({ result }) => result),
   };
-  const answered = answerTools(run, { ...asked, content }, results, acted.map(toToolRun));
+  const answered = answerTools(run, { ...asked, content }, results, {
+    toolRuns: acted.map(toToolRun),
+    executed: acted.filter(({ executed }) => executed).length,
+    extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
+  });
+  const waits = acted.some(({ result }) => result.suspended !== undefined);
+  // One that is interrupted, too, ends as that.
+  if (waits && interruption.current === undefined) {
+    return end(answered, 'suspended', says(call, `${run.iteration}/suspended`, []));
+  }
   const final = acted.find(({ finalAnswer }) => finalAnswer);
   if (final !== undefined) {
     return end(answered, 'toolFinal', says(call, `${run.iteration}/final`, final.result.content));
@@ -75,6 +128,7 @@ const settle = (
 };
 
 const toToolRun = ({ toolUse, result, ms }: Acted): ToolRun => ({
+  toolUseId: toolUse.id,
   name: toolUse.name,
   input: toolUse.input,
   output: textOf(result),

@@ -13,14 +13,15 @@ import {
   toolUsesOf,
   type UserMessage,
 } from '../message.js';
-import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { readOutput$ } from '../read-output.js';
 import { append, end, type EndedRun, type OpenRun, type Run, spend } from '../run.js';
 import { says } from '../say.js';
+import { withoutTools } from '../with-tools.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'limits' | 'output'>;
+type Needs = Parameters<typeof ask$>[0] &
+  Pick<Context, 'request' | 'limits' | 'output' | 'toolkit'>;
 
 const stage: Stage = { pre: 'preSummary', chunk: 'summaryChunk', post: 'postSummary' };
 
@@ -50,21 +51,16 @@ const close$ = (run: OpenRun, context: Needs): Observable<Run> => {
     ],
   };
   const messages = [...run.messages, ...run.feedback, instruction];
-  return ask$(context, run, stage, 'summary', { ...withoutTools(context), messages }).pipe(
+  return ask$(context, run, stage, 'summary', {
+    ...withoutTools(context.request, context.toolkit, context.model),
+    messages,
+  }).pipe(
     concatMap((asked) =>
       closed$(spend(run, asked.usage), asked, context).pipe(
         map((ended) => discardUnlessKept(context, ended, asked.message)),
       ),
     ),
   );
-};
-
-/** Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
-const withoutTools = ({ request, model }: Needs): RequestOptions => {
-  const { tools, toolChoice: _toolChoice, ...rest } = request;
-  return tools === undefined || model.unsupported?.includes('toolChoice') === true
-    ? rest
-    : { ...rest, tools, toolChoice: 'none' };
 };
 
 const closed$ = (run: OpenRun, asked: Asked, context: Needs): Observable<EndedRun> => {

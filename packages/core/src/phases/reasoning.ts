@@ -27,8 +27,9 @@ import {
   type Run,
   spend,
 } from '../run.js';
+import { withoutTools, withTools } from '../with-tools.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output'>;
+type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output' | 'toolkit'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
 
 const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'postReasoning' };
@@ -47,7 +48,7 @@ export const reasoning = (context: Needs): Phase =>
   phase((before) => {
     assertAnswered(before);
     const run = nextIteration(before);
-    const request = { ...optionsOf(run, context.request), messages: messagesOf(run) };
+    const request = { ...optionsOf(run, context), messages: messagesOf(run) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
       concatMap((asked) => {
         const spent = spend(run, asked.usage);
@@ -62,10 +63,14 @@ const messagesOf = ({ messages, feedback }: OpenRun): OpenRun['messages'] =>
   feedback.length === 0 ? messages : [...messages, ...feedback];
 
 /** A choice that forces a tool covers the first request only: the model could never answer otherwise. */
-const optionsOf = ({ iteration }: OpenRun, options: RequestOptions): RequestOptions => {
-  const { toolChoice, ...rest } = options;
+const optionsOf = (
+  { iteration, executed }: OpenRun,
+  { request, toolkit, limits, model }: Needs,
+): RequestOptions => {
+  if (executed >= limits.maxToolCalls) return withoutTools(request, toolkit, model);
+  const { toolChoice, ...rest } = request;
   const forces = toolChoice === 'required' || typeof toolChoice === 'object';
-  return iteration > 1 && forces ? rest : options;
+  return withTools(iteration > 1 && forces ? rest : request, toolkit);
 };
 
 const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {

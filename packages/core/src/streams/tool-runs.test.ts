@@ -36,6 +36,7 @@ describe('toolRuns', () => {
     expect(runs).toHaveLength(4);
     expect(runs).toEqual(expect.arrayContaining([...toolUses]));
     expect(runs).toContainEqual({
+      toolUseId: 'call_1_0',
       name: 'say',
       input: { a: 1 },
       output: 'said',

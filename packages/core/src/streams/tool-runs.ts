@@ -13,7 +13,8 @@ export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, Too
   pipe(
     heard('toolRuns()', options),
     only('postActing'),
-    map(({ toolUse: { name, input }, result, ms }) => ({
+    map(({ toolUse: { id, name, input }, result, ms }) => ({
+      toolUseId: id,
       name,
       input,
       output: textOf(result),

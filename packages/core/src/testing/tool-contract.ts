@@ -1,8 +1,11 @@
 import { match, ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
-import type { Tool, ToolContext } from '../tool.js';
+import { createToolkit } from '../toolkit.js';
+import { noValues, valueOf } from '../tools/context-key.js';
+import { liveToolkit } from '../tools/live-toolkit.js';
 import type { Check } from './contract.js';
+import type { Tool, ToolContext } from '../tools/types.js';
 
 /** Inputs that a tool must take, and such as it must refuse. */
 export interface ToolSamples {
@@ -20,6 +23,8 @@ export const lentToolContext = (lent: Partial<ToolContext> = {}): ToolContext =>
   demand: openDemand,
   scheduler: asyncScheduler,
   metadata: {},
+  toolkit: liveToolkit({ current: createToolkit([]) }),
+  get: (key) => valueOf(key, noValues),
   ...lent,
 });
 

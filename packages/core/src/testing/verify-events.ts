@@ -79,8 +79,16 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'preActing':
       move(event, heard, event.toolUse.id, 'asked', 'acting');
       return;
+    case 'repaired':
+      move(event, heard, event.toolUse.id, 'asked');
+      return;
+    case 'suspended':
+      move(event, heard, event.toolUse.id, 'done');
+      return;
     case 'actingChunk':
-      move(event, heard, event.toolUse.id, 'acting', 'acting');
+    case 'approvalRequested':
+    case 'approvalDecided':
+      move(event, heard, event.toolUse.id, 'acting');
       return;
     case 'postActing':
       move(event, heard, event.toolUse.id, 'acting', 'done');
@@ -125,8 +133,8 @@ const move = (
   event: AgentEvent,
   { toolUses }: Heard,
   id: string,
-  from: 'asked' | 'acting',
-  to: 'acting' | 'done',
+  from: 'asked' | 'acting' | 'done',
+  to = from,
 ): void => {
   const stage = toolUses.get(id);
   if (stage !== from) fail(event, `the tool use '${id}' is ${stage ?? 'not asked for'}`);

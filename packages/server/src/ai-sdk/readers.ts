@@ -23,6 +23,7 @@ const reasons = {
   toolFinal: 'stop',
   maxIterations: 'stop',
   interrupted: 'other',
+  suspended: 'other',
   stopped: 'other',
   truncated: 'length',
   refused: 'content-filter',

@@ -1,0 +1,92 @@
+import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { messageOf, misuse } from '../errors.js';
+import type { JsonSchema } from './json-schema.js';
+
+/** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
+export type PatternEngine = (pattern: string) => { test(text: string): boolean };
+
+/** How a schema is compiled. */
+export interface CompileOptions {
+  /** Reads a text as a number, or as what else the schema says, where it says so plainly. */
+  readonly coerce?: boolean;
+  /** What runs the patterns of a schema. */
+  readonly patterns?: PatternEngine;
+}
+
+/** What came of a schema. */
+export interface Compiled {
+  readonly validate: ValidateFunction;
+  /** Patterns that the engine cannot read: they are passed over. */
+  readonly ignored: readonly string[];
+}
+
+const ajvOptions: Options = {
+  strict: false,
+  allErrors: true,
+  verbose: true,
+  validateFormats: false,
+  logger: false,
+};
+
+/** One instance a draft checks schemas against their meta-schema: it keeps none of them. */
+const metaValidators = new Map<typeof Ajv, Ajv>();
+
+/** A fresh instance a schema: a shared one refuses a repeated `$id`, and keeps all it has seen. */
+export const compile = (
+  schema: JsonSchema,
+  owner: string,
+  { coerce = false, patterns }: CompileOptions,
+): Compiled => {
+  const Draft = draftOf(schema, owner);
+  const meta = metaValidators.get(Draft) ?? new Draft(ajvOptions);
+  metaValidators.set(Draft, meta);
+  const ignored = new Set<string>();
+  const engine = patterns === undefined ? native : tolerant(patterns, ignored);
+  const options: Options = {
+    ...ajvOptions,
+    meta: false,
+    validateSchema: false,
+    coerceTypes: coerce,
+    // The code is for validators that are written to a file, which these are not.
+    code: { regExp: Object.assign(engine, { code: 'undefined' }) },
+  };
+  try {
+    if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
+    return { validate: new Draft(options).compile(schema), ignored: [...ignored] };
+  } catch (cause) {
+    throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
+  }
+};
+
+/** JSON Schema means patterns with the flag `u`; many are written for an engine without it. */
+const native: PatternEngine = (pattern) => {
+  try {
+    return new RegExp(pattern, 'u');
+  } catch {
+    return new RegExp(pattern);
+  }
+};
+
+/** A pattern that cannot be read says nothing about a text. */
+const tolerant =
+  (patterns: PatternEngine, ignored: Set<string>): PatternEngine =>
+  (pattern) => {
+    try {
+      return patterns(pattern);
+    } catch {
+      ignored.add(pattern);
+      return { test: () => true };
+    }
+  };
+
+const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): typeof Ajv => {
+  const id = String($schema);
+  if (id.includes('draft/2020-12')) return Ajv2020;
+  if (id.includes('draft/2019-09')) return Ajv2019;
+  if (id.includes('draft-07')) return Ajv;
+  throw misuse(
+    `${owner}: '${id}' is no draft that can be checked. Use 2020-12, 2019-09 or draft-07.`,
+  );
+};

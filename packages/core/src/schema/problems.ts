@@ -1,0 +1,82 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { ErrorObject } from 'ajv';
+import { isRecord } from '../json.js';
+
+/** One thing that is wrong with an input. */
+export interface Problem {
+  readonly path: readonly string[];
+  readonly message: string;
+  /** Absent where nothing is there. */
+  readonly received?: unknown;
+}
+
+/** Problems that are told; a model that gets a few things right gets the rest right, too. */
+const maxProblems = 20;
+
+/**
+ * Tells of problems, one line each: the parameter, the rule and the value. Of parameters that are hidden from the model
+ * it says nothing but that they are wrong.
+ */
+export const describe = (
+  problems: readonly Problem[],
+  hidden: Readonly<Record<string, unknown>> = {},
+): readonly string[] => {
+  const isHidden = ([name]: readonly string[]): boolean =>
+    name !== undefined && Object.hasOwn(hidden, name);
+  const hidesSome = Object.keys(hidden).length > 0;
+  const told = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
+    if (isHidden(path)) return `${String(path[0])}: what the program gives for it is not valid`;
+    const showsValue = 'received' in rest && (path.length > 0 || !hidesSome);
+    return `${path.join('.') || 'the input'}: ${message}${showsValue ? shown(rest.received) : ''}`;
+  });
+  const more = problems.length - told.length;
+  return more > 0 ? [...told, `and ${more} more`] : told;
+};
+
+/** What a Standard Schema found wrong. */
+export const ofIssue = (
+  { message, path = [] }: StandardSchemaV1.Issue,
+  input: unknown,
+): Problem => {
+  const keys = path.map((segment) => (typeof segment === 'object' ? segment.key : segment));
+  const received = keys.reduce<unknown>(
+    (value, key) => (isRecord(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined),
+    input,
+  );
+  return { path: keys.map(String), message, received };
+};
+
+/** What ajv found wrong. */
+export const ofError = ({ instancePath, keyword, params, message, data }: ErrorObject): Problem => {
+  const path = instancePath.split('/').slice(1).map(unescaped);
+  if (keyword === 'required') {
+    return {
+      path: [...path, String(params['missingProperty'])],
+      message: 'is required, but missing',
+    };
+  }
+  const allowed = keyword === 'enum' ? `: ${JSON.stringify(params['allowedValues'])}` : '';
+  return { path, message: `${message ?? keyword}${allowed}`, received: data };
+};
+
+/** A key in a JSON Pointer. */
+const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
+
+const shown = (value: unknown): string => {
+  const text = value === undefined ? 'nothing' : brief(value, 81);
+  return ` (received ${text.length > 80 ? `${text.slice(0, 80)}…` : text})`;
+};
+
+/** The beginning of a value's JSON, without writing all of what may be huge. */
+const brief = (value: unknown, room: number): string => {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, room));
+  if (typeof value !== 'object' || value === null) return String(value);
+  const isList = Array.isArray(value);
+  let text = isList ? '[' : '{';
+  for (const key in value) {
+    if (text.length > room) return text;
+    const item = brief(Reflect.get(value, key), room - text.length);
+    text += `${text.length > 1 ? ',' : ''}${isList ? '' : `${JSON.stringify(key.slice(0, room))}:`}${item}`;
+  }
+  return `${text}${isList ? ']' : '}'}`;
+};

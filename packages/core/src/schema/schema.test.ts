@@ -1,0 +1,120 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { createAgent, type PatternEngine, tool, type ToolDefinition } from '../index.js';
+import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+
+const trip = {
+  type: 'object',
+  properties: {
+    city: { type: 'string' },
+    days: { type: 'integer' },
+    stops: {
+      type: 'array',
+      items: { type: 'object', properties: { name: { type: 'string' } } },
+    },
+  },
+} as const;
+
+type Options = Pick<ToolDefinition<typeof trip>, 'pruneInput' | 'coerceInput' | 'patterns'>;
+
+const outputOf = async (options: Options, input: Record<string, unknown>) => {
+  const plan = tool({
+    name: 'plan',
+    description: 'Plans a trip.',
+    input: trip,
+    run: (given) => given,
+    ...options,
+  });
+  const model = scriptedModel([toolUse('plan', input)], [text('done')]);
+  return (await createAgent({ model, tools: [plan] }).call('?')).toolUses[0]?.output;
+};
+
+describe('T5: pruneInput', () => {
+  const input = { city: 'Oslo', mood: 1, stops: [{ name: 'a' }, { name: 'b', mood: 2 }] };
+
+  it('leaves unknown keys out, where nothing is said', async () => {
+    expect(await outputOf({}, input)).toBe('{"city":"Oslo","stops":[{"name":"a"},{"name":"b"}]}');
+  });
+
+  it('false makes each of them a problem, beside the others', async () => {
+    expect(await outputOf({ pruneInput: false }, { ...input, city: 5 })).toBe(
+      'The arguments for plan are invalid:\n- mood: is not a parameter\n- stops.1.mood: is not a parameter\n- city: must be string (received 5)',
+    );
+  });
+});
+
+describe('T5: coerceInput', () => {
+  it('reads a text as a number where the schema says number; nothing else does', async () => {
+    expect(await outputOf({ coerceInput: true }, { days: '5' })).toBe('{"days":5}');
+    expect(await outputOf({ coerceInput: true }, { days: 'five' })).toContain('must be integer');
+    expect(await outputOf({}, { days: '5' })).toContain('must be integer (received "5")');
+  });
+
+  it('does not change what the model is shown to have said', async () => {
+    const model = scriptedModel([toolUse('plan', { days: '5' })], [text('done')]);
+    const plan = tool({
+      name: 'plan',
+      description: 'Plans.',
+      input: trip,
+      coerceInput: true,
+      run: () => 1,
+    });
+    await createAgent({ model, tools: [plan] }).call('?');
+    expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([{ input: { days: '5' } }]);
+  });
+
+  it('is refused beside a schema that says so itself', () => {
+    expect(() =>
+      tool({ name: 'a', description: 'a', input: z.object({}), coerceInput: true, run: () => 1 }),
+    ).toThrow(/a 'zod' schema says itself .* drop 'coerce'/);
+  });
+});
+
+describe('X13: patterns of a schema', () => {
+  const named = (pattern: string, patterns?: PatternEngine) =>
+    tool({
+      name: 'named',
+      description: 'Takes a name.',
+      input: { type: 'object', properties: { name: { type: 'string', pattern } } },
+      run: () => 'taken',
+      ...(patterns !== undefined && { patterns }),
+    });
+  const given = async (used: ReturnType<typeof named>, name: string) => {
+    const model = scriptedModel([toolUse('named', { name })], [text('done')]);
+    return record(createAgent({ model, tools: [used] }).stream$('?'));
+  };
+  const resultOf = async (used: ReturnType<typeof named>, name: string) =>
+    JSON.stringify((await given(used, name)).find(({ type }) => type === 'postActing'));
+
+  it('may be written for an engine without the flag u', async () => {
+    expect(await resultOf(named(String.raw`^[\w-.]+$`), 'a-b.c')).toContain('taken');
+    expect(await resultOf(named(String.raw`^[\w-.]+$`), 'a b')).toContain('must match pattern');
+  });
+
+  it('run on the engine that is given', async () => {
+    const asked: string[] = [];
+    const patterns: PatternEngine = (pattern) => ({
+      test: (name) => {
+        asked.push(`${pattern} ${name}`);
+        return name === 'good';
+      },
+    });
+    expect(await resultOf(named('^(a+)+$', patterns), 'good')).toContain('taken');
+    expect(await resultOf(named('^(a+)+$', patterns), 'bad')).toContain('must match pattern');
+    expect(asked).toEqual(['^(a+)+$ good', '^(a+)+$ bad']);
+  });
+
+  it('that it cannot read are passed over, with a warning in each call', async () => {
+    const refuses: PatternEngine = () => {
+      throw new Error('no look-ahead');
+    };
+    const events = await given(named('^(?=a)', refuses), 'anything');
+    expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
+      {
+        message:
+          "tool 'named': 'input': the pattern \"^(?=a)\" cannot be checked: it is passed over.",
+      },
+    ]);
+    expect(JSON.stringify(events)).toContain('taken');
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { EMPTY, map, NEVER, of, throwError, timer } from 'rxjs';
+import { type Approver, createAgent, only, preset, tool, type ToolPolicy } from '../index.js';
+import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+
+/** What became of a use of a tool that deletes a file. */
+const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
+  const run = jest.fn(({ path }: { readonly path: string }) => `deleted ${path}`);
+  const remove = tool({
+    name: 'remove',
+    description: 'Deletes a file.',
+    input: {
+      type: 'object',
+      properties: { path: { type: 'string', minLength: 2 } },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    run,
+    ...(approve !== undefined && { approve }),
+  });
+  const model = scriptedModel([toolUse('remove', { path: '/tmp' })], [text('done')]);
+  const agent = createAgent({ model, tools: [remove] });
+  const events = await record(agent.stream$('?', own === undefined ? {} : { approve: own }));
+  const said = events.flatMap((event) =>
+    event.type === 'approvalDecided'
+      ? [`${event.approved} ${JSON.stringify(event.toolUse.input)} ${event.reason ?? ''}`.trim()]
+      : [],
+  );
+  const reply = events.at(-1);
+  return {
+    output: reply?.type === 'postCall' ? reply.reply.toolUses[0]?.output : undefined,
+    ran: run.mock.calls.length,
+    types: events.map(({ type }) => type),
+    said,
+  };
+};
+
+const no = (why = '') => `Not run: this use of remove was not approved.${why && ` ${why}`}`;
+
+describe('T12: an approval', () => {
+  it.each<[string, ToolPolicy['approve'], string]>([
+    ['true', true, 'deleted /tmp'],
+    [
+      'a predicate that agrees',
+      ({ input }) => JSON.stringify(input) === '{"path":"/tmp"}',
+      'deleted /tmp',
+    ],
+    ['an Observable', () => of(true), 'deleted /tmp'],
+    ['a Promise', () => Promise.resolve({ approved: true }), 'deleted /tmp'],
+    ['the first of several verdicts', () => of(true, false), 'deleted /tmp'],
+    ['false', false, no()],
+    ['a predicate that refuses', () => false, no()],
+    ['a reason', () => ({ approved: false, reason: 'Not this one.' }), no('Not this one.')],
+    ['an Observable that is empty', () => EMPTY, no('Nobody has decided on it.')],
+    ['an error', () => throwError(() => new Error('no line')), no('no line')],
+    [
+      'a throw',
+      () => {
+        throw new Error('no line');
+      },
+      no('no line'),
+    ],
+    ['a word for yes', () => 'yes' as never, no()],
+    ['a number', () => 1 as never, no()],
+    ['what only looks like a yes', () => ({ approved: 'true' }) as never, no()],
+    ['null', () => of(null) as never, no()],
+  ])('by %s', async (_, approve, output) => {
+    const { output: given, ran } = await deletes(approve);
+    expect(given).toContain(output);
+    expect(ran).toBe(output.startsWith('deleted') ? 1 : 0);
+  });
+
+  it('T18: is asked behind preActing and the validation, and before the run; each side is an event', async () => {
+    const { types } = await deletes(() => true);
+    expect(types.filter((type) => /Acting|approval/.test(type))).toEqual([
+      'preActing',
+      'approvalRequested',
+      'approvalDecided',
+      'postActing',
+    ]);
+  });
+
+  it('is not asked for what is not valid, or for what nobody is to approve', async () => {
+    const approve = jest.fn(() => true);
+    const strict = tool({
+      name: 'strict',
+      description: 'Wants a number.',
+      input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      run: () => 'ran',
+      approve,
+    });
+    const model = scriptedModel([toolUse('strict'), toolUse('nope')], [text('done')]);
+    await createAgent({ model, tools: [strict] }).call('?');
+    expect(approve).not.toHaveBeenCalled();
+    expect((await deletes(undefined)).types).not.toContain('approvalRequested');
+  });
+
+  it('may change the input, which is validated again', async () => {
+    const edited = await deletes(() => ({ approved: true, input: { path: '/tmp/a' } }));
+    expect(edited).toMatchObject({ output: 'deleted /tmp/a', said: ['true {"path":"/tmp/a"}'] });
+    const spoilt = await deletes(() => ({ approved: true, input: { path: '/' } }));
+    expect(spoilt.output).toMatch(/invalid:\n- path: must NOT have fewer than 2 characters/);
+    expect(spoilt.ran).toBe(0);
+  });
+
+  it('I12: cannot change what the program has set', async () => {
+    const remove = tool({
+      name: 'remove',
+      description: 'Deletes a file.',
+      input: { type: 'object', properties: { root: { type: 'string' }, path: { type: 'string' } } },
+      run: (input) => input,
+      approve: () => ({ approved: true, input: { root: '/', path: 'b' } }),
+    });
+    const model = scriptedModel([toolUse('remove', { path: 'a' })], [text('done')]);
+    const reply = await createAgent({ model, tools: [preset(remove, { root: '/tmp' })] }).call('?');
+    expect(reply.toolUses[0]?.output).toBe('{"path":"b","root":"/tmp"}');
+  });
+
+  it('is asked of the tool first, then of the call: both must agree', async () => {
+    const order: string[] = [];
+    const by =
+      (name: string, verdict: boolean): Approver =>
+      ({ input }) => {
+        order.push(`${name} ${JSON.stringify(input)}`);
+        return verdict ? { approved: true, input: { path: `/${name}` } } : false;
+      };
+    expect((await deletes(by('tool', true), by('call', true))).output).toBe('deleted /call');
+    expect(order).toEqual(['tool {"path":"/tmp"}', 'call {"path":"/tool"}']);
+    order.length = 0;
+    expect((await deletes(by('tool', false), by('call', true))).ran).toBe(0);
+    expect(order).toHaveLength(1);
+    expect((await deletes(undefined, by('call', false))).ran).toBe(0);
+  });
+
+  const slow = (approve: Approver) =>
+    tool({
+      name: 'tool',
+      description: 'Takes 5 ms.',
+      approve,
+      timeoutMs: 8,
+      run: (_input, { scheduler }) => timer(5, scheduler).pipe(map(() => 'ran')),
+    });
+
+  it('waits as long as it takes, outside of the time of the tool', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const approve: Approver = ({ context }) => timer(50, context.scheduler).pipe(map(() => true));
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(approve)] });
+      const output$ = agent
+        .call$('?', { scheduler })
+        .pipe(map((reply) => reply.toolUses[0]?.output));
+      expectObservable(output$).toBe('55ms (o|)', { o: 'ran' });
+    });
+  });
+
+  it('that takes longer than approvalMs denies', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({
+        model: model(['(cf|)', '(tf|)']),
+        tools: [slow(() => asked)],
+      });
+      const output$ = agent
+        .call$('?', { scheduler, timeouts: { approvalMs: 7 } })
+        .pipe(map((reply) => reply.toolUses[0]?.output));
+      expectObservable(output$).toBe('-------(o|)', {
+        o: 'Not run: this use of tool was not approved. The approval of tool did not finish within 7 ms (approvalMs).',
+      });
+      expectSubscriptions(asked.subscriptions).toBe('^------!');
+    });
+  });
+
+  it('I5: is left at once when the call is left or interrupted', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(() => asked)] });
+      const type$ = agent.stream$('?', { scheduler }).pipe(
+        only('approvalRequested'),
+        map(({ type }) => type),
+      );
+      expectObservable(type$, '^---!').toBe('r', { r: 'approvalRequested' });
+      expectSubscriptions(asked.subscriptions).toBe('^---!');
+    });
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({ model: model(['(cf|)']), tools: [slow(() => asked)] });
+      const reason$ = agent
+        .call$('?', { scheduler, interruptOn: timer(4, scheduler) })
+        .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
+      expectObservable(reason$).toBe('----(r|)', {
+        r: 'interrupted: Interrupted before it finished.',
+      });
+      expectSubscriptions(asked.subscriptions).toBe('^---!');
+    });
+  });
+
+  it('I2: of one tool holds up no other', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const answers = scriptedModel([toolUse('a'), toolUse('b')], () =>
+        cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
+      );
+      const tools = [() => NEVER, true].map((approve, index) =>
+        tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran', approve }),
+      );
+      const done$ = createAgent({ model: answers, tools })
+        .stream$('?', { scheduler, timeouts: { approvalMs: 4 } })
+        .pipe(
+          only('postActing'),
+          map(({ toolUse: { name }, result }) => (result.isError ? `no ${name}` : name)),
+        );
+      expectObservable(done$).toBe('b---(a|)', { b: 'b', a: 'no a' });
+    });
+  });
+});

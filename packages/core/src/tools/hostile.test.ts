@@ -1,0 +1,139 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { createAgent, tool } from '../index.js';
+import { type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
+
+/** What came of arguments that a model wrote as this text. */
+const use = async (json: string, name = 'lookup') => {
+  const seen: unknown[] = [];
+  const lookup = tool({
+    name: 'lookup',
+    description: 'Looks a city up.',
+    input: {
+      type: 'object',
+      properties: {
+        city: { type: 'string' },
+        more: { type: 'object', properties: { name: { type: 'string' } } },
+        any: {},
+        list: { type: 'array', items: { type: 'object', properties: { n: { type: 'number' } } } },
+      },
+      required: ['city'],
+    },
+    run: (input) => {
+      seen.push(input);
+      return 'ran';
+    },
+  });
+  const answers: ScriptedAnswer[] = [[{ type: 'toolUse', name, json }], [text('done')]];
+  const model = scriptedModel(...answers);
+  const reply = await createAgent({ model, tools: [lookup] }).call('?');
+  return { seen, output: reply.toolUses[0]?.output ?? '', reply };
+};
+
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+
+/** Each row of the table in docs/tools.md. */
+describe('hostile arguments', () => {
+  it.each([
+    ['__proto__ at the top', '{"city":"a","__proto__":{"polluted":1}}', '{"city":"a"}'],
+    [
+      '__proto__ below',
+      '{"city":"a","more":{"name":"b","__proto__":{"polluted":1}}}',
+      '{"city":"a","more":{"name":"b"}}',
+    ],
+    [
+      '__proto__ in a list',
+      '{"city":"a","list":[{"n":1,"__proto__":{"polluted":1}}]}',
+      '{"city":"a","list":[{"n":1}]}',
+    ],
+    [
+      '__proto__ where anything goes',
+      '{"city":"a","any":[{"__proto__":{"polluted":1},"b":1}]}',
+      '{"city":"a","any":[{"b":1}]}',
+    ],
+    [
+      '__proto__ in escapes',
+      String.raw`{"city":"a","\u005f_proto__":{"polluted":1}}`,
+      '{"city":"a"}',
+    ],
+    [
+      '__proto__ in arguments that are repaired',
+      `{'city':'a','__proto__':{'polluted':1}}`,
+      '{"city":"a"}',
+    ],
+    [
+      'constructor.prototype',
+      '{"city":"a","constructor":{"prototype":{"polluted":1}}}',
+      '{"city":"a"}',
+    ],
+    [
+      'constructor where anything goes',
+      '{"city":"a","any":{"constructor":{"prototype":{"polluted":1}}}}',
+      '{"city":"a","any":{"constructor":{"prototype":{"polluted":1}}}}',
+    ],
+    ['toString and its like', '{"city":"a","toString":1,"hasOwnProperty":2}', '{"city":"a"}'],
+    [
+      'keys that are not asked for',
+      `{"city":"a",${Array.from({ length: 10_000 }, (_, n) => `"k${n}":${n}`).join()}}`,
+      '{"city":"a"}',
+    ],
+  ])('T17: %s: the tool runs without it', async (_, json, input) => {
+    const { seen, output } = await use(json);
+    expect(output).toBe('ran');
+    expect(JSON.stringify(seen[0])).toBe(input);
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    expect(Object.getPrototypeOf(seen[0])).toBe(Object.prototype);
+  });
+
+  it.each([
+    ['a list for an object', '["a"]', /not a JSON object/],
+    ['a text for an object', '"city"', /not a JSON object/],
+    ['null', 'null', /not a JSON object/],
+    ['a number', '1e999', /not a JSON object/],
+    ['a list for a text', '{"city":["a"]}', /city: must be string \(received \["a"\]\)/],
+    ['an object for a text', '{"city":{"toString":"x"}}', /city: must be string/],
+    ['100,000 levels', `{"city":${nested(100_000)}}`, /not a JSON object/],
+    ['101 levels', `{"city":"a","any":${nested(101)}}`, /not a JSON object/],
+    [
+      '1 MB of a wrong type',
+      `{"city":[${'1,'.repeat(500_000)}1]}`,
+      /city: must be string \(received \[1,1,/,
+    ],
+    ['10 MB that are no JSON', `{"city":"${'x'.repeat(10_000_000)}`, /not a JSON object/],
+    ['what breaks off', '{"city":"a', /not a JSON object/],
+  ])(
+    'X11: %s: the tool does not run, and the model is told in few words',
+    async (_, json, told) => {
+      const { seen, output } = await use(json);
+      expect(seen).toEqual([]);
+      expect(output).toMatch(told);
+      expect(output.length).toBeLessThan(2_000);
+    },
+  );
+
+  it.each(['__proto__', 'toString', 'constructor', 'hasOwnProperty', '', ' ', '../../x', '\0'])(
+    'I3: the name %j: no tool of that name',
+    async (name) => {
+      const { seen, output } = await use('{"city":"a"}', name);
+      expect(seen).toEqual([]);
+      expect(output).toBe(`No tool is named '${name}'. The tools are: lookup.`);
+    },
+  );
+
+  it.each(['__proto__', 'toString', 'constructor', 'same', ''])(
+    'X7: the id %j, three times: each use runs once, with an id of its own',
+    async (id) => {
+      const run = jest.fn(() => 'ran');
+      const count = tool({ name: 'count', description: 'Counts.', run });
+      const uses = [0, 1, 2].map((index) => ({
+        ...({ type: 'toolUse', name: 'count', id, index } as const),
+        json: `{"n":${index}}`,
+      }));
+      const model = scriptedModel(uses, [text('done')]);
+      const reply = await createAgent({ model, tools: [count] }).call('?');
+      expect(run).toHaveBeenCalledTimes(3);
+      const ids = reply.toolUses.map(({ toolUseId }) => toolUseId);
+      expect(new Set(ids).size).toBe(3);
+      expect(reply.toolUses.every(({ isError }) => !isError)).toBe(true);
+    },
+  );
+});

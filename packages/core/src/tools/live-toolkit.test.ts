@@ -1,0 +1,161 @@
+import { describe, expect, it } from '@jest/globals';
+import { map } from 'rxjs';
+import { createAgent, inProcessMemory, on, type Tool, tool, toolGroup } from '../index.js';
+import { scriptedModel, text, toolUse } from '../testing/index.js';
+
+const named = (name: string, output = `${name} ran`): Tool =>
+  tool({ name, description: `Does ${name}.`, run: () => output });
+
+const web = toolGroup({
+  name: 'web',
+  description: 'For looking things up.',
+  tools: [named('search'), named('fetch')],
+});
+const shell = toolGroup({
+  name: 'shell',
+  description: 'For the program alone.',
+  tools: [named('exec')],
+  managed: false,
+});
+
+const toolsIn = ({ requests }: ReturnType<typeof scriptedModel>) =>
+  requests.map(({ tools = [] }) => tools.map(({ name }) => name).join());
+
+describe('T10: groups of tools', () => {
+  it('are shown when they are active; the model may say so by a tool', async () => {
+    const model = scriptedModel(
+      [toolUse('manage_tools', { activate: ['web'] })],
+      [toolUse('search')],
+      [toolUse('manage_tools', { deactivate: ['web'] })],
+      [toolUse('search', { again: true })],
+      [text('done')],
+    );
+    const { toolUses } = await createAgent({ model, tools: [named('a'), web, shell] }).call('?');
+    expect(toolsIn(model)).toEqual([
+      'a,manage_tools',
+      'a,search,fetch,manage_tools',
+      'a,search,fetch,manage_tools',
+      'a,manage_tools',
+      'a,manage_tools',
+    ]);
+    expect(toolUses.map(({ output }) => output)).toEqual([
+      'Active groups: web.',
+      'search ran',
+      'Active groups: none.',
+      "No tool is named 'search'. The tools are: a, manage_tools.",
+    ]);
+  });
+
+  it('that are not managed are for the program alone', async () => {
+    const model = scriptedModel([toolUse('manage_tools', { activate: ['shell'] })], [text('done')]);
+    const agent = createAgent({ model, tools: [web, shell] });
+    const session = agent.session('s');
+    expect((await session.call('?')).toolUses[0]?.output).toMatch(
+      /activate\.0: must be equal to one of the allowed values: \["web"\]/,
+    );
+    expect(model.requests[0]?.tools?.[0]?.description).not.toContain('shell');
+    session.toolkit.activate('shell');
+    expect(session.toolkit.names).toEqual(['exec', 'manage_tools']);
+  });
+
+  it('are the state of a session, and of no other session, call or agent', async () => {
+    const model = scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('done')]);
+    const memory = inProcessMemory();
+    const agent = createAgent({ model, tools: [web], memory });
+    const [first, second] = [agent.session('1'), agent.session('2')];
+    await first.call('?');
+    expect(first.toolkit.names).toContain('search');
+    expect(agent.session('1').toolkit.names).toContain('search');
+    expect(second.toolkit.names).toEqual(['manage_tools']);
+    expect(createAgent({ model, tools: [web], memory }).session('1').toolkit.names).toEqual([
+      'manage_tools',
+    ]);
+    const turns = [[toolUse('manage_tools', { activate: ['web'] })], [text('done')]];
+    const bare = scriptedModel(...turns, ...turns);
+    const plain = createAgent({ model: bare, tools: [web] });
+    await plain.call('?');
+    await plain.call('?');
+    expect(toolsIn(bare)[2]).toBe('manage_tools');
+  });
+});
+
+describe('T10: the toolkit of a session', () => {
+  const agent = () =>
+    createAgent({ model: scriptedModel([text('done')]), tools: [named('a'), web] });
+
+  it('is changed at run time, and the next request of a running call has it', async () => {
+    const model = scriptedModel([toolUse('a')], [toolUse('b')], [text('done')]);
+    const session = createAgent({
+      model,
+      tools: [named('a')],
+      interceptors: [
+        on(
+          'postActing',
+          map((event) => {
+            if (event.iteration > 1) return event;
+            session.toolkit.add(named('b'));
+            session.toolkit.remove('a');
+            return event;
+          }),
+        ),
+      ],
+    }).session('s');
+    const { toolUses } = await session.call('?');
+    expect(toolsIn(model)).toEqual(['a', 'b', 'b']);
+    expect(toolUses.map(({ output }) => output)).toEqual(['a ran', 'b ran']);
+  });
+
+  it('I14: adds no second tool of a name, also where the first one is in a group that rests', () => {
+    const { toolkit } = agent().session('s');
+    for (const name of ['a', 'search', 'manage_tools']) {
+      expect(() => toolkit.add(named('fresh'), named(name))).toThrow(
+        `Two tools are named '${name}'. Rename one of them, or drop it.`,
+      );
+    }
+    expect(() => toolkit.add(web)).toThrow(/Two tools are named 'search'/);
+    expect(() => toolkit.add(toolGroup({ ...web, tools: [] }))).toThrow(
+      /Two groups of tools are named 'web'/,
+    );
+    // Nothing of it has been done.
+    expect(toolkit.names).toEqual(['a', 'manage_tools']);
+  });
+
+  it('I14: replaces a tool where that is said', async () => {
+    const model = scriptedModel([toolUse('a'), toolUse('search')], [text('done')]);
+    const session = createAgent({ model, tools: [named('a'), web] }).session('s');
+    session.toolkit.replace(named('a', 'another'), named('search', 'another search'));
+    session.toolkit.activate('web');
+    const { toolUses } = await session.call('?');
+    expect(toolUses.map(({ output }) => output)).toEqual(['another', 'another search']);
+  });
+
+  it('takes tools and groups away', () => {
+    const { toolkit } = agent().session('s');
+    toolkit.activate('web');
+    toolkit.remove('search');
+    expect(toolkit.names).toEqual(['a', 'fetch', 'manage_tools']);
+    toolkit.remove('web');
+    expect(toolkit.names).toEqual(['a']);
+    expect(toolkit.groups).toEqual([]);
+  });
+
+  it.each<[string, (kit: ReturnType<ReturnType<typeof agent>['session']>['toolkit']) => void]>([
+    [
+      "There is no tool or group named 'b'. There are: a, web, search, fetch.",
+      (kit) => kit.remove('b'),
+    ],
+    ["There is no tool named 'b'.", (kit) => kit.replace(named('b'))],
+    ["There is no group of tools named 'a'. There are: web.", (kit) => kit.activate('a')],
+    ["There is no group of tools named '__proto__'.", (kit) => kit.deactivate('__proto__')],
+  ])('says what there is: %s', (message, change) => {
+    expect(() => change(agent().session('s').toolkit)).toThrow(message);
+  });
+
+  it('is not used by a call that brings its own tools', async () => {
+    const model = scriptedModel([text('done')]);
+    const session = createAgent({ model, tools: [named('a')] }).session('s');
+    session.toolkit.add(named('b'));
+    await session.call('?', { tools: [named('c')] });
+    expect(toolsIn(model)).toEqual(['c']);
+  });
+});

@@ -1,0 +1,70 @@
+import { misuse } from '../errors.js';
+import { createToolkit, type Toolkit } from '../toolkit.js';
+import { isToolGroup } from './tool-group.js';
+import type { LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
+
+/** Where the tools of a session are. */
+export interface ToolkitCell {
+  current: Toolkit;
+}
+
+/** The handle on what is in a cell. */
+export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
+  const change = (entries: readonly ToolEntry[]): void => {
+    cell.current = createToolkit(entries);
+  };
+  const setActive = (names: readonly string[], active: boolean): void => {
+    const { entries, groups } = cell.current;
+    const known = groups.map(({ name }) => name);
+    refuseUnknown('group of tools', names, known);
+    if (names.length === 0) return;
+    const isMeant = (entry: ToolEntry): entry is ToolGroup =>
+      isToolGroup(entry) && names.includes(entry.name);
+    change(entries.map((entry) => (isMeant(entry) ? Object.freeze({ ...entry, active }) : entry)));
+  };
+  return {
+    get names() {
+      return cell.current.names;
+    },
+    get groups() {
+      return cell.current.groups;
+    },
+    add: (...added) => change([...cell.current.entries, ...added]),
+    remove: (...names) => {
+      const { entries } = cell.current;
+      refuseUnknown('tool or group', names, namesOf(entries));
+      const stays = ({ name }: ToolEntry): boolean => !names.includes(name);
+      change(entries.filter(stays).map(inGroups((tools) => tools.filter(stays))));
+    },
+    replace: (...tools) => {
+      const { entries } = cell.current;
+      const names = tools.map(({ name }) => name);
+      refuseUnknown('tool', names, namesOf(entries));
+      const replaced = (tool: Tool): Tool => tools.find(({ name }) => name === tool.name) ?? tool;
+      change(
+        entries
+          .map((entry) => (isToolGroup(entry) ? entry : replaced(entry)))
+          .map(inGroups((inGroup) => inGroup.map(replaced))),
+      );
+    },
+    activate: (...groups) => setActive(groups, true),
+    deactivate: (...groups) => setActive(groups, false),
+  };
+};
+
+/** Changes the tools of an entry that is a group. */
+const inGroups =
+  (change: (tools: readonly Tool[]) => readonly Tool[]) =>
+  (entry: ToolEntry): ToolEntry =>
+    isToolGroup(entry) ? Object.freeze({ ...entry, tools: change(entry.tools) }) : entry;
+
+const namesOf = (entries: readonly ToolEntry[]): readonly string[] =>
+  entries.flatMap((entry) =>
+    isToolGroup(entry) ? [entry.name, ...entry.tools.map(({ name }) => name)] : [entry.name],
+  );
+
+const refuseUnknown = (what: string, names: readonly string[], known: readonly string[]): void => {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw misuse(`There is no ${what} named '${unknown}'. There are: ${known.join(', ') || 'none'}.`);
+};

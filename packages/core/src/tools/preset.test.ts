@@ -1,0 +1,191 @@
+import { describe, expect, it } from '@jest/globals';
+import { contextKey, createAgent, preset, type Tool, tool } from '../index.js';
+import { scriptedModel, text, toolUse } from '../testing/index.js';
+
+const user = contextKey<string>('user');
+const db = contextKey<{ readonly rows: Map<string, string> }>('db');
+
+const weather = tool({
+  name: 'weather',
+  description: 'Tells the weather.',
+  input: {
+    type: 'object',
+    properties: {
+      city: { type: 'string' },
+      unit: { enum: ['C', 'F'] },
+      user: { type: 'string', minLength: 3 },
+    },
+    required: ['city', 'unit'],
+  },
+  run: (input) => input,
+});
+
+/** What the tool said to what the model gave, and what the model had been shown. */
+const use = async (
+  used: Tool,
+  input: Record<string, unknown>,
+  context = [user.of('ada')],
+): Promise<{ readonly output: string | undefined; readonly shown: unknown }> => {
+  const model = scriptedModel([toolUse(used.name, input)], [text('done')]);
+  const reply = await createAgent({ model, tools: [used] }).call('?', { context });
+  const shown = model.requests[0]?.tools?.[0]?.inputSchema;
+  return { output: reply.toolUses[0]?.output, shown };
+};
+
+describe('T2: parameters that are set', () => {
+  it('I12: are neither shown to the model nor overridden by it', async () => {
+    const { output, shown } = await use(preset(weather, { unit: 'C' }), {
+      city: 'Oslo',
+      unit: 'F',
+    });
+    expect(output).toBe('{"city":"Oslo","unit":"C"}');
+    expect(shown).toEqual({
+      type: 'object',
+      properties: { city: { type: 'string' }, user: { type: 'string', minLength: 3 } },
+      required: ['city'],
+    });
+  });
+
+  it('may be the default for what the model may say', async () => {
+    const celsius = preset(weather, { unit: 'C' }, { overridable: true });
+    expect((await use(celsius, { city: 'Oslo', unit: 'F' })).output).toContain('"unit":"F"');
+    const { output, shown } = await use(celsius, { city: 'Oslo' });
+    expect(output).toContain('"unit":"C"');
+    expect(shown).toMatchObject({ properties: { unit: {} }, required: ['city'] });
+  });
+
+  it('I12: may come from the context, whatever the model says', async () => {
+    const own = preset(weather, { unit: 'C', user });
+    const { output, shown } = await use(own, { city: 'Oslo', user: 'root' });
+    expect(output).toBe('{"city":"Oslo","unit":"C","user":"ada"}');
+    expect(JSON.stringify(shown)).not.toContain('user');
+  });
+
+  it('I13: are validated, and what is wrong with them is not told to the model', async () => {
+    const own = preset(weather, { unit: 'C', user });
+    const { output } = await use(own, { city: 5 }, [user.of('s3')]);
+    expect(output).toBe(
+      'The arguments for weather are invalid:\n- city: must be string (received 5)\n- user: what the program gives for it is not valid',
+    );
+  });
+
+  it('of an outer preset go before those of an inner one', async () => {
+    const twice = preset(preset(weather, { unit: 'C' }, { overridable: true }), { unit: 'F' });
+    expect((await use(twice, { city: 'Oslo' })).output).toContain('"unit":"F"');
+  });
+
+  it('stay as they are: a tool gets the very object that it was given', async () => {
+    const rows = new Map([['a', 'b']]);
+    const pool = { rows };
+    const query = tool({
+      name: 'query',
+      description: 'Asks a database.',
+      input: { type: 'object', properties: { db: {}, key: { type: 'string' } }, required: ['db'] },
+      run: (input) => (input.db === pool ? rows.get(String(input.key)) : 'another'),
+    });
+    const model = scriptedModel([toolUse('query', { key: 'a', db: 'mine' })], [text('done')]);
+    const agent = createAgent({ model, tools: [preset(query, { db })], context: [db.of(pool)] });
+    expect((await agent.call('?')).toolUses[0]?.output).toBe('b');
+  });
+
+  it('must be parameters that the tool has', () => {
+    expect(() => preset(weather, { town: 'Oslo' })).toThrow(
+      "preset() of the tool 'weather' has no parameter 'town'. Its parameters are: city, unit, user.",
+    );
+    const hidden = preset(weather, { unit: 'C' });
+    expect(() => preset(hidden, { unit: 'F' })).toThrow(/no parameter 'unit'/);
+  });
+});
+
+describe('T2: the context of a call', () => {
+  const asks = tool({
+    name: 'asks',
+    description: 'Says who asks.',
+    run: (_input, context) => context.get(user),
+  });
+  const model = () => scriptedModel([toolUse('asks')], [text('done')]);
+  const outputOf = async (reply: Promise<{ toolUses: readonly { output: string }[] }>) =>
+    (await reply).toolUses[0]?.output;
+
+  it('is what the nearest gives: the call, the session, the agent', async () => {
+    const agent = createAgent({
+      model: model(),
+      tools: [asks],
+      context: [user.of('of the agent')],
+    });
+    expect(await outputOf(agent.call('?'))).toBe('of the agent');
+    const other = createAgent({
+      model: model(),
+      tools: [asks],
+      context: [user.of('of the agent')],
+    });
+    const session = other.session('s', { context: [user.of('of the session')] });
+    expect(await outputOf(session.call('?', { context: [user.of('of the call')] }))).toBe(
+      'of the call',
+    );
+    const third = createAgent({
+      model: model(),
+      tools: [asks],
+      context: [user.of('of the agent')],
+    });
+    const own = third.session('s', { context: [user.of('of the session')] });
+    expect(await outputOf(own.call('?'))).toBe('of the session');
+  });
+
+  it('goes down to the agents that a tool calls, which may give something else', async () => {
+    const below = (context = [user.of('of the parent')].slice(1)) =>
+      createAgent({ name: 'below', model: model(), tools: [asks], context });
+    const outputs = [below(), below([user.of('its own')])].map(async (sub) => {
+      const delegate = tool({
+        name: 'delegate',
+        description: 'Asks another agent.',
+        run: async (_input, parent) => outputOf(sub.call('?', { parent })),
+      });
+      const parent = createAgent({
+        model: scriptedModel([toolUse('delegate')], [text('done')]),
+        tools: [delegate],
+        context: [user.of('of the parent')],
+      });
+      return outputOf(parent.call('?'));
+    });
+    expect(await Promise.all(outputs)).toEqual(['of the parent', 'its own']);
+  });
+
+  it('is seen by this call alone', async () => {
+    const seen: unknown[] = [];
+    const waits = tool({
+      name: 'asks',
+      description: 'Says who asks, later.',
+      run: async (_input, context) => {
+        await Promise.resolve();
+        seen.push(context.get(user));
+      },
+    });
+    const agent = () => createAgent({ model: model(), tools: [waits] });
+    await Promise.all(
+      ['ada', 'bob'].map((name) => agent().call('?', { context: [user.of(name)] })),
+    );
+    expect(seen.toSorted()).toEqual(['ada', 'bob']);
+  });
+
+  it('that lacks a key says how to give it', async () => {
+    const output = await outputOf(createAgent({ model: model(), tools: [asks] }).call('?'));
+    expect(output).toBe(
+      "Failed: Nothing was given for the context key 'user'. Give it to the agent, the session or the call: { context: [key.of(value)] }.",
+    );
+  });
+
+  it('is not found by another key of the same name', async () => {
+    const context = [contextKey<string>('user').of('ada')];
+    const output = await outputOf(
+      createAgent({ model: model(), tools: [asks] }).call('?', { context }),
+    );
+    expect(output).toContain('Nothing was given');
+  });
+
+  it.each([[['ada']], ['ada'], [[undefined]]])('refuses %j', (context) => {
+    expect(() => createAgent({ model: model(), context: context as never })).toThrow(
+      /'context' must be a list of values under their keys/,
+    );
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createAgent, tool } from '../index.js';
+import { record, scriptedModel, text } from '../testing/index.js';
+import { repaired } from './repair.js';
+
+describe('X11: arguments that are not JSON', () => {
+  it.each([
+    ['quotes of another kind', `{'city': 'Oslo'}`, { city: 'Oslo' }],
+    ['keys without quotes', `{city: "Oslo", days: 3}`, { city: 'Oslo', days: 3 }],
+    ['a comma too many', `{"city": "Oslo", "days": [1, 2,],}`, { city: 'Oslo', days: [1, 2] }],
+    ['a comma too few', `{"city": "Oslo" "days": 3}`, { city: 'Oslo', days: 3 }],
+    [
+      'comments',
+      `{"city": "Oslo", // the capital\n "days": 3 /* or 4 */}`,
+      { city: 'Oslo', days: 3 },
+    ],
+    [
+      'an address, which is no comment',
+      `{'url': 'http://a.example/b'}`,
+      { url: 'http://a.example/b' },
+    ],
+    [
+      'words of Python',
+      `{'dry': True, 'wet': False, 'rest': None}`,
+      { dry: true, wet: false, rest: null },
+    ],
+    ['a fence', '```json\n{"city": "Oslo",}\n```', { city: 'Oslo' }],
+    ['a bare line break in a text', '{"text": "one\ntwo"}', { text: 'one\ntwo' }],
+    ['quotes within quotes', `{'say': 'it is "cold"'}`, { say: 'it is "cold"' }],
+    ['escapes', String.raw`{'a': 'tab\tand \u00e9'}`, { a: 'tab\tand é' }],
+  ])('are repaired where they have %s', (_, broken, meant) => {
+    expect(repaired(broken)).toEqual(meant);
+  });
+
+  it.each([
+    ['the end is missing', `{"city": "Os`],
+    ['a bracket is missing', `{"list": [1, 2}`],
+    ['a bracket is missing at the end', `{"a": {"b": 1}`],
+    ['a value is missing', `{"city": }`],
+    ['a value is no value', `{"city": undefined}`],
+    ['something is left out', `{"list": [1, 2, ...]}`],
+    ['they are wrapped in a call', `callback({"city": "Oslo"})`],
+    ['they are a list', `['Oslo']`],
+    ['they are prose', 'I would look at Oslo.'],
+    ['there are two of them', `{"city": "Oslo"} {"city": "Rome"}`],
+    ['they are nested too deeply', `{'a': ${'['.repeat(200)}${']'.repeat(200)}}`],
+    ['they are huge', `{'a': '${'x'.repeat(200_000)}'}`],
+    ['there is nothing', ''],
+  ])('are not repaired where %s', (_, broken) => {
+    expect(repaired(broken)).toBeUndefined();
+  });
+
+  it('are what they were, where only their form was broken', () => {
+    const word = fc.stringMatching(/^[a-z]{1,6}$/);
+    const value = fc.oneof(word, fc.integer(), fc.boolean(), fc.array(word, { maxLength: 3 }));
+    fc.assert(
+      fc.property(fc.dictionary(word, value, { minKeys: 1, maxKeys: 4 }), (input) => {
+        const json = JSON.stringify(input);
+        for (const broken of [
+          json.replaceAll('"', "'"),
+          json.replaceAll('}', ',}'),
+          json.replace('{', '{ // why not\n'),
+        ]) {
+          expect(repaired(broken)).toEqual(input);
+        }
+      }),
+    );
+  });
+
+  it('that were cut off are never taken for whole', () => {
+    const json = JSON.stringify({ city: 'Oslo', days: [1, { n: 2 }], note: 'a } b' });
+    for (const text of [json, json.replaceAll('"', "'"), json.replace(',', ',,')]) {
+      for (let length = 0; length < json.length; length += 1) {
+        expect(repaired(text.slice(0, length))).toBeUndefined();
+      }
+    }
+  });
+
+  const lookup = tool({
+    name: 'lookup',
+    description: 'Looks a city up.',
+    input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    run: ({ city }) => `found ${city}`,
+  });
+
+  it('are told of by an event with what was before and after, and are validated', async () => {
+    const model = scriptedModel(
+      [
+        { type: 'toolUse', name: 'lookup', json: `{'city': 'Oslo'}` },
+        { type: 'toolUse', name: 'lookup', json: `{'town': 'Oslo'}` },
+      ],
+      [text('done')],
+    );
+    const events = await record(createAgent({ model, tools: [lookup] }).stream$('?'));
+    expect(events.filter(({ type }) => type === 'repaired')).toMatchObject([
+      { before: `{'city': 'Oslo'}`, toolUse: { input: { city: 'Oslo' } } },
+      { before: `{'town': 'Oslo'}`, toolUse: { input: { town: 'Oslo' } } },
+    ]);
+    const results = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
+    expect(results.map(({ isError }) => isError)).toEqual([false, true]);
+    // The model sees what was run, as JSON.
+    expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([
+      { input: { city: 'Oslo' } },
+      { input: { town: 'Oslo' } },
+    ]);
+  });
+
+  it('that cannot be repaired are told to the model, and run nothing', async () => {
+    const model = scriptedModel(
+      [{ type: 'toolUse', name: 'lookup', json: `{"city": "Os` }],
+      [text('done')],
+    );
+    const events = await record(createAgent({ model, tools: [lookup] }).stream$('?'));
+    const told = events.filter(({ type }) => type === 'repaired' || type === 'postActing');
+    expect(told).toMatchObject([{ type: 'postActing', result: { isError: true } }]);
+  });
+});

@@ -1,0 +1,99 @@
+import { MillraceError } from '../errors.js';
+import { parsedJson } from '../json.js';
+import type { InputMessage } from '../input.js';
+import {
+  type Message,
+  type Suspension,
+  type ToolMessage,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  toolUsesOf,
+} from '../message.js';
+import { toOutput, toolOutput, type ToolOutput } from '../tool-output.js';
+
+/**
+ * The output of a tool that cannot give its result now: the call ends with reason `suspended`, and goes on when `toolResults` brings it,
+ * in this process or in another one. What is asked for is plain JSON; it is not shown to the model.
+ */
+export const suspend = (request: unknown = null): ToolOutput =>
+  toolOutput({
+    content: 'Suspended: the result comes later.',
+    suspended: { request: parsedJson(JSON.stringify(request)) },
+  });
+
+/** The input with which a suspended session goes on: for each suspended tool use, by its id, what the tool would have returned. */
+export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => ({
+  role: 'tool',
+  content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
+    const { content, isError } = toOutput(value);
+    return { type: 'tool_result', toolUseId, content, isError };
+  }),
+});
+
+/** The tool uses of a conversation whose results are still to come. */
+export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
+  const settled = withResults(messages);
+  const uses = new Map(settled.flatMap(toolUses).map((use) => [use.id, use]));
+  return settled.flatMap(results).flatMap(({ toolUseId, suspended }) => {
+    const toolUse = uses.get(toolUseId);
+    return suspended === undefined || toolUse === undefined
+      ? []
+      : [{ toolUse, request: suspended.request }];
+  });
+};
+
+/** A conversation in which each result that came later stands where its tool use waits for it. */
+export const withResults = (messages: readonly Message[]): readonly Message[] => {
+  const late = messages.filter(isLate);
+  if (late.length === 0) return messages;
+  const byId = new Map(late.flatMap(({ content }) => content).map((it) => [it.toolUseId, it]));
+  const settled = (block: ToolResultBlock): ToolResultBlock =>
+    block.suspended === undefined ? block : (byId.get(block.toolUseId) ?? block);
+  return messages
+    .filter((message) => !late.some((it) => it === message))
+    .map((message) =>
+      message.role === 'tool' ? { ...message, content: message.content.map(settled) } : message,
+    );
+};
+
+/** Results that do not stand behind the message that asks for them. */
+const isLate = (
+  message: Message,
+  index: number,
+  messages: readonly Message[],
+): message is ToolMessage => {
+  const before = messages[index - 1];
+  const asked = before === undefined ? [] : toolUses(before).map(({ id }) => id);
+  return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolUseId));
+};
+
+/** Refuses results that nobody waits for, twice the same, or fewer than are waited for. */
+export const assertResumes = (
+  history: readonly Message[],
+  brought: ToolMessage | undefined,
+): void => {
+  const waiting = suspensionsIn(history).map(({ toolUse }) => toolUse.id);
+  const given = (brought?.content ?? []).map(({ toolUseId }) => toolUseId);
+  const unknown = given.find((id) => !waiting.includes(id));
+  if (unknown !== undefined) {
+    throw refused(
+      `No tool use '${unknown}' waits for a result. Those that do: ${waiting.join(', ') || 'none'}.`,
+    );
+  }
+  const twice = given.find((id, index) => given.indexOf(id) !== index);
+  if (twice !== undefined) throw refused(`There are two results for the tool use '${twice}'.`);
+  const missing = waiting.filter((id) => !given.includes(id));
+  if (missing.length > 0) {
+    throw refused(
+      `The session is suspended: it waits for the results of ${missing.join(', ')}. Bring them: session.call(toolResults({ '${missing[0] ?? ''}': result })).`,
+    );
+  }
+};
+
+const refused = (message: string): MillraceError => new MillraceError('invalidResume', message);
+
+const toolUses = (message: Message): readonly ToolUseBlock[] =>
+  message.role === 'assistant' ? toolUsesOf(message) : [];
+
+const results = (message: Message): readonly ToolResultBlock[] =>
+  message.role === 'tool' ? message.content : [];
