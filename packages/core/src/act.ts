@@ -89,13 +89,13 @@ const perform$ = (
   const ran$ =
     known === undefined
       ? runTool$(context, run, toolUse, plan.extras)
-      : of({ output: known, executed: false });
+      : of({ toolUse, output: known, executed: false });
   return ran$.pipe(
     concatMap((ran) => {
       const ms = scheduler.now() - startedAt;
       const failures = ran.output.isError ? failuresInRow(run.toolRuns, toolUse.name) : 0;
       const output = noted(ran.output, notesOn(context, run, plan, failures));
-      const finished$ = finish$(context, run, { ...plan, toolUse, ms, ...ran }, output);
+      const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, output);
       return finished$.pipe(heldBack(context, ran.executed ? failures : 0));
     }),
   );

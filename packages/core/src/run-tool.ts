@@ -6,9 +6,9 @@ import {
   filter,
   identity,
   map,
+  type MonoTypeOperatorFunction,
   type Observable,
   of,
-  type OperatorFunction,
   take,
   takeLast,
   takeUntil,
@@ -19,14 +19,12 @@ import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { messageOf } from './errors.js';
 import { frozen } from './frozen.js';
-import { isRecord } from './json.js';
 import { createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { Timeouts } from './limits.js';
 import type { OpenRun } from './run.js';
-import type { Validation } from './schema.js';
 import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
-import { decided$, type Decision } from './tools/approve.js';
+import { decided$ } from './tools/approve.js';
 import type { Planned } from './tools/batch.js';
 import { retryTransient } from './tools/transient.js';
 import type { Approver, Tool, ToolContext } from './tools/types.js';
@@ -38,6 +36,8 @@ type Needs = Pick<
 
 /** What a tool use came to. */
 export interface Ran {
+  /** As it was run, with the edits of those who approved of it. */
+  readonly toolUse: ToolUseBlock;
   readonly output: ToolOutput;
   /** Whether the tool was run, or answered without. */
   readonly executed: boolean;
@@ -50,26 +50,39 @@ export interface Ran {
 export const runTool$ = (
   context: Needs,
   run: OpenRun,
-  toolUse: ToolUseBlock,
+  asked: ToolUseBlock,
   extras: Planned['extras'],
 ): Observable<Ran> => {
   const { toolkit, interruption, scheduler, limits, values } = context;
-  const { name, invalidInput } = toolUse;
+  const { name, invalidInput } = asked;
   const tool = toolkit.find(name);
-  if (tool === undefined) return of(notRun(unknownTool(name, toolkit.names)));
-  if (invalidInput !== undefined) return of(notRun(notAnObject(name, invalidInput)));
+  const notRun = (why: string): Observable<Ran> =>
+    of({ toolUse: asked, output: failedOutput(why), executed: false });
+  if (tool === undefined) return notRun(unknownTool(name, toolkit.names));
+  if (invalidInput !== undefined) return notRun(notAnObject(name, invalidInput));
   const abort = createLazyAbort();
-  const lent = context.lend(toolUse.id, run.iteration, abort);
+  const lent = context.lend(asked.id, run.iteration, abort);
   const inTime = <T>() =>
     deadline<T>(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`);
-  const check$ = (input: unknown): Observable<Validation> =>
-    defer(() => tool.validation$(input, values, extras)).pipe(take(1), inTime());
-  let [executed, finished] = [false, false];
-  return check$(toolUse.input).pipe(
-    approved(context, run, { tool, toolUse, lent, check$ }),
+  const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
+    defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
+      take(1),
+      inTime(),
+      map((validation) =>
+        validation.valid
+          ? { status: 'ready', toolUse, value: validation.value }
+          : { status: 'refused', toolUse, why: invalid(name, validation.problems) },
+      ),
+    );
+  let toolUse = asked;
+  let executed = false;
+  let finished = false;
+  return check$(asked).pipe(
+    approved(context, run, { tool, lent, check$ }),
     concatMap((checked) => {
-      executed = checked.valid;
-      return checked.valid
+      toolUse = checked.toolUse;
+      executed = checked.status === 'ready';
+      return checked.status === 'ready'
         ? output$(context, run, tool, toolUse, checked.value, lent).pipe(inTime())
         : of(failedOutput(checked.why));
     }),
@@ -84,83 +97,76 @@ export const runTool$ = (
     takeUntil(interruption.cut$),
     catchError((error: unknown) => of(failedOutput(`Failed: ${messageOf(error)}`))),
     defaultIfEmpty(undefined),
-    map((output) => ({ output: output ?? missing(interruption.current !== undefined), executed })),
+    map((output) => ({
+      toolUse,
+      output: output ?? missing(interruption.current !== undefined),
+      executed,
+    })),
   );
 };
 
-const notRun = (why: string): Ran => ({ output: failedOutput(why), executed: false });
-
-/** What a tool may be run with, or why it is not run. */
-type Checked =
-  | { readonly valid: true; readonly value: unknown }
-  | { readonly valid: false; readonly why: string };
+/** A tool use as it stands, with what the tool is run with, or why it is not run. */
+type Checked = { readonly toolUse: ToolUseBlock } & (
+  | { readonly status: 'ready'; readonly value: unknown }
+  | { readonly status: 'refused'; readonly why: string }
+);
 
 /** One use that is to be approved. */
 interface Use {
   readonly tool: Tool;
-  readonly toolUse: ToolUseBlock;
   readonly lent: ToolContext;
-  readonly check$: (input: unknown) => Observable<Validation>;
+  readonly check$: (toolUse: ToolUseBlock) => Observable<Checked>;
 }
 
 /** Leads what is valid past those who decide on it. What they make of it is checked again. */
-const approved = (
-  context: Needs,
-  run: OpenRun,
-  use: Use,
-): OperatorFunction<Validation, Checked> => {
-  const { name, approve } = use.tool;
-  const approvers = [approve, context.approve].filter(isApprover);
-  const checked = map((validation: Validation): Checked =>
-    validation.valid ? validation : { valid: false, why: invalid(name, validation.problems) },
-  );
-  return (validation$) =>
+const approved = (context: Needs, run: OpenRun, use: Use): MonoTypeOperatorFunction<Checked> => {
+  const approvers = [use.tool.approve, context.approve].filter(isApprover);
+  return (checked$) =>
     approvers.reduce(
-      (checked$, approver) =>
-        checked$.pipe(
-          concatMap((it) =>
-            it.valid
-              ? decision$(context, run, use, approver, it.value).pipe(
-                  concatMap(({ approved: isApproved, input, reason }) =>
-                    isApproved
-                      ? input === undefined
-                        ? of(it)
-                        : use.check$(input).pipe(checked)
-                      : of<Checked>({ valid: false, why: denied(name, reason) }),
-                  ),
-                )
-              : of(it),
+      (before$, approver) =>
+        before$.pipe(
+          concatMap((checked) =>
+            checked.status === 'ready'
+              ? afterApproval$(context, run, use, approver, checked.toolUse, checked.value)
+              : of(checked),
           ),
         ),
-      validation$.pipe(checked),
+      checked$,
     );
 };
 
 const isApprover = (approver: Tool['approve']): approver is false | Approver =>
   approver !== undefined && approver !== true;
 
-/** Asks, and tells that it is asked and what was decided. */
-const decision$ = (
+/** Asks, tells that it is asked and what was decided, and does as was decided. */
+const afterApproval$ = (
   { hooks, scheduler, limits }: Needs,
   { iteration }: OpenRun,
-  { tool, toolUse, lent }: Use,
+  { tool: { name }, lent, check$ }: Use,
   approver: false | Approver,
-  input: unknown,
-): Observable<Decision> =>
+  toolUse: ToolUseBlock,
+  value: unknown,
+): Observable<Checked> =>
   defer(() => {
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
     const { approvalMs } = limits.timeouts;
-    const inTime = deadline(approvalMs, scheduler, `The approval of ${tool.name}`, 'approvalMs');
-    const request = { tool: tool.name, toolUseId: toolUse.id, input, context: lent };
+    const inTime = deadline(approvalMs, scheduler, `The approval of ${name}`, 'approvalMs');
+    const request = { tool: name, toolUseId: toolUse.id, input: value, context: lent };
     return decided$(approver, request, inTime).pipe(
-      tap(({ approved: isApproved, input: edited, reason }) =>
+      concatMap(({ approved: isApproved, input, reason }) => {
+        const edited = input === undefined ? toolUse : frozen({ ...toolUse, input });
         hooks.report(iteration, {
           type: 'approvalDecided',
-          toolUse: isRecord(edited) ? frozen({ ...toolUse, input: edited }) : toolUse,
+          toolUse: edited,
           approved: isApproved,
           ...(reason !== undefined && { reason }),
-        }),
-      ),
+        });
+        if (!isApproved)
+          return of<Checked>({ status: 'refused', toolUse, why: denied(name, reason) });
+        return edited === toolUse
+          ? of<Checked>({ status: 'ready', toolUse, value })
+          : check$(edited);
+      }),
     );
   });
 

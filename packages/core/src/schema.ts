@@ -71,7 +71,7 @@ export interface Validator {
 /** How inputs are read. */
 export interface ValidatorOptions extends CompileOptions {
   /** Whether keys that a JSON Schema does not name are left out; else they are a problem. Default: true. */
-  readonly prune?: boolean;
+  readonly pruneInput?: boolean;
 }
 
 /** Understands a schema, or throws a `config` error that says why it cannot be used. */
@@ -123,7 +123,7 @@ const standardValidator = (
     jsonSchema: objectSchema(jsonSchema.input({ target: 'draft-2020-12' }), owner),
     warnings: [],
     validation$: (input, hidden) => {
-      const whole = withHidden(structuredClone(withoutHidden(input, hidden)), hidden);
+      const whole = withHidden(prune(withoutHidden(input, hidden), anything).value, hidden);
       const result = validate(whole);
       return (result instanceof Promise ? from(result) : of(result)).pipe(
         map((settled) => verdict(settled, whole, hidden)),
@@ -135,7 +135,7 @@ const standardValidator = (
 const jsonSchemaValidator = (
   schema: JsonSchema,
   owner: string,
-  { prune: prunes = true, ...options }: ValidatorOptions,
+  { pruneInput = true, ...options }: ValidatorOptions,
 ): Validator => {
   const jsonSchema = objectSchema(schema, owner);
   const { validate, ignored } = compile(jsonSchema, owner, options);
@@ -148,7 +148,7 @@ const jsonSchemaValidator = (
     validation$: (input, hidden) => {
       const { value, unknown } = prune(withoutHidden(input, hidden), jsonSchema);
       const whole = withHidden(value, hidden);
-      const tooMuch = prunes
+      const tooMuch = pruneInput
         ? []
         : unknown.map((path) => ({ path, message: 'is not a parameter' }));
       const wrong = validate(whole) ? [] : (validate.errors ?? []).map(ofError);
@@ -161,6 +161,9 @@ const jsonSchemaValidator = (
     },
   };
 };
+
+/** Lets every key pass, but for those that mean a prototype. */
+const anything = {};
 
 const withoutHidden = (input: unknown, hidden: HiddenInput | undefined): unknown =>
   hidden === undefined || !isRecord(input)

@@ -1,4 +1,5 @@
 import { defer } from 'rxjs';
+import { isRecord } from './json.js';
 import {
   checkOptions,
   defined,
@@ -55,7 +56,7 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
   const { jsonSchema, warnings, validation$ } = createValidator(
     input ?? noParameters,
     owner,
-    defined({ prune: pruneInput, coerce: coerceInput, patterns }),
+    defined({ pruneInput, coerceInput, patterns }),
   );
   const { accepts = [] } = policy;
   checkParameters(owner, jsonSchema, accepts);
@@ -65,7 +66,7 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
     ...{ name, description },
     inputSchema: accepts.length > 0 ? withoutParameters(jsonSchema, accepts) : jsonSchema,
     ...(warnings.length > 0 && { warnings }),
-    validation$: (value, _values, hidden) => validation$(value, hidden),
+    validation$: (value, _values, hidden) => validation$(without(value, accepts), hidden),
     run$: (value, context) =>
       // What the validator has passed is of the schema's type, which no guard can say.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
@@ -109,5 +110,11 @@ const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
   backoffMs: isDelay,
   growth: oneOf('linear', 'exponential'),
 };
+
+/** What a model says of parameters that it is not shown counts for nothing. */
+const without = (input: unknown, names: readonly string[]): unknown =>
+  names.length === 0 || !isRecord(input)
+    ? input
+    : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
 
 const noParameters = { type: 'object', properties: {} };

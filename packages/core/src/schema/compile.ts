@@ -10,7 +10,7 @@ export type PatternEngine = (pattern: string) => { test(text: string): boolean }
 /** How a schema is compiled. */
 export interface CompileOptions {
   /** Reads a text as a number, or as what else the schema says, where it says so plainly. */
-  readonly coerce?: boolean;
+  readonly coerceInput?: boolean;
   /** What runs the patterns of a schema. */
   readonly patterns?: PatternEngine;
 }
@@ -37,7 +37,7 @@ const metaValidators = new Map<typeof Ajv, Ajv>();
 export const compile = (
   schema: JsonSchema,
   owner: string,
-  { coerce = false, patterns }: CompileOptions,
+  { coerceInput = false, patterns }: CompileOptions,
 ): Compiled => {
   const Draft = draftOf(schema, owner);
   const meta = metaValidators.get(Draft) ?? new Draft(ajvOptions);
@@ -48,7 +48,7 @@ export const compile = (
     ...ajvOptions,
     meta: false,
     validateSchema: false,
-    coerceTypes: coerce,
+    coerceTypes: coerceInput,
     // The code is for validators that are written to a file, which these are not.
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };

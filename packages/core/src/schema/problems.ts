@@ -27,7 +27,9 @@ export const describe = (
   const told = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
     if (isHidden(path)) return `${String(path[0])}: what the program gives for it is not valid`;
     const showsValue = 'received' in rest && (path.length > 0 || !hidesSome);
-    return `${path.join('.') || 'the input'}: ${message}${showsValue ? shown(rest.received) : ''}`;
+    const where = path.join('.') || 'the input';
+    const said = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
+    return `${where}: ${said}${showsValue ? shown(rest.received) : ''}`;
   });
   const more = problems.length - told.length;
   return more > 0 ? [...told, `and ${more} more`] : told;

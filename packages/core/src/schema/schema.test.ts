@@ -66,7 +66,7 @@ describe('T5: coerceInput', () => {
   it('is refused beside a schema that says so itself', () => {
     expect(() =>
       tool({ name: 'a', description: 'a', input: z.object({}), coerceInput: true, run: () => 1 }),
-    ).toThrow(/a 'zod' schema says itself .* drop 'coerce'/);
+    ).toThrow(/a 'zod' schema says itself .* drop 'coerceInput'/);
   });
 });
 

@@ -64,6 +64,11 @@ describe('T12: an approval', () => {
     ['a number', () => 1 as never, no()],
     ['what only looks like a yes', () => ({ approved: 'true' }) as never, no()],
     ['null', () => of(null) as never, no()],
+    [
+      'an input that is no object',
+      () => ({ approved: true, input: ['/'] }),
+      no('The input that was approved is not a plain object.'),
+    ],
   ])('by %s', async (_, approve, output) => {
     const { output: given, ran } = await deletes(approve);
     expect(given).toContain(output);
@@ -103,6 +108,22 @@ describe('T12: an approval', () => {
     expect(spoilt.ran).toBe(0);
   });
 
+  it('I11: that changed the input reaches memory: the model sees what was run', async () => {
+    const remove = tool({
+      name: 'remove',
+      description: 'Deletes a file.',
+      input: { type: 'object', properties: { path: { type: 'string' } } },
+      run: ({ path }) => `deleted ${String(path)}`,
+      approve: () => ({ approved: true, input: { path: '/tmp/a' } }),
+    });
+    const model = scriptedModel([toolUse('remove', { path: '/' })], [text('done')]);
+    const reply = await createAgent({ model, tools: [remove] }).call('?');
+    expect(reply.toolUses).toMatchObject([{ input: { path: '/tmp/a' }, output: 'deleted /tmp/a' }]);
+    expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([
+      { input: { path: '/tmp/a' } },
+    ]);
+  });
+
   it('I12: cannot change what the program has set', async () => {
     const remove = tool({
       name: 'remove',
@@ -126,6 +147,8 @@ describe('T12: an approval', () => {
       };
     expect((await deletes(by('tool', true), by('call', true))).output).toBe('deleted /call');
     expect(order).toEqual(['tool {"path":"/tmp"}', 'call {"path":"/tool"}']);
+    const { said } = await deletes(by('tool', true), by('call', true));
+    expect(said).toEqual(['true {"path":"/tool"}', 'true {"path":"/call"}']);
     order.length = 0;
     expect((await deletes(by('tool', false), by('call', true))).ran).toBe(0);
     expect(order).toHaveLength(1);

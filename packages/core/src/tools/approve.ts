@@ -12,13 +12,13 @@ import {
 } from 'rxjs';
 import { contained } from '../contained.js';
 import { messageOf } from '../errors.js';
-import { isRecord } from '../json.js';
+import { isRecord, isTooDeep } from '../json.js';
 import type { ApprovalRequest, Approver, Verdict } from './types.js';
 
 /** What was decided. */
 export interface Decision {
   readonly approved: boolean;
-  readonly input?: unknown;
+  readonly input?: Readonly<Record<string, unknown>>;
   readonly reason?: string;
 }
 
@@ -52,5 +52,9 @@ const toDecision = (given: unknown): Decision => {
     const reason = isRecord(given) ? given['reason'] : undefined;
     return { approved: false, ...(typeof reason === 'string' && { reason }) };
   }
-  return { approved: true, ...(given['input'] !== undefined && { input: given['input'] }) };
+  const { input } = given;
+  if (input === undefined) return { approved: true };
+  return isRecord(input) && !isTooDeep(input)
+    ? { approved: true, input }
+    : { approved: false, reason: 'The input that was approved is not a plain object.' };
 };

@@ -45,7 +45,7 @@ export const planned = (
     if (same !== undefined) return { index, toolUse, extras: {}, repeats, sameAs: same.toolUseId };
     if (tool === undefined) return { index, toolUse, extras: {}, repeats };
     if (left <= 0) {
-      const refusal = `Not run: all ${maxToolCalls} tool calls are used up.`;
+      const refusal = `Not run: the limit of tool calls (${maxToolCalls}) is reached.`;
       return { index, toolUse, extras: {}, repeats, refusal };
     }
     left -= 1;

@@ -268,7 +268,7 @@ describe('T16: maxToolCalls', () => {
       ],
     ];
     const { outputs: given, model } = await outputs([look], turns, { maxToolCalls: 2 });
-    expect(given).toEqual(['found', 'found', 'Not run: all 2 tool calls are used up.']);
+    expect(given).toEqual(['found', 'found', 'Not run: the limit of tool calls (2) is reached.']);
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
       ...[undefined, undefined],
       'none',
@@ -290,7 +290,7 @@ describe('T16: maxToolCalls', () => {
 
   it('of 0 runs nothing', async () => {
     const { outputs: given, model } = await outputs([look], [[['look']]], { maxToolCalls: 0 });
-    expect(given).toEqual(['Not run: all 0 tool calls are used up.']);
+    expect(given).toEqual(['Not run: the limit of tool calls (0) is reached.']);
     expect(model.requests[0]?.toolChoice).toBe('none');
   });
 });
@@ -320,7 +320,7 @@ describe('T7: extras', () => {
       [['query'], ['plot', { title: 'too early' }]],
       [
         ['plot', { title: 'a', rows: 'mine' }],
-        ['plot', { title: 'too late' }],
+        ['plot', { title: 'too late', rows: 'mine' }],
       ],
     ];
     const { outputs: given, model, events } = await outputs([query, plot], turns);

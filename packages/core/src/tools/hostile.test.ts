@@ -1,4 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { toStandardJsonSchema } from '@valibot/to-json-schema';
+import { type } from 'arktype';
+import * as v from 'valibot';
+import { z } from 'zod';
 import { createAgent, tool } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 
@@ -82,6 +86,20 @@ describe('hostile arguments', () => {
     expect(JSON.stringify(seen[0])).toBe(input);
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
     expect(Object.getPrototypeOf(seen[0])).toBe(Object.prototype);
+  });
+
+  it.each([
+    ['zod', z.looseObject({ city: z.string() })],
+    ['valibot', toStandardJsonSchema(v.looseObject({ city: v.string() }))],
+    ['arktype', type({ city: 'string' })],
+  ])('T17: __proto__ for a schema of %s: the tool runs without it', async (_, input) => {
+    const run = jest.fn((given: unknown) => Object.keys(given as object).join());
+    const lookup = tool({ name: 'lookup', description: 'Looks a city up.', input, run });
+    const json = '{"city":"a","__proto__":{"polluted":1},"b":{"__proto__":1}}';
+    const model = scriptedModel([{ type: 'toolUse', name: 'lookup', json }], [text('done')]);
+    const reply = await createAgent({ model, tools: [lookup] }).call('?');
+    expect(reply.toolUses[0]?.output).toBe('city,b');
+    expect(Object.getPrototypeOf(run.mock.calls[0]?.[0])).toBe(Object.prototype);
   });
 
   it.each([

@@ -1,0 +1,38 @@
+// People decide: whether a tool runs and with what input, or in their own time, while nothing runs.
+import { createAgent, suspend, textOf, tool, toolResults } from '@millrace/core';
+import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { map, timer } from 'rxjs';
+import { z } from 'zod';
+
+// Stands for a person, who takes a moment: nobody gets more than 100 euros, and Eve gets nothing.
+const payment = z.object({ to: z.string(), euros: z.number().positive() });
+const decide = ({ to, euros }: z.infer<typeof payment>) =>
+  to === 'Eve'
+    ? { approved: false, reason: 'We owe Eve nothing.' }
+    : { approved: true, input: { to, euros: Math.min(euros, 100) } };
+
+const pay = tool({
+  name: 'pay',
+  description: 'Pays somebody.',
+  input: payment,
+  approve: ({ input }) => timer(10).pipe(map(() => decide(payment.parse(input)))),
+  run: ({ to, euros }) => `${to} has got ${euros} euros.`,
+});
+const sign = tool({
+  name: 'sign',
+  description: 'Has a person sign.',
+  run: () => suspend({ by: 'Ada' }),
+});
+
+const model = scriptedModel(
+  [toolUse('pay', { to: 'Bob', euros: 500 }), toolUse('pay', { to: 'Eve', euros: 5 })],
+  [toolUse('sign')],
+  [text('Paid what we owe, and signed.')],
+);
+const session = createAgent({ model, tools: [pay, sign] }).session('office');
+const { reason, toolUses, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
+for (const { name, input, output } of toolUses) console.log(name, input, '→', output);
+for (const { toolUse, request } of suspensions) {
+  console.log(`${reason}:`, request);
+  console.log(textOf(await session.call(toolResults({ [toolUse.id]: 'Signed by Ada.' }))));
+}
