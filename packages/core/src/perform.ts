@@ -1,43 +1,24 @@
-import {
-  concat,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  finalize,
-  identity,
-  map,
-  type Observable,
-  of,
-  race,
-  take,
-  takeUntil,
-  tap,
-} from 'rxjs';
-import type { CallInfo } from './call-info.js';
+import { concatMap, defer, finalize, map, type Observable, of, race, take, tap } from 'rxjs';
 import { limitsOf, requestOf } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
-import { contained } from './contained.js';
 import { endStopped } from './end-stopped.js';
-import { MillraceError } from './errors.js';
-import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { loop } from './loop.js';
+import { opening$ } from './opening.js';
 import { type Memory, noMemory } from './memory.js';
-import { type Message, textOf, type ToolMessage, toolUsesOf } from './message.js';
+import { type Message, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
 import { type Prepared, prepared$, preparedInput$ } from './prepared.js';
 import type { Reply } from './reply.js';
-import { open, unpaired } from './run.js';
+import { open } from './run.js';
 import { createSteering, type Steering } from './steering.js';
 import { refuseUnknownChoice } from './toolkit.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
-import { rememberResults$ } from './remember.js';
-import { createView, unselected$ } from './tools/select.js';
-import { assertResumes, withResults } from './tools/suspend.js';
+import { createView } from './tools/select.js';
 import { withTools } from './with-tools.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
@@ -122,88 +103,6 @@ const run$ = (
       );
     }),
   );
-};
-
-/** What a call begins with, and would begin with again if it were resumed. */
-interface Opening {
-  readonly history: readonly Message[];
-  readonly system: string | undefined;
-  /** The names of tools that the model is not shown. */
-  readonly hidden: readonly string[];
-  readonly createdAt: number;
-}
-
-const opening$ = (
-  { instructions, toolkit, options: { toolSelection, toolChoice } }: CallPlan,
-  { call, scheduler, interruption }: CallScope,
-  hooks: Hooks,
-  memory: Memory,
-  input: readonly Message[],
-  /** What the call brings for tools that wait; absent where it is not to go on. */
-  resumed: { readonly results: ToolMessage | undefined } | undefined,
-): Observable<Opening> => {
-  const createdAt = scheduler.now();
-  return defer(() => memory.load$()).pipe(
-    contained(),
-    failAs('memory', 'The memory could not be read'),
-    take(1),
-    defaultIfEmpty([]),
-    concatMap((loaded) => {
-      const history = usable(loaded, input, call);
-      if (resumed === undefined) return of(history);
-      const { results } = resumed;
-      assertResumes(history, results);
-      return results === undefined
-        ? of(history)
-        : concat(rememberResults$(memory, results), of(withResults([...history, results])));
-    }),
-    map((history) => ({
-      history,
-      system: typeof instructions === 'function' ? instructions(call) : instructions,
-      hidden: [],
-      createdAt,
-    })),
-    toolSelection === undefined
-      ? identity
-      : concatMap((opening) =>
-          unselected$(
-            toolSelection,
-            toolkit.current,
-            input.map(textOf).join('\n'),
-            toolChoice,
-            (message) => hooks.report(0, { type: 'warning', message }),
-          ).pipe(
-            takeUntil(interruption.cut$),
-            defaultIfEmpty([]),
-            map((hidden) => ({ ...opening, hidden })),
-          ),
-        ),
-  );
-};
-
-/** Checked, because a memory is foreign code. */
-const isList = (value: unknown): boolean => Array.isArray(value);
-
-const usable = (
-  loaded: readonly Message[],
-  input: readonly Message[],
-  { callId }: CallInfo,
-): readonly Message[] => {
-  if (!isList(loaded)) {
-    throw new MillraceError('memory', 'The memory gave no list of messages.');
-  }
-  const history = withResults(loaded);
-  const fault = unpaired(history);
-  if (fault !== undefined) {
-    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
-  }
-  if (history.some(({ id }) => input.some((message) => message.id === id))) {
-    throw new MillraceError(
-      'conflict',
-      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
-    );
-  }
-  return history;
 };
 
 const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>

@@ -39,8 +39,7 @@ export const planned = (
     const { id, name, input } = toolUse;
     const tool = toolkit.find(name);
     const repeats = repeatsOf(toolUse, earlier);
-    const same =
-      tool?.dedupe === true ? earlier.find((use) => isSame(use, toolUse)) : undefined;
+    const same = tool?.dedupe === true ? earlier.find((use) => isSame(use, toolUse)) : undefined;
     earlier.push({ toolUseId: id, name, input });
     if (same !== undefined) return { index, toolUse, extras: {}, repeats, sameAs: same.toolUseId };
     if (tool === undefined) return { index, toolUse, extras: {}, repeats };

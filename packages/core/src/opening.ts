@@ -1,0 +1,108 @@
+import {
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  identity,
+  map,
+  type Observable,
+  of,
+  take,
+  takeUntil,
+} from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import type { CallPlan } from './call-plan.js';
+import type { CallScope } from './call-scope.js';
+import { contained } from './contained.js';
+import { MillraceError } from './errors.js';
+import { failAs } from './fail-as.js';
+import type { Hooks } from './hooks.js';
+import type { Memory } from './memory.js';
+import { type Message, textOf, type ToolMessage } from './message.js';
+import { rememberResults$ } from './remember.js';
+import { unpaired } from './run.js';
+import { unselected$ } from './tools/select.js';
+import { assertResumes, withResults } from './tools/suspend.js';
+
+/** What a call begins with, and would begin with again if it were resumed. */
+export interface Opening {
+  readonly history: readonly Message[];
+  readonly system: string | undefined;
+  /** The names of tools that the model is not shown. */
+  readonly hidden: readonly string[];
+  readonly createdAt: number;
+}
+
+/** Opens a call: what memory holds, the results that were waited for, the system prompt, the tools that are shown. */
+export const opening$ = (
+  { instructions, toolkit, options: { toolSelection, toolChoice } }: CallPlan,
+  { call, scheduler, interruption }: CallScope,
+  hooks: Hooks,
+  memory: Memory,
+  input: readonly Message[],
+  /** What the call brings for tools that wait; absent where it is not to go on. */
+  resumed: { readonly results: ToolMessage | undefined } | undefined,
+): Observable<Opening> => {
+  const createdAt = scheduler.now();
+  return defer(() => memory.load$()).pipe(
+    contained(),
+    failAs('memory', 'The memory could not be read'),
+    take(1),
+    defaultIfEmpty([]),
+    concatMap((loaded) => {
+      const history = usable(loaded, input, call);
+      if (resumed === undefined) return of(history);
+      const { results } = resumed;
+      assertResumes(history, results);
+      return results === undefined
+        ? of(history)
+        : concat(rememberResults$(memory, results), of(withResults([...history, results])));
+    }),
+    map((history) => ({
+      history,
+      system: typeof instructions === 'function' ? instructions(call) : instructions,
+      hidden: [],
+      createdAt,
+    })),
+    toolSelection === undefined
+      ? identity
+      : concatMap((opening) =>
+          unselected$(
+            toolSelection,
+            toolkit.current,
+            input.map(textOf).join('\n'),
+            toolChoice,
+            (message) => hooks.report(0, { type: 'warning', message }),
+          ).pipe(
+            takeUntil(interruption.cut$),
+            defaultIfEmpty([]),
+            map((hidden) => ({ ...opening, hidden })),
+          ),
+        ),
+  );
+};
+
+/** Checked, because a memory is foreign code. */
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+const usable = (
+  loaded: readonly Message[],
+  input: readonly Message[],
+  { callId }: CallInfo,
+): readonly Message[] => {
+  if (!isList(loaded)) {
+    throw new MillraceError('memory', 'The memory gave no list of messages.');
+  }
+  const history = withResults(loaded);
+  const fault = unpaired(history);
+  if (fault !== undefined) {
+    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
+  }
+  if (history.some(({ id }) => input.some((message) => message.id === id))) {
+    throw new MillraceError(
+      'conflict',
+      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+    );
+  }
+  return history;
+};
