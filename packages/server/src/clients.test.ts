@@ -110,6 +110,47 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    name: 'an approval',
+    aiSdk: [
+      'step-start',
+      'weather {"city":"Paris"} output-available: "Rain in Paris."',
+      'weather {"city":"Rome"} output-error: "This use of the tool was denied."',
+      'data-approval: {"toolCallId":"c/1/a","toolName":"weather","toolUseId":"a","status":"approved"}',
+      'data-approval: {"toolCallId":"c/1/b","toolName":"weather","toolUseId":"b","status":"denied"}',
+      'step-start',
+      'text: So.',
+    ],
+    aiSdk7: [
+      'step-start',
+      'weather {"city":"Paris"} output-available: "Rain in Paris."',
+      'weather {"city":"Rome"} output-denied: undefined',
+      'data-approval: {"toolCallId":"c/1/a","toolName":"weather","toolUseId":"a","status":"approved"}',
+      'data-approval: {"toolCallId":"c/1/b","toolName":"weather","toolUseId":"b","status":"denied"}',
+      'step-start',
+      'text: So.',
+    ],
+    agUi: [
+      'assistant: "" [weather {"city":"Oslo"}] [weather {"city":"Rome"}]',
+      'tool: "Rain in Paris."',
+      'tool: "This use of the tool was denied."',
+      'assistant: "So."',
+      'RUN_FINISHED success',
+    ],
+  },
+  {
+    name: 'a suspension',
+    aiSdk: [
+      'step-start',
+      'pay {} output-available: "Suspended: the result comes later."',
+      'data-suspended: {"toolCallId":"c/1/p","toolName":"pay","toolUseId":"p","request":{"amount":5}}',
+    ],
+    agUi: [
+      'assistant: "" [pay {}]',
+      'tool: "Suspended: the result comes later."',
+      'RUN_FINISHED success',
+    ],
+  },
+  {
     name: 'progress',
     aiSdk: ['step-start', 'upload {} output-available: {"a":1}', 'step-start', 'text: Uploaded.'],
     agUi: [
@@ -166,15 +207,15 @@ const rows: readonly Row[] = [
     aiSdk: [
       'step-start',
       'text: I ask. ',
-      'ask {} output-available: "Below again."',
-      'ask {} output-available: "Below again."',
+      'ask {"n":1} output-available: "Below again."',
+      'ask {"n":2} output-available: "Below again."',
       'data-agent: {"agent":["editor","researcher"],"toolCallId":"c/1/w","status":"replied","reason":"answer","text":"Below again."}',
       'data-agent: {"agent":["editor","researcher"],"toolCallId":"c/1/v","status":"replied","reason":"answer","text":"Below again."}',
       'step-start',
       'text: Above.',
     ],
     agUi: [
-      'assistant: "I ask. " [ask {}] [ask {}]',
+      'assistant: "I ask. " [ask {"n":1}] [ask {"n":2}]',
       'tool: "Below again."',
       'tool: "Below again."',
       'assistant below: "Below. " [weather {"city":"Bergen"}]',

@@ -3,7 +3,13 @@ import type { AgentEvent } from '@millrace/core';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { expectTypeOf } from 'expect-type';
 import type { OperatorFunction } from 'rxjs';
-import { type MillraceData, toAgUi, toUiMessageStream, type UiMessageChunk } from './index.js';
+import {
+  type ApprovalDesk,
+  type MillraceData,
+  toAgUi,
+  toUiMessageStream,
+  type UiMessageChunk,
+} from './index.js';
 
 // The chunks are those of the SDK.
 expectTypeOf<UiMessageChunk>().toExtend<UIMessageChunk>();
@@ -29,3 +35,10 @@ expectTypeOf<Extract<Message['parts'][number], { type: 'data-agent' }>['data']>(
 expectTypeOf(toAgUi()).toEqualTypeOf<OperatorFunction<AgentEvent, AGUIEvent>>();
 // @ts-expect-error An id is a text.
 toAgUi({ runId: 1 });
+
+// A desk is given to the stream as it is; with it, the chunks are what they were.
+expectTypeOf<typeof toUiMessageStream>().toBeCallableWith({
+  approvals: {} as unknown as ApprovalDesk,
+});
+// @ts-expect-error A verdict says yes or no.
+void ({} as unknown as ApprovalDesk).decide('token', { reason: 'No.' });

@@ -47,7 +47,18 @@ import {
 } from './read-as-client.test-support.js';
 
 const words = fc.string({ maxLength: 4 });
-const toolNames = ['ok', 'throws', 'late', 'never', 'stream', 'final', 'agent', 'unknown', ''];
+const toolNames = [
+  'ok',
+  'throws',
+  'late',
+  'never',
+  'stream',
+  'final',
+  'agent',
+  'asked',
+  'unknown',
+  '',
+];
 const chunk: fc.Arbitrary<ModelChunk> = fc.oneof(
   { weight: 3, arbitrary: words.map(text) },
   words.map(thinking),
@@ -198,6 +209,12 @@ const toolsOn = (scheduler: VirtualTimeScheduler, answers: readonly Answer[]) =>
     stream: () => concat(of('a'), timer(2, scheduler).pipe(map(() => 'b'))),
     final: () => toolOutput({ content: 'final', finalAnswer: true }),
   }).map(([name, run]) => tool({ name, description: name, run })),
+  tool({
+    name: 'asked',
+    description: 'asked',
+    run: () => 'ok',
+    approve: ({ context }) => timer(2, scheduler).pipe(map(() => context.iteration % 2 === 1)),
+  }),
   tool({
     name: 'agent',
     description: 'Asks another.',

@@ -9,6 +9,7 @@ import {
   type ModelChunk,
   on,
   retry,
+  suspend,
   textBlock,
   textOf,
   tool,
@@ -179,6 +180,49 @@ export const scenarios: readonly Scenario[] = [
       ),
     ],
   })),
+  of$('an approval', 'So.', () => ({
+    model: scriptedModel(
+      [toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('weather', { city: 'Rome' }, 'b')],
+      [text('So.')],
+    ),
+    tools: [
+      {
+        ...weather,
+        approve: ({ toolUseId }) =>
+          toolUseId === 'a'
+            ? { approved: true, input: { city: 'Paris' } }
+            : { approved: false, reason: secret },
+      },
+    ],
+  })),
+  of$('an approval below', 'So.', () => ({
+    name: 'editor',
+    model: scriptedModel([toolUse('ask', {}, 'w')], [text('So.')]),
+    tools: [
+      tool({
+        name: 'ask',
+        description: 'Asks one that asks for approval.',
+        run: (_input, context) =>
+          createAgent({
+            name: 'careful',
+            model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('Well.')]),
+            tools: [{ ...weather, approve: () => true }],
+          })
+            .call$('?', { parent: context })
+            .pipe(map((reply) => textOf(reply))),
+      }),
+    ],
+  })),
+  of$('a suspension', '', () => ({
+    model: scriptedModel([toolUse('pay', {}, 'p')]),
+    tools: [
+      tool({ name: 'pay', description: 'Asks for money.', run: () => suspend({ amount: 5 }) }),
+    ],
+  })),
+  of$('arguments that were repaired', 'So.', () => ({
+    model: scriptedModel([...streamed('a', 'weather', "{'city': ", "'Oslo'}")], [text('So.')]),
+    tools: [weather],
+  })),
   of$('progress', 'Uploaded.', () => ({
     model: scriptedModel([toolUse('upload', {}, 'u')], [text('Uploaded.')]),
     tools: [upload],
@@ -245,7 +289,7 @@ export const scenarios: readonly Scenario[] = [
   of$('a sub-agent', 'Above.', () => ({
     name: 'editor',
     model: scriptedModel(
-      [text('I ask. '), toolUse('ask', {}, 'w'), toolUse('ask', {}, 'v')],
+      [text('I ask. '), toolUse('ask', { n: 1 }, 'w'), toolUse('ask', { n: 2 }, 'v')],
       [text('Above.')],
     ),
     tools: [asks],

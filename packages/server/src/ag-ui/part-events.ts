@@ -1,7 +1,7 @@
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
 import type { Masks } from '../masks.js';
-import type { MediaBlock, Notice, Part, PartOf } from '../parts/part.js';
+import type { MediaBlock, Notice, Part, PartOf, ToolUseRef } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
 import { millrace } from './metadata.js';
@@ -118,8 +118,22 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
       const { messageId, text } = notice;
       return custom('steered', { messageId, text }, tag);
     }
+    case 'approvalRequested':
+      return custom('approval_requested', { ...useOf(notice), ...notice.ticket }, tag);
+    case 'approvalDecided':
+      return custom('approval_decided', { ...useOf(notice), approved: notice.approved }, tag);
+    case 'suspended':
+      return custom('suspended', { ...useOf(notice), request: plainJson(notice.request) }, tag);
+    case 'repaired':
+      return custom('repaired', useOf(notice), tag);
   }
 };
+
+const useOf = ({ toolCallId, toolName: toolCallName, toolUseId }: ToolUseRef) => ({
+  toolCallId,
+  toolCallName,
+  toolUseId,
+});
 
 const resultEvent = ({ id, outcome }: PartOf<'toolEnd'>, tag: Tag, masks: Masks): AGUIEvent => {
   const { status } = outcome;

@@ -283,6 +283,41 @@ describe('toAgUi', () => {
     });
   });
 
+  it('notices what a tool waits for, and what was made of its arguments', async () => {
+    const custom = async (name: string) =>
+      (await all(scenario(name).pipe(toAgUi()))).flatMap((it) =>
+        it.type === EventType.CUSTOM && !it.name.startsWith('millrace.tool_')
+          ? [[it.name, it.value, it.subagentRunId]]
+          : [],
+      );
+    const use = (toolCallId: string, toolCallName: string) => ({
+      ...{ toolCallId, toolCallName, toolUseId: toolCallId.slice(-1) },
+    });
+    expect(await custom('a suspension')).toEqual([
+      ['millrace.suspended', { ...use('c/1/p', 'pay'), request: { amount: 5 } }, undefined],
+    ]);
+    expect(await custom('arguments that were repaired')).toEqual([
+      ['millrace.repaired', use('c/1/a', 'weather'), undefined],
+    ]);
+    const below = use('c/w/1/a', 'weather');
+    expect(await custom('an approval below')).toEqual([
+      ['millrace.approval_requested', below, 'c/w'],
+      ['millrace.approval_decided', { ...below, approved: true }, 'c/w'],
+    ]);
+  });
+
+  it('X10: keeps why somebody did not approve, and shows a denial', async () => {
+    const events = await all(scenario('an approval').pipe(toAgUi()));
+    expect(JSON.stringify(events)).not.toContain('sk-hunter2');
+    const results = events.filter(({ type }) => type === EventType.TOOL_CALL_RESULT);
+    expect(results).toMatchObject([
+      { content: 'Rain in Paris.', metadata: { millrace: { status: 'done' } } },
+      { content: 'This use of the tool was denied.', metadata: { millrace: { status: 'denied' } } },
+    ]);
+    const edits = events.filter((it) => 'name' in it && it.name === 'millrace.tool_edited');
+    expect(edits).toMatchObject([{ value: { toolCallId: 'c/1/a', input: { city: 'Paris' } } }]);
+  });
+
   it('shows media, where a message or a result has some', async () => {
     const events = await all(scenario('media').pipe(toAgUi()));
     expect(events).toContainEqual({
@@ -317,7 +352,7 @@ describe('toAgUi', () => {
   it('refuses options that do not exist, and passes over unheard-of events', async () => {
     expect(() => toAgUi({ threadID: 'x' } as object)).toThrow(/no option 'threadID'/);
     expect(() => toAgUi({ runId: 1 } as unknown as object)).toThrow(/'runId' must be a text/);
-    const strange = { ...begun, type: 'suspended' } as unknown as AgentEvent;
+    const strange = { ...begun, type: 'unheardOf' } as unknown as AgentEvent;
     expect(await all(of(begun, strange).pipe(toAgUi()))).toHaveLength(2);
   });
 });

@@ -5,12 +5,13 @@ import { concatMap, type OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
 import type { Part, PartOf, Speaker } from '../parts/part.js';
 import { toParts } from '../parts/to-parts.js';
+import { type TicketOptions, ticketRules, withTickets } from '../parts/with-tickets.js';
 import { plainJson } from '../plain-json.js';
 import { millrace } from './metadata.js';
 import { partEvents } from './part-events.js';
 
 /** What a stream of AG-UI events says, and of which run. */
-export interface AgUiOptions extends MaskOptions {
+export interface AgUiOptions extends MaskOptions, TicketOptions {
   /** The conversation. Default: the session's id, else that of the call. */
   readonly threadId?: string;
   /** The run, as the client has named it. Default: the call's id. */
@@ -29,6 +30,7 @@ export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, 
   return (event$) =>
     event$.pipe(
       toParts,
+      withTickets(options),
       concatMap((part) =>
         part.by.parentId === undefined
           ? rootEvents(part, options, masks)
@@ -41,6 +43,7 @@ const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
   threadId: isText,
   runId: isText,
   ...maskRules,
+  ...ticketRules,
 };
 
 const rootEvents = (part: Part, options: AgUiOptions, masks: Masks): readonly AGUIEvent[] => {

@@ -1,6 +1,7 @@
 import { textOf } from '@millrace/core';
 import type { Masks } from '../masks.js';
 import type { CallEnd, Part } from '../parts/part.js';
+import { toolNoticeChunks } from './tool-notice-chunks.js';
 import type { AgentData, AgentProgress, CommonUiMessageChunk } from './ui-message-chunk.js';
 
 /** What a sub-agent does is told beside the message: nothing of it is in the answer. */
@@ -25,6 +26,8 @@ export const agentChunks = (part: Part, masks: Masks): readonly CommonUiMessageC
     }
     case 'voided':
       return [progress({ kind: 'discarded', callId, messageId: part.messageId })];
+    case 'notice':
+      return toolNoticeChunks(part.notice);
     default:
       return [];
   }

@@ -4,6 +4,7 @@ import type { MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/par
 import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
 import type { Reader } from './readers.js';
+import { toolNoticeChunks } from './tool-notice-chunks.js';
 import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
 
 /** What a part of the outermost agent is in the message of a reader. */
@@ -128,6 +129,14 @@ const noticeOf = <Chunk>(
       return [{ type: 'data-fallback', data: { code: notice.error.code }, transient: true }];
     case 'steered':
       return reader.steered(notice);
+    case 'approvalRequested':
+    case 'approvalDecided':
+    case 'suspended':
+      return toolNoticeChunks(notice);
+    case 'repaired': {
+      const { name: _, ...data } = notice;
+      return [{ type: 'data-repaired', data, transient: true }];
+    }
   }
 };
 

@@ -227,6 +227,41 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
+  it('notices what a tool waits for, and what was made of its arguments', async () => {
+    const data = async (name: string) =>
+      (await all(scenario(name).pipe(toUiMessageStream()))).filter(
+        ({ type }) => type.startsWith('data-') && !type.startsWith('data-agent'),
+      );
+    const use = (toolCallId: string, toolName: string) => ({
+      ...{ toolCallId, toolName, toolUseId: toolCallId.slice(-1) },
+    });
+    expect(await data('a suspension')).toEqual([
+      {
+        ...{ type: 'data-suspended', id: 'c/1/p' },
+        data: { ...use('c/1/p', 'pay'), request: { amount: 5 } },
+      },
+    ]);
+    expect(await data('arguments that were repaired')).toEqual([
+      { type: 'data-repaired', data: use('c/1/a', 'weather'), transient: true },
+    ]);
+    const id = 'c/w/1/a';
+    expect(await data('an approval below')).toEqual([
+      { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'requested' } },
+      { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'approved' } },
+    ]);
+  });
+
+  it('X10: keeps why somebody did not approve', async () => {
+    const chunks = await all(scenario('an approval').pipe(toUiMessageStream({ target: 7 })));
+    expect(JSON.stringify(chunks)).not.toContain('sk-hunter2');
+    expect(chunks).toContainEqual({ type: 'tool-output-denied', toolCallId: 'c/1/b' });
+    const inputs = chunks.filter(({ type }) => type === 'tool-input-available');
+    expect(inputs).toMatchObject([
+      ...[{ input: { city: 'Oslo' } }, { input: { city: 'Rome' } }],
+      { toolCallId: 'c/1/a', input: { city: 'Paris' } },
+    ]);
+  });
+
   it('makes a message of each call of a hot stream', async () => {
     const events = [...(await hello('one')), ...(await hello('other'))];
     const chunks = await all(from(events).pipe(toUiMessageStream()));
@@ -238,7 +273,7 @@ describe('toUiMessageStream', () => {
   });
 
   it('passes over events that nobody has heard of', async () => {
-    const strange = { ...begun, type: 'suspended' } as unknown as AgentEvent;
+    const strange = { ...begun, type: 'unheardOf' } as unknown as AgentEvent;
     const chunks = await all(of(begun, strange).pipe(toUiMessageStream()));
     expect(chunks).toEqual([{ type: 'start', messageId: 'c' }, { type: 'abort' }]);
   });

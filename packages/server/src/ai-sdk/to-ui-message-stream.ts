@@ -1,17 +1,17 @@
 import type { AgentEvent } from '@millrace/core';
 import { checkOptions, type Rule } from '@millrace/core/adapter';
 import { concatMap, type OperatorFunction } from 'rxjs';
-import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
+import { createMasks, type MaskOptions, maskRules } from '../masks.js';
 import { toParts } from '../parts/to-parts.js';
+import { type TicketOptions, ticketRules, withTickets } from '../parts/with-tickets.js';
 import { agentChunks } from './agent-chunks.js';
 import { messageChunks } from './message-chunks.js';
 import { type Reader, readers } from './readers.js';
 import type { AiSdkVersion, CommonUiMessageChunk, UiMessageChunk } from './ui-message-chunk.js';
 
 /** What a UI message stream says, and to whom. */
-export interface UiMessageStreamOptions<
-  Target extends AiSdkVersion = AiSdkVersion,
-> extends MaskOptions {
+export interface UiMessageStreamOptions<Target extends AiSdkVersion = AiSdkVersion>
+  extends MaskOptions, TicketOptions {
   /** The major version of the AI SDK in the client. Default: 6. */
   readonly target?: Target;
 }
@@ -32,8 +32,7 @@ export function toUiMessageStream(
   options: UiMessageStreamOptions = {},
 ): OperatorFunction<AgentEvent, UiMessageChunk> | OperatorFunction<AgentEvent, UiMessageChunk<7>> {
   checkOptions('toUiMessageStream()', options, rules);
-  const masks = createMasks(options);
-  return options.target === 7 ? chunksFor(readers[7], masks) : chunksFor(readers[6], masks);
+  return options.target === 7 ? chunksFor(readers[7], options) : chunksFor(readers[6], options);
 }
 
 const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
@@ -41,19 +40,22 @@ const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
 const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
   target: isVersion,
   ...maskRules,
+  ...ticketRules,
 };
 
-const chunksFor =
-  <Chunk>(
-    reader: Reader<Chunk>,
-    masks: Masks,
-  ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> =>
-  (event$) =>
+const chunksFor = <Chunk>(
+  reader: Reader<Chunk>,
+  options: MaskOptions & TicketOptions,
+): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {
+  const masks = createMasks(options);
+  return (event$) =>
     event$.pipe(
       toParts,
+      withTickets(options),
       concatMap((part) =>
         part.by.parentId === undefined
           ? messageChunks(part, reader, masks)
           : agentChunks(part, masks),
       ),
     );
+};

@@ -53,6 +53,27 @@ export type AgentProgress =
     }
   | { readonly kind: 'discarded'; readonly callId: string; readonly messageId: string };
 
+/** A use of a tool that somebody is to approve: the data of `data-approval`, told anew whenever more is known of it. */
+export type ApprovalData = ToolUseData &
+  (
+    | {
+        readonly status: 'requested';
+        /** With the option `approvals`: what decides on it, once. */
+        readonly token?: string;
+        /** Until when, in milliseconds since the epoch. */
+        readonly expiresAt?: number;
+      }
+    | { readonly status: 'approved' | 'denied' }
+  );
+
+/** Which use of a tool a data part is about. */
+export interface ToolUseData {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** What the call itself calls it. */
+  readonly toolUseId: string;
+}
+
 /** The data parts that a Millrace agent makes, by name: the second argument of the SDK's `UIMessage`. */
 export interface MillraceData {
   /** The structured output of the reply. */
@@ -63,6 +84,11 @@ export interface MillraceData {
   readonly steered: { readonly messageId: string; readonly text: string };
   readonly agent: AgentData;
   readonly 'agent-progress': AgentProgress;
+  readonly approval: ApprovalData;
+  /** The result of a tool is still to come, and this is what it has asked for. */
+  readonly suspended: ToolUseData & { readonly request: unknown };
+  /** Arguments that were no JSON are read as what they can only have meant. Not kept in the message. */
+  readonly repaired: ToolUseData;
   /** A request is sent again, in so many milliseconds. Not kept in the message. */
   readonly retry: {
     readonly attempt: number;

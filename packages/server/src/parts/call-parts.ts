@@ -5,7 +5,7 @@ import {
   textOf,
   toolUsesOf,
 } from '@millrace/core';
-import type { Notice, Part, Speaker } from './part.js';
+import type { Notice, Part, Speaker, ToolUseRef } from './part.js';
 import { createShownMessage, type ShownMessage } from './shown-message.js';
 
 /** What one call shows, from its events. */
@@ -95,6 +95,18 @@ export const createCallParts = (by: Speaker): CallParts => {
     return [...(isShown ? [] : nextStep('reply')), ...complete(reply), ...close()];
   };
 
+  /** Tells of a use of a tool, which its reader has seen by then as it is. */
+  const told = (event: AboutTool, noticeOf: (use: ToolUseRef) => Notice): readonly Part[] => {
+    const shown = acting(event);
+    const { id: toolUseId, name: toolName } = event.toolUse;
+    const parts = shown.toolUse(event.toolUse);
+    const toolCallId = shown.toolCallId(toolUseId) ?? toolUseId;
+    return [
+      ...parts,
+      { type: 'notice', by, notice: noticeOf({ toolCallId, toolName, toolUseId }) },
+    ];
+  };
+
   return {
     by,
     close,
@@ -124,6 +136,19 @@ export const createCallParts = (by: Speaker): CallParts => {
           return acting(event).toolUse(event.toolUse);
         case 'actingChunk':
           return acting(event).progress(event);
+        case 'repaired':
+          return told(event, (use) => ({ name: 'repaired', ...use }));
+        case 'approvalRequested':
+          return told(event, (use) => ({ name: 'approvalRequested', ...use }));
+        case 'approvalDecided': {
+          const { approved, toolUse } = event;
+          if (!approved) denied.add(toolUse.id);
+          return told(event, (use) => ({ name: 'approvalDecided', ...use, approved }));
+        }
+        case 'suspended': {
+          const { request } = event;
+          return told(event, (use) => ({ name: 'suspended', ...use, request }));
+        }
         case 'postActing':
           return acting(event).result(event, denied.has(event.toolUse.id));
         case 'postCall':
@@ -138,6 +163,8 @@ export const createCallParts = (by: Speaker): CallParts => {
     },
   };
 };
+
+type AboutTool = EventOf<'repaired' | 'approvalRequested' | 'approvalDecided' | 'suspended'>;
 
 const noticeOf = (event: AgentEvent): Notice | undefined => {
   switch (event.type) {

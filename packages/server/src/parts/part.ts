@@ -33,7 +33,31 @@ export type Notice =
       readonly error: MillraceError;
     }
   | { readonly name: 'fallback'; readonly error: MillraceError }
-  | { readonly name: 'steered'; readonly messageId: string; readonly text: string };
+  | { readonly name: 'steered'; readonly messageId: string; readonly text: string }
+  | ({
+      readonly name: 'approvalRequested';
+      /** What decides on it, as soon as there is one. */
+      readonly ticket?: Ticket;
+    } & ToolUseRef)
+  | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolUseRef)
+  | ({ readonly name: 'suspended'; readonly request: unknown } & ToolUseRef)
+  | ({ readonly name: 'repaired' } & ToolUseRef);
+
+/** Which use of a tool something is about. */
+export interface ToolUseRef {
+  /** Under the id that its reader knows. */
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** Under the id that its call knows. */
+  readonly toolUseId: string;
+}
+
+/** What a reader decides on an approval with. */
+export interface Ticket {
+  readonly token: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
 
 /** How a call came to its end. */
 export type CallEnd =

@@ -1,0 +1,371 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Verdict } from '@millrace/core';
+import { marbles } from '@millrace/core/testing';
+import fc from 'fast-check';
+import { createHash, createHmac } from 'node:crypto';
+import { inspect } from 'node:util';
+import { type Subscription, VirtualTimeScheduler } from 'rxjs';
+import { approvalDesk, type ApprovalDeskOptions, type WaitingApproval } from '../index.js';
+import { asking$, deskOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
+
+const refusal = (status: number) => expect.objectContaining({ code: 'invalidResume', status });
+
+/** Subscribes, and keeps what comes. */
+const heard = (...asked: Parameters<typeof asking$>) => {
+  const seen: unknown[] = [];
+  const subscription: Subscription = asking$(...asked).subscribe({
+    next: (verdict) => seen.push(verdict),
+    complete: () => seen.push('|'),
+  });
+  return { seen, subscription };
+};
+
+describe('a desk for approvals', () => {
+  it.each<[string, Verdict, Verdict]>([
+    ['yes', true, { approved: true }],
+    ['no', false, { approved: false }],
+    ['yes, as an object', { approved: true }, { approved: true }],
+    [
+      'a reason',
+      { approved: false, reason: 'Too much.' },
+      { approved: false, reason: 'Too much.' },
+    ],
+    [
+      'another input',
+      { approved: true, input: { amount: 4 } },
+      { approved: true, input: { amount: 4 } },
+    ],
+  ])('T12: files a request, and passes on what was decided: %s', async (_, verdict, passed) => {
+    const desk = deskOf();
+    const { seen } = heard(desk);
+    const { token } = await waiting(desk);
+    expect(seen).toEqual([]);
+    await desk.decide(token, verdict);
+    expect(seen).toEqual([passed, '|']);
+    expect(await waitingNow(desk)).toEqual([]);
+  });
+
+  it('T12: signs the call, the tool, the use, the hash of the arguments and the expiry', async () => {
+    const desk = deskOf({ expiresInMs: 1000 });
+    const scheduler = new VirtualTimeScheduler();
+    const { subscription } = heard(
+      desk,
+      { input: { b: [{ d: 1, c: 'é' }], a: 2 } },
+      { scheduler, sessionId: 's1' },
+    );
+    const shown = await waiting(desk);
+    const [body = '', mac] = shown.token.split('.');
+    expect(mac).toBe(createHmac('sha256', key).update(body).digest('base64url'));
+    const args = createHash('sha256').update('{"a":2,"b":[{"c":"é","d":1}]}').digest('base64url');
+    const claims: unknown = JSON.parse(Buffer.from(body, 'base64url').toString());
+    const nonce = expect.stringMatching(/^[\w-]{22}$/);
+    expect(claims).toEqual({ v: 1, call: 'c1', tool: 'pay', use: 'u1', args, exp: 1000, nonce });
+    expect(shown).toEqual({
+      token: shown.token,
+      ...{ tool: 'pay', toolUseId: 'u1', callId: 'c1', sessionId: 's1', expiresAt: 1000 },
+      input: { b: [{ d: 1, c: 'é' }], a: 2 },
+    });
+    subscription.unsubscribe();
+  });
+
+  it('T12: shows plain JSON, whatever a tool is given', async () => {
+    const desk = deskOf();
+    const cycle: Record<string, unknown> = { n: 1 };
+    cycle['it'] = cycle;
+    const hostile = JSON.parse('{"__proto__":{"polluted":1},"b":2}') as unknown;
+    const input = { path: 'x', cycle, run: () => 1, big: 5n, hostile, none: undefined };
+    const { subscription } = heard(desk, { input });
+    expect((await waiting(desk)).input).toEqual({
+      ...{ path: 'x', run: null, big: '5', hostile: { b: 2 } },
+      cycle: 'A value that cannot be written as JSON.',
+    });
+    subscription.unsubscribe();
+  });
+
+  it('T12: a token decides once, also when many decide at once, and when the call is over', async () => {
+    const desk = deskOf();
+    const { seen } = heard(desk);
+    const { token } = await waiting(desk);
+    const verdicts: readonly Verdict[] = [true, false, true, { approved: false }];
+    const ends = await Promise.all(verdicts.map((it) => rejection(desk.decide(token, it))));
+    expect(ends.filter((it) => it === 'it resolved')).toHaveLength(1);
+    expect(ends.filter((it) => it !== 'it resolved')).toEqual([409, 409, 409].map(refusal));
+    expect(seen).toHaveLength(2);
+    expect(await rejection(desk.decide(token, true))).toEqual(refusal(409));
+    const { subscription } = heard(desk);
+    const other = await waiting(desk);
+    expect(other.token).not.toBe(token);
+    expect(await rejection(desk.decide(token, true))).toEqual(refusal(409));
+    expect(await waitingNow(desk)).toEqual([other]);
+    subscription.unsubscribe();
+  });
+
+  it('T12: whatever is not signed so decides nothing, and helps nobody', async () => {
+    const desk = deskOf();
+    const { subscription } = heard(desk);
+    const { token } = await waiting(desk);
+    const alphabet =
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n'.split('');
+    const flipped = (at: number, by: string) => token.slice(0, at) + by + token.slice(at + 1);
+    const message = 'This approval is not valid.';
+    const isRefused = async (tampered: string) => {
+      expect(await rejection(desk.decide(tampered, true))).toMatchObject({
+        ...{ code: 'invalidResume', status: 401, message },
+      });
+    };
+    // The last character of a MAC has bits that say nothing.
+    for (const by of alphabet.filter((it) => !token.endsWith(it))) {
+      await isRefused(flipped(token.length - 1, by));
+    }
+    const tampered = fc.oneof(
+      fc
+        .tuple(fc.nat(token.length - 1), fc.constantFrom(...alphabet))
+        .map(([at, by]) => flipped(at, by)),
+      fc.nat(token.length - 1).map((at) => token.slice(0, at)),
+      fc.nat(token.length - 1).map((at) => token.slice(at + 1)),
+      fc.string().map((more) => token + more),
+      fc.string().map((more) => more + token),
+      fc.string(),
+      fc.constantFrom(`${token}.`, `.${token}`, token.split('.').reverse().join('.'), '.', ''),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        tampered.filter((it) => it !== token),
+        isRefused,
+      ),
+      { numRuns: 300 },
+    );
+    const none: readonly unknown[] = [undefined, null, 1, {}, [token]];
+    for (const it of none) await isRefused(it as string);
+    await desk.decide(token, true);
+    subscription.unsubscribe();
+  });
+
+  it('T12: knows its tokens by any of its keys, and those of nobody else', async () => {
+    const [old, next] = ['o'.repeat(32), new Uint8Array(32).fill(7)];
+    const before = deskOf({ key: old });
+    const after = deskOf({ key: [next, old] });
+    const [first, second] = [heard(before), heard(after)];
+    const [issued, rotated] = [await waiting(before), await waiting(after)];
+    // Both know it by its signature; where nobody waits for it there is nothing to decide.
+    expect(await rejection(after.decide(issued.token, true))).toEqual(refusal(410));
+    expect(await rejection(deskOf({ key: next }).decide(rotated.token, true))).toEqual(
+      refusal(410),
+    );
+    expect(await rejection(before.decide(rotated.token, true))).toEqual(refusal(401));
+    expect(await rejection(deskOf({ key: next }).decide(issued.token, true))).toEqual(refusal(401));
+    await after.decide(rotated.token, true);
+    await before.decide(issued.token, true);
+    expect([first.seen, second.seen]).toEqual([
+      [{ approved: true }, '|'],
+      [{ approved: true }, '|'],
+    ]);
+  });
+
+  it('T12: copies the key', async () => {
+    const bytes = new Uint8Array(32).fill(7);
+    const desk = deskOf({ key: bytes });
+    bytes.fill(0);
+    const { subscription } = heard(desk);
+    const { token } = await waiting(desk);
+    const right = deskOf({ key: new Uint8Array(32).fill(7) });
+    expect(await rejection(right.decide(token, true))).toEqual(refusal(410));
+    subscription.unsubscribe();
+  });
+});
+
+describe('a request that nobody decides on', () => {
+  it('T12: is denied when its time is over, by the time of its call', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const desk = deskOf({ expiresInMs: 20 });
+      const d = { approved: false, reason: 'Nobody has decided on it in time.' };
+      expectObservable(asking$(desk, {}, { scheduler })).toBe('20ms (d|)', { d });
+      const usual$ = asking$(deskOf(), {}, { scheduler });
+      expectObservable(usual$).toBe('300000ms (d|)', { d });
+      expectObservable(desk.requests$).toBe('e', { e: [] });
+    });
+  });
+
+  it('T12: is late afterwards, and also where the timer is', async () => {
+    const desk = deskOf({ expiresInMs: 1000 });
+    const scheduler = new VirtualTimeScheduler();
+    const { seen } = heard(desk, {}, { scheduler });
+    const { token } = await waiting(desk);
+    scheduler.frame = 1000;
+    expect(await rejection(desk.decide(token, true))).toEqual(refusal(410));
+    expect(seen).toEqual([]);
+    scheduler.flush();
+    expect(seen).toEqual([{ approved: false, reason: 'Nobody has decided on it in time.' }, '|']);
+    expect(await rejection(desk.decide(token, true))).toMatchObject({
+      message: 'The time to decide is over.',
+    });
+    expect(await waitingNow(desk)).toEqual([]);
+  });
+
+  it('T12: can be decided on until the last moment', async () => {
+    const desk = deskOf({ expiresInMs: 1000 });
+    const scheduler = new VirtualTimeScheduler();
+    const { seen } = heard(desk, {}, { scheduler });
+    const { token } = await waiting(desk);
+    scheduler.frame = 999;
+    await desk.decide(token, true);
+    expect(seen).toEqual([{ approved: true }, '|']);
+    expect(scheduler.actions).toEqual([]);
+  });
+});
+
+describe('a call that is left', () => {
+  it('I5: takes its request back at once, and leaves no timer', async () => {
+    const desk = deskOf();
+    const scheduler = new VirtualTimeScheduler();
+    const { seen, subscription } = heard(desk, {}, { scheduler });
+    const { token } = await waiting(desk);
+    const lists: (readonly WaitingApproval[])[] = [];
+    desk.requests$.subscribe((list) => lists.push(list));
+    subscription.unsubscribe();
+    expect(lists.map(({ length }) => length)).toEqual([1, 0]);
+    expect(scheduler.actions).toEqual([]);
+    expect(await rejection(desk.decide(token, true))).toEqual(refusal(410));
+    expect(seen).toEqual([]);
+  });
+
+  it('I5: files nothing any more', async () => {
+    const desk = deskOf();
+    const scheduler = new VirtualTimeScheduler();
+    heard(desk, { toolUseId: 'left' }, { scheduler }).subscription.unsubscribe();
+    expect(scheduler.actions).toEqual([]);
+    const { subscription } = heard(desk, { toolUseId: 'stays' });
+    await waiting(desk);
+    expect((await waitingNow(desk)).map(({ toolUseId }) => toolUseId)).toEqual(['stays']);
+    subscription.unsubscribe();
+  });
+});
+
+describe('the requests of a desk', () => {
+  it('T12: are a list, for whoever comes, whenever it changes, and without an end', async () => {
+    const desk = deskOf();
+    const seen: string[] = [];
+    const hear = (name: string) =>
+      desk.requests$.subscribe({
+        next: (all) => seen.push(`${name} ${all.map(({ toolUseId }) => toolUseId).join()}`),
+        error: () => seen.push(`${name} #`),
+        complete: () => seen.push(`${name} |`),
+      });
+    hear('early');
+    heard(desk, { toolUseId: 'a' });
+    const a = await waiting(desk);
+    heard(desk, { toolUseId: 'b' });
+    const b = await waiting(desk, 2);
+    hear('late');
+    await desk.decide(a.token, true);
+    await desk.decide(b.token, false);
+    expect(seen).toEqual([
+      ...['early ', 'early a', 'early a,b', 'late a,b'],
+      ...['early b', 'late b', 'early ', 'late '],
+    ]);
+  });
+
+  it('T12: do not go back in time for those who hear of a change second', async () => {
+    const desk = deskOf();
+    const { subscription } = heard(desk);
+    const lengths: number[] = [];
+    desk.requests$.subscribe(({ length }) => {
+      if (length === 1) subscription.unsubscribe();
+    });
+    const second = desk.requests$.subscribe(({ length }) => lengths.push(length));
+    const other = heard(desk, { toolUseId: 'other' });
+    await waiting(desk);
+    expect(lengths).toEqual([0, 0, 1]);
+    second.unsubscribe();
+    other.subscription.unsubscribe();
+  });
+});
+
+describe('what a desk refuses', () => {
+  it.each<[string, unknown]>([
+    ['no verdict', undefined],
+    ['null', null],
+    ['a word', 'yes'],
+    ['a number', 1],
+    ['a list', [true]],
+    ['no word on it', { input: {} }],
+    ['what only looks like a yes', { approved: 'true' }],
+    ['an inherited yes', Object.create({ approved: true })],
+    ['a yes of its prototype', JSON.parse('{"__proto__":{"approved":true}}')],
+    ['an input that is a text', { approved: true, input: '{}' }],
+    ['an input that is a list', { approved: true, input: [] }],
+    ['no input', { approved: true, input: null }],
+    ['an input that is no JSON', { approved: true, input: cyclic() }],
+    ['a reason that is none', { approved: false, reason: {} }],
+    ['a reason without end', { approved: false, reason: 'x'.repeat(1001) }],
+  ])('T12: a verdict that is none: %s', async (_, verdict) => {
+    const desk = deskOf();
+    const { seen } = heard(desk);
+    const { token } = await waiting(desk);
+    expect(await rejection(desk.decide(token, verdict as Verdict))).toMatchObject({
+      ...{ code: 'invalidRequest', status: 400 },
+    });
+    expect(seen).toEqual([]);
+    await desk.decide(token, true);
+    expect(seen).toEqual([{ approved: true }, '|']);
+  });
+
+  it('X15: keys that reach a prototype', async () => {
+    const desk = deskOf();
+    const { seen } = heard(desk);
+    const { token } = await waiting(desk);
+    const verdict = '{"approved":true,"input":{"__proto__":{"polluted":1},"amount":1}}';
+    await desk.decide(token, JSON.parse(verdict) as Verdict);
+    expect(JSON.stringify(seen[0])).toBe('{"approved":true,"input":{"amount":1}}');
+  });
+
+  it('T12: to decide on arguments that are others since they were shown', async () => {
+    const desk = deskOf();
+    const input = { amount: 5 };
+    const { seen, subscription } = heard(desk, { input });
+    const { token } = await waiting(desk);
+    input.amount = 5000;
+    expect(await rejection(desk.decide(token, true))).toEqual(refusal(409));
+    expect(seen).toEqual([]);
+    subscription.unsubscribe();
+  });
+
+  const secret = 'hunter2';
+  it.each<[string, unknown, RegExp]>([
+    ['no key', {}, /needs 'key'/],
+    ['no options', undefined, /takes an object of options/],
+    ['no keys', { key: [] }, /needs 'key'/],
+    ['a short key', { key: secret }, /at least 32 bytes/],
+    ['a key of 31 bytes', { key: new Uint8Array(31) }, /at least 32 bytes/],
+    ['a short key among others', { key: [key, secret] }, /at least 32 bytes/],
+    ['an empty key', { key: '' }, /at least 32 bytes/],
+    ['a key of another type', { key: { secret } }, /must be a text, a Uint8Array/],
+    ['keys in a list in a list', { key: [[key]] }, /must be a text, a Uint8Array/],
+    ['an option that does not exist', { key, expires: 1 }, /no option 'expires'/],
+    ['a time that is none', { key, expiresInMs: -1 }, /'expiresInMs' must be/],
+  ])('T12: to work with %s', (_, options, message) => {
+    const make = () => approvalDesk(options as ApprovalDeskOptions);
+    expect(make).toThrow(expect.objectContaining({ code: 'config' }));
+    expect(make).toThrow(message);
+    expect(make).not.toThrow(secret);
+    expect(make).not.toThrow(key);
+  });
+
+  it('X10: to show its key', async () => {
+    const desk = deskOf();
+    const { subscription } = heard(desk);
+    const shown = await waiting(desk);
+    const error = await rejection(desk.decide('x', true));
+    const all = [desk, shown, error, approvalDesk].map((it) => inspect(it, { depth: 9 })).join();
+    expect(all).not.toContain(key);
+    expect(all).not.toContain(Buffer.from(key).toString('base64url'));
+    expect(JSON.stringify(desk)).not.toContain(key);
+    subscription.unsubscribe();
+  });
+});
+
+function cyclic(): object {
+  const it: Record<string, unknown> = {};
+  it['it'] = it;
+  return it;
+}

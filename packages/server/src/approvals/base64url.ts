@@ -1,0 +1,14 @@
+/** Writes bytes as base64url (RFC 4648, section 5), without padding. */
+export const toBase64url = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
+
+/** Reads it; nothing where the text is not what `toBase64url` writes: two texts never mean the same bytes. */
+export const fromBase64url = (text: string): Uint8Array<ArrayBuffer> | undefined => {
+  if (!/^[\w-]*$/.test(text) || text.length % 4 === 1) return undefined;
+  const characters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = Uint8Array.from(characters, (it) => it.charCodeAt(0));
+  return toBase64url(bytes) === text ? bytes : undefined;
+};

@@ -1,0 +1,53 @@
+import { isRecord } from '@millrace/core/adapter';
+import { plainJson } from '../plain-json.js';
+import { toBase64url } from './base64url.js';
+
+/** What a token says: what is to be decided, until when. Its names are short, for it travels. */
+export interface Claims {
+  /** The version of the format. */
+  readonly v: 1;
+  readonly call: string;
+  readonly tool: string;
+  /** The id of the tool use. */
+  readonly use: string;
+  /** The hash of the arguments. */
+  readonly args: string;
+  /** Milliseconds since the epoch. */
+  readonly exp: number;
+  readonly nonce: string;
+}
+
+/** Tells whether what a token held are claims that this version understands. */
+export const isClaims = (value: unknown): value is Claims =>
+  isRecord(value) &&
+  value['v'] === 1 &&
+  typeof value['nonce'] === 'string' &&
+  typeof value['exp'] === 'number' &&
+  ['call', 'tool', 'use', 'args'].every((name) => typeof value[name] === 'string');
+
+/** A number that is used once. */
+export const createNonce = (): string =>
+  toBase64url(globalThis.crypto.getRandomValues(new Uint8Array(16)));
+
+/** Copies arguments as plain JSON, each by itself: one that JSON cannot hold does not hide the others. */
+export const plainArguments = (input: unknown): unknown =>
+  plainJson(
+    isRecord(input)
+      ? Object.fromEntries(
+          Object.entries(input).flatMap(([name, value]) =>
+            value === undefined ? [] : [[name, plainJson(value)]],
+          ),
+        )
+      : input,
+  );
+
+/** The SHA-256 of plain JSON, whatever the order of its keys. */
+export const hashOf = async (plain: unknown): Promise<string> => {
+  const bytes = new TextEncoder().encode(JSON.stringify(plain, sorted));
+  return toBase64url(new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes)));
+};
+
+const sorted = (_key: string, value: unknown): unknown =>
+  isRecord(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value;

@@ -1,0 +1,38 @@
+import { isRecord } from '@millrace/core/adapter';
+import { badRequest, fieldOf } from '../inbound.js';
+import { plainJson } from '../plain-json.js';
+
+/** A verdict that came from outside, as it is taken. */
+export interface ReadVerdict {
+  readonly approved: boolean;
+  readonly input?: unknown;
+  readonly reason?: string;
+}
+
+/** The model reads it: a client must not fill its context. In characters. */
+const longestReason = 1000;
+
+/** Reads a verdict of a client, or throws an `invalidRequest` error. What it says of other things is passed over. */
+export const readVerdict = (verdict: unknown): ReadVerdict => {
+  if (typeof verdict === 'boolean') return { approved: verdict };
+  const approved = fieldOf(verdict, 'approved');
+  if (typeof approved !== 'boolean') throw badRequest("'approved' must be true or false");
+  const input = fieldOf(verdict, 'input');
+  const reason = fieldOf(verdict, 'reason');
+  return {
+    approved,
+    ...(input !== undefined && { input: inputOf(input) }),
+    ...(reason !== undefined && { reason: reasonOf(reason) }),
+  };
+};
+
+const inputOf = (input: unknown): unknown => {
+  const plain = plainJson(input);
+  if (isRecord(input) && isRecord(plain)) return plain;
+  throw badRequest("'input' must be an object of arguments");
+};
+
+const reasonOf = (reason: unknown): string => {
+  if (typeof reason === 'string' && reason.length <= longestReason) return reason;
+  throw badRequest(`'reason' must be a text of at most ${longestReason} characters`);
+};
