@@ -43,7 +43,7 @@ export const compile = (
   const meta = metaValidators.get(Draft) ?? new Draft(ajvOptions);
   metaValidators.set(Draft, meta);
   const ignored = new Set<string>();
-  const engine = patterns === undefined ? native : tolerant(patterns, ignored);
+  const engine = named(patterns === undefined ? native : tolerant(patterns, ignored));
   const options: Options = {
     ...ajvOptions,
     meta: false,
@@ -68,6 +68,14 @@ const native: PatternEngine = (pattern) => {
     return new RegExp(pattern);
   }
 };
+
+/** ajv tells patterns apart by their texts, and takes those of one text for one. */
+const named =
+  (patterns: PatternEngine): PatternEngine =>
+  (pattern) => {
+    const matcher = patterns(pattern);
+    return { test: (text) => matcher.test(text), toString: () => pattern };
+  };
 
 /** A pattern that cannot be read says nothing about a text. */
 const tolerant =

@@ -104,6 +104,32 @@ describe('X13: patterns of a schema', () => {
     expect(asked).toEqual(['^(a+)+$ good', '^(a+)+$ bad']);
   });
 
+  it('are told apart, also by an engine that says nothing of itself', async () => {
+    const patterns: PatternEngine = (pattern) => {
+      if (pattern === '^x') throw new Error('not this one');
+      return { test: (name) => new RegExp(pattern, 'u').test(name) };
+    };
+    const two = tool({
+      name: 'named',
+      description: 'Takes three names.',
+      input: {
+        type: 'object',
+        properties: {
+          x: { type: 'string', pattern: '^x' },
+          a: { type: 'string', pattern: '^a' },
+          b: { type: 'string', pattern: '^b' },
+        },
+      },
+      run: () => 'taken',
+      patterns,
+    });
+    const model = scriptedModel([toolUse('named', { x: '?', a: 'ax', b: 'ax' })], [text('done')]);
+    const reply = await createAgent({ model, tools: [two] }).call('?');
+    expect(reply.toolUses[0]?.output).toBe(
+      'The arguments for named are invalid:\n- b: must match pattern "^b" (received "ax")',
+    );
+  });
+
   it('that it cannot read are passed over, with a warning in each call', async () => {
     const refuses: PatternEngine = () => {
       throw new Error('no look-ahead');

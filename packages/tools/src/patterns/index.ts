@@ -1,0 +1,1 @@
+export { linearPatterns } from './linear-patterns.js';
