@@ -73,14 +73,15 @@ describe('the bench', () => {
       const { code, out, err } = await bench(
         '--small',
         '--only',
-        'd,e,f,h,i',
+        'd,e,f,h,i,j',
         '--adapters',
         'floor',
       );
       expect({ code, err }).toMatchObject({ code: 0 });
-      for (const letter of ['d', 'e', 'f', 'h', 'i'])
+      for (const letter of ['d', 'e', 'f', 'h', 'i', 'j'])
         expect(out).toMatch(new RegExp(`^\\(${letter}\\) `, 'm'));
-      expect(out.match(/^floor +[\d.]/gm)).toHaveLength(5);
+      expect(out.match(/^floor +-?[\d.]/gm)).toHaveLength(6);
+      expect(out).toMatch(/^millrace-approve +-?[\d.]+ +-?[\d.]+× /m);
     },
     limitMs,
   );

@@ -1,5 +1,6 @@
 import {
   type AgentEvent,
+  type Approver,
   createAgent,
   type EventOf,
   type Interceptor,
@@ -17,11 +18,13 @@ export interface Parts {
   /** Makes the model of this name. */
   readonly modelOf: (name: string) => Model;
   readonly interceptors?: readonly Interceptor[];
+  /** Decides on each run of the tool. */
+  readonly approve?: Approver;
 }
 
 /** An agent with one subscriber to the stream of each call. An agent is a definition: there is one for each script. */
 export const millraceWith = (
-  { modelOf, interceptors = [] }: Parts,
+  { modelOf, interceptors = [], approve }: Parts,
   { onModelChunk }: Setup,
 ): Adapter => {
   const tools = [
@@ -30,6 +33,7 @@ export const millraceWith = (
       description: lookup.description,
       input: lookup.parameters,
       run: ({ city, day }) => weatherOf(city, day),
+      ...(approve && { approve }),
     }),
   ];
   const made = (script: string) =>

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { installedPeers, ownAdapters } from './adapters.js';
+import { installedPeers, ownAdapters, toolAdapters } from './adapters.js';
 
 let folder: string;
 beforeAll(() => {
@@ -33,9 +33,11 @@ it('finds the peers that are installed, and the Node that they need', () => {
 });
 
 it('every adapter of this package is there, and so is its floor', () => {
-  const names = ownAdapters.map(({ name }) => name);
-  for (const { module, floor } of ownAdapters) {
-    expect(existsSync(module)).toBe(true);
-    expect(names).toContain(floor);
+  for (const adapters of [ownAdapters, toolAdapters]) {
+    const names = adapters.map(({ name }) => name);
+    for (const { module, floor } of adapters) {
+      expect(existsSync(module)).toBe(true);
+      expect(names).toContain(floor);
+    }
   }
 });

@@ -34,6 +34,14 @@ export const ownAdapters: readonly AdapterRef[] = [
   own('millrace-anthropic', 'floor-messages'),
 ];
 
+/** A loop by hand and Millrace over a model in the same process: what a tool costs, and nothing of a transport. */
+export const toolAdapters: readonly AdapterRef[] = [
+  'floor',
+  'millrace',
+  'millrace-interceptors',
+  'millrace-approve',
+].map((name) => ({ ...own(`tools/${name}`), name }));
+
 /** The peers whose packages are installed. */
 export const installedPeers = (folder = peersFolder): readonly AdapterRef[] => {
   if (!existsSync(folder)) return [];

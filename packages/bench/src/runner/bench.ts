@@ -1,7 +1,7 @@
 import type { Job } from '../jobs/job.js';
 import type { MockOptions } from '../mock/start-mock.js';
 import type { AdapterRef } from './adapters.js';
-import { measure, type Measured } from './measure.js';
+import { measure, measureAlone, type Measured } from './measure.js';
 import type { NodeProgram } from './node-program.js';
 
 /** What a scenario is measured with. */
@@ -30,3 +30,10 @@ export const doTask = <Options, Result>(
   { module }: AdapterRef,
   { limitMs = 300_000, ...task }: Task<Options, Result>,
 ): Promise<Measured<Result>> => measure({ ...task, module, node: node.path, limitMs });
+
+/** Does a task for one adapter that needs no mock. */
+export const doAlone = <Options, Result>(
+  { node }: Pick<Bench, 'node'>,
+  { module }: AdapterRef,
+  { limitMs = 300_000, job, options }: Omit<Task<Options, Result>, keyof MockOptions>,
+): Promise<Result> => measureAlone({ job, options, module, node: node.path, limitMs });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { atOnceJob } from '../jobs/at-once-job.js';
 import { callsJob } from '../jobs/calls-job.js';
 import { slowJob } from '../jobs/slow-job.js';
-import { measure } from './measure.js';
-import { ownAdapters } from './adapters.js';
+import { measure, measureAlone } from './measure.js';
+import { ownAdapters, toolAdapters } from './adapters.js';
 
 /** For a machine that is busy. */
 const testMs = 120_000;
@@ -39,6 +39,21 @@ describe('a process that is measured', () => {
         { cpuMs: expect.any(Number), wallMs: expect.any(Number), youngMs: expect.any(Number) },
       ]);
       expect(seen.refused).toEqual([]);
+    },
+    testMs,
+  );
+
+  it.concurrent(
+    'asks no mock where it needs none',
+    async () => {
+      const alone = (module: string) =>
+        measureAlone({ module, job: callsJob, options, node: process.execPath, limitMs: testMs });
+      const { costs } = await alone(toolAdapters[0]?.module ?? '');
+      expect(costs).toHaveLength(1);
+      const silent = adapter('silent', `export const open = () => ({ call: async () => '' });`);
+      await expect(alone(silent)).rejects.toThrow(/another one: ''/);
+      const gone = adapter('mute', `process.send({}, () => process.exit(0));`);
+      await expect(alone(gone)).rejects.toThrow(/something else than its result/);
     },
     testMs,
   );

@@ -36,16 +36,28 @@ export const measure = async <Options, Result>(
   try {
     const outcome = await outcomeOf(measurement, mock.baseUrl);
     const seen = await mock.seen();
-    if (isRecord(outcome) && typeof outcome['failure'] === 'string') {
-      throw new Error([outcome['failure'], ...refusals(seen)].join(' '));
-    }
-    const result = isRecord(outcome) ? outcome['result'] : undefined;
-    if (!measurement.job.isResult(result))
-      throw new Error('It says something else than its result.');
-    return { result, seen };
+    return { result: resultOf(measurement, outcome, refusals(seen)), seen };
   } finally {
     await mock.close();
   }
+};
+
+/** Does a job in a fresh process for an adapter that asks no mock. */
+export const measureAlone = async <Options, Result>(
+  measurement: Omit<Measurement<Options, Result>, keyof MockOptions>,
+): Promise<Result> => resultOf(measurement, await outcomeOf(measurement, ''), []);
+
+const resultOf = <Options, Result>(
+  { job }: Pick<Measurement<Options, Result>, 'job'>,
+  outcome: unknown,
+  reasons: readonly string[],
+): Result => {
+  if (isRecord(outcome) && typeof outcome['failure'] === 'string') {
+    throw new Error([outcome['failure'], ...reasons].join(' '));
+  }
+  const result = isRecord(outcome) ? outcome['result'] : undefined;
+  if (!job.isResult(result)) throw new Error('It says something else than its result.');
+  return result;
 };
 
 /** A framework may not tell why it was refused. */

@@ -47,7 +47,7 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['--only x', /no scenario 'x'.*a, b, c, d, e, f, g, h, i/],
+    ['--only x', /no scenario 'x'.*a, b, c, d, e, f, g, h, i, j/],
     ['--only a,', /no scenario ''/],
     ['--adapters floor,ai', /no adapter 'ai'.*millrace.*bench:peers/],
     ['--rounds 0', /from 1, not '0'/],

@@ -6,6 +6,7 @@ import { longStream } from './long-stream.js';
 import { parallelTools } from './parallel-tools.js';
 import type { Scenario } from './scenario.js';
 import { slowConsumer } from './slow-consumer.js';
+import { toolCost } from './tool-cost.js';
 import { tools } from './tools.js';
 import { weight } from './weight.js';
 
@@ -20,4 +21,5 @@ export const scenarios: readonly Scenario[] = [
   weight,
   abort,
   idleSessions,
+  toolCost,
 ];
