@@ -134,8 +134,9 @@ const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
   { index, toolUse, ms, executed }: Pick<Acted, 'index' | 'toolUse' | 'ms' | 'executed'>,
-  { finalAnswer = false, extras = {}, ...output }: ToolOutput,
+  output: ToolOutput,
 ): Observable<Acted> => {
+  const { finalAnswer = false, extras = {} } = output;
   const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
     toolUseId: toolUse.id,

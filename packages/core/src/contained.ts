@@ -1,4 +1,4 @@
-import { type MonoTypeOperatorFunction, Observable, Subject, Subscription, takeUntil } from 'rxjs';
+import { type MonoTypeOperatorFunction, Observable, type Subscriber } from 'rxjs';
 
 /**
  * Keeps what a foreign source throws in its teardown away from those who leave it: RxJS throws it into
@@ -8,15 +8,14 @@ export const contained =
   <T>(): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Observable((subscriber) => {
-      const left$ = new Subject<void>();
-      const inner = new Subscription();
-      const leave = (): void => {
-        quietly(() => left$.next());
-        quietly(() => inner.unsubscribe());
-      };
+      let inner: Subscriber<T> | undefined;
+      const leave = (): void => quietly(() => inner?.unsubscribe());
       // Before the subscription: a source that is synchronous must be left from within it.
       subscriber.add(leave);
-      const observed = source.pipe(takeUntil(left$)).subscribe({
+      new Observable<T>((own) => {
+        inner = own;
+        source.subscribe(own);
+      }).subscribe({
         next: (value) => subscriber.next(value),
         error: (error: unknown) => {
           leave();
@@ -27,7 +26,6 @@ export const contained =
           subscriber.complete();
         },
       });
-      quietly(() => inner.add(observed));
     });
 
 /** Nobody waits for a source that has been left. */

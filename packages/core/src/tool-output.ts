@@ -39,9 +39,10 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
     isError: false,
     ...rest,
     content: typeof content === 'string' ? [textBlock(content)] : content,
+    // Enumerable, so that a spread of an output is one too; JSON does not show symbols.
+    [brand]: true,
   };
-  // Enumerable, so that a spread of an output is one too; JSON does not show symbols.
-  return Object.defineProperty(output, brand, { value: true, enumerable: true });
+  return output;
 };
 
 /** The output that tells the model what went wrong. */
