@@ -12,7 +12,7 @@ import {
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { freezeResult } from './freeze-message.js';
-import type { ToolResultBlock, ToolUseBlock } from './message.js';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { runTool$ } from './run-tool.js';
@@ -33,7 +33,8 @@ export interface Acted {
   readonly executed: boolean;
   /** What the tool passes on to others, past the model. */
   readonly extras: Extras;
-  readonly finalAnswer: boolean;
+  /** All that the tool gave, where it is the answer. */
+  readonly finalAnswer: readonly ContentBlock[] | undefined;
   readonly stop: boolean;
 }
 
@@ -56,13 +57,19 @@ export const act$ = (
       takeUntil(interruption.cut$),
       defaultIfEmpty(undefined),
       concatMap((before) => {
-        const toolUse = before === undefined ? asked : frozen({ ...before.toolUse, id: asked.id });
+        const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
         hooks.report(run.iteration, { type: 'preActing', toolUse });
         const refused = refusal(context, run, plan, before === undefined) ?? known;
         return perform$(context, run, plan, toolUse, refused);
       }),
     );
   });
+
+/** As an interceptor has made it: it is still the same use, and an input that it was given is one. */
+const edited = (asked: ToolUseBlock, { invalidInput, ...made }: ToolUseBlock): ToolUseBlock => {
+  const isBroken = invalidInput !== undefined && made.input === asked.input;
+  return frozen({ ...made, id: asked.id, ...(isBroken && { invalidInput }) });
+};
 
 /** Why a tool use is answered without being run. */
 const refusal = (
@@ -88,13 +95,15 @@ const perform$ = (
   const startedAt = scheduler.now();
   const ran$ =
     known === undefined
-      ? runTool$(context, run, toolUse, plan.extras)
+      ? runTool$(context, run, toolUse, plan)
       : of({ toolUse, output: known, executed: false });
   return ran$.pipe(
     concatMap((ran) => {
       const ms = scheduler.now() - startedAt;
       const failures = ran.output.isError ? failuresInRow(run.toolRuns, toolUse.name) : 0;
-      const output = noted(ran.output, notesOn(context, run, plan, failures));
+      // The answer is for the user, who is not to read what a model is told.
+      const notes = ran.output.finalAnswer === true ? [] : notesOn(context, run, plan, failures);
+      const output = noted(ran.output, notes);
       const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, output);
       return finished$.pipe(heldBack(context, ran.executed ? failures : 0));
     }),
@@ -164,13 +173,14 @@ const finish$ = (
           ...acted,
           result: cut({ ...event.result, toolUseId: toolUse.id }),
           extras,
-          finalAnswer: event.finalAnswer === true && !event.result.isError,
+          finalAnswer:
+            event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
           stop: event.stop === true,
         };
       }
       const result = freezeResult(resultOf(failedOutput('The result of this tool was rejected.')));
       hooks.report(iteration, { ...after, result });
-      return { ...acted, result, extras: {}, finalAnswer: false, stop: false };
+      return { ...acted, result, extras: {}, finalAnswer: undefined, stop: false };
     }),
   );
 };

@@ -37,6 +37,7 @@ import { createSession, type Session } from './session.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
+import { createSessionToolkits } from './tools/session-toolkits.js';
 import type { ToolEntry } from './tools/types.js';
 
 /** What an agent is made of. */
@@ -95,13 +96,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const hot = createHotEvents();
   const seats = createSeats();
   const toolkit = createToolkit(defaults.tools ?? tools);
-  /** Tools that a session has changed are held for as long as its memory is. */
-  const toolkits = new WeakMap<Memory, ToolkitCell>();
-  const toolkitOf = (memory: Memory): ToolkitCell => {
-    const cell = toolkits.get(memory) ?? { current: toolkit };
-    toolkits.set(memory, cell);
-    return cell;
-  };
+  const sessionToolkit = createSessionToolkits(toolkit);
   const ownOutput = outputOf(options.output, 'createAgent()');
   if (!interceptors.every(isInterceptor)) throw noInterceptor();
   if (phases.length === 0 || !phases.every((each) => typeof each === 'function')) throw noPhases();
@@ -114,13 +109,10 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   }): Callable<OutputOf<Output, undefined>> =>
     toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
-      const plan: CallPlan = {
+      const own = given.tools === undefined ? undefined : createToolkit(given.tools);
+      const plan: Omit<CallPlan, 'toolkit'> = {
         agentName: name,
         model,
-        toolkit:
-          given.tools === undefined
-            ? (session?.toolkit ?? { current: toolkit })
-            : { current: createToolkit(given.tools) },
         ownOutput: output !== undefined,
         output: outputOf(output, 'The call') ?? ownOutput,
         instructions,
@@ -137,9 +129,12 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
       };
       return defer(() => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
+        // What a call without a session does to its tools is its own.
+        const cell = own === undefined ? session?.toolkit : undefined;
+        const whole: CallPlan = { ...plan, toolkit: cell ?? { current: own ?? toolkit } };
         return running === undefined || isWithin(rest.parent, running.call)
-          ? call$(plan, view)
-          : join$(plan, running, view);
+          ? call$(whole, view)
+          : join$(whole, running, view);
       });
     });
 
@@ -152,7 +147,8 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
       const seat = seats.seatOf(id);
       const memory = memoryOf(id);
-      const cell = toolkitOf(memory);
+      if (!isMemory(memory)) throw noMemoryMade();
+      const cell = sessionToolkit(id);
       return createSession(
         callable({ seat, memory, toolkit: cell, context: given.context ?? [] }),
         seat,
@@ -190,6 +186,14 @@ const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
   journal: having('step$', 'a Journal'),
   defaults: isObject,
 };
+
+const isMemory = (made: unknown): boolean =>
+  having('load$', '')[0](made) && having('append$', '')[0](made);
+
+const noMemoryMade = (): MillraceError =>
+  misuse(
+    "createAgent(): 'memory' must give an object with load$() and append$(messages) for each session.",
+  );
 
 const noInterceptor = (): MillraceError =>
   misuse(

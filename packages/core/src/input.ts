@@ -11,6 +11,7 @@ import {
   type Message,
   textBlock,
   type ToolMessage,
+  type ToolResultBlock,
   type UserMessage,
 } from './message.js';
 import { unpaired } from './run.js';
@@ -68,7 +69,12 @@ const copy = ({ role, content, ...rest }: Message): Message => {
   try {
     // The role and the content of one message belong together, which a spread cannot say.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-    return { id: '', role, content: structuredClone(content), ...name } as Message;
+    return {
+      id: '',
+      role,
+      content: structuredClone(role === 'tool' ? content.map(plainResult) : content),
+      ...name,
+    } as Message;
   } catch (cause) {
     throw unreadable(messageOf(cause));
   }
@@ -79,7 +85,31 @@ const isMessage = (value: unknown): value is Message =>
   ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
   Array.isArray(value['content']) &&
   value['content'].length > 0 &&
-  (value['role'] === 'user' ? areContentBlocks : areBlocks)(value['content']);
+  blocksOf[value['role'] === 'user' || value['role'] === 'tool' ? value['role'] : 'assistant'](
+    value['content'],
+  );
+
+const blocksOf = {
+  user: areContentBlocks,
+  assistant: areBlocks,
+  tool: (content: unknown): boolean => Array.isArray(content) && content.every(isResult),
+};
+
+const isResult = (block: unknown): block is ToolResultBlock =>
+  isRecord(block) &&
+  block['type'] === 'tool_result' &&
+  typeof block['toolUseId'] === 'string' &&
+  typeof block['isError'] === 'boolean' &&
+  areContentBlocks(block['content']);
+
+/** Only what is known: a result that comes from outside says nothing else. */
+const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultBlock) => ({
+  type,
+  toolUseId,
+  content,
+  isError,
+  ...(details === undefined ? {} : { details }),
+});
 
 const unreadable = (why: string): MillraceError =>
   new MillraceError(

@@ -17,6 +17,7 @@ import { contained } from './contained.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
+import { isRecord } from './json.js';
 import type { Memory } from './memory.js';
 import { type Message, textOf, type ToolMessage } from './message.js';
 import { rememberResults$ } from './remember.js';
@@ -50,9 +51,10 @@ export const opening$ = (
     take(1),
     defaultIfEmpty([]),
     concatMap((loaded) => {
-      const history = usable(loaded, input, call);
+      const results = resumed?.results;
+      const asked = results === undefined ? input : [results, ...input];
+      const history = usable(loaded, asked, call);
       if (resumed === undefined) return of(history);
-      const { results } = resumed;
       assertResumes(history, results);
       return results === undefined
         ? of(history)
@@ -85,6 +87,13 @@ export const opening$ = (
 /** Checked, because a memory is foreign code. */
 const isList = (value: unknown): boolean => Array.isArray(value);
 
+const isMessage = (value: unknown): boolean =>
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
+  Array.isArray(value['content']) &&
+  value['content'].every((block) => isRecord(block) && typeof block['type'] === 'string');
+
 const usable = (
   loaded: readonly Message[],
   input: readonly Message[],
@@ -93,12 +102,15 @@ const usable = (
   if (!isList(loaded)) {
     throw new MillraceError('memory', 'The memory gave no list of messages.');
   }
+  if (!loaded.every(isMessage)) {
+    throw new MillraceError('memory', 'The memory gave something that is no message.');
+  }
   const history = withResults(loaded);
   const fault = unpaired(history);
   if (fault !== undefined) {
     throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
   }
-  if (history.some(({ id }) => input.some((message) => message.id === id))) {
+  if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
     throw new MillraceError(
       'conflict',
       `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,

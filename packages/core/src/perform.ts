@@ -4,13 +4,14 @@ import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
+import { cutObservation } from './cut-observation.js';
 import { endStopped } from './end-stopped.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { loop } from './loop.js';
 import { opening$ } from './opening.js';
 import { type Memory, noMemory } from './memory.js';
-import { type Message, toolUsesOf } from './message.js';
+import { type Message, type ToolMessage, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
 import { type Prepared, prepared$, preparedInput$ } from './prepared.js';
 import type { Reply } from './reply.js';
@@ -82,7 +83,8 @@ const run$ = (
   status: Prepared['status'],
 ): Observable<Reply> => {
   const [first, ...others] = asked;
-  const results = first?.role === 'tool' ? first : undefined;
+  const { maxObservation } = limitsOf(plan.options);
+  const results = first?.role === 'tool' ? cutResults(first, maxObservation) : undefined;
   const input = results === undefined ? asked : others;
   const step$: Context['step$'] = (id, work) =>
     plan.journal.step$(`${scope.call.callId}/${id}`, work);
@@ -104,6 +106,11 @@ const run$ = (
     }),
   );
 };
+
+const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
+  ...results,
+  content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
+});
 
 const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
   messages.flatMap((message) =>

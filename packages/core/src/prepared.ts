@@ -11,7 +11,7 @@ import type { Message, UserMessage } from './message.js';
 import type { Preparation } from './preparation.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import { readSteered } from './steering.js';
-import { createToolkit, refuseUnknownChoice } from './toolkit.js';
+import { createToolkit, refuseUnknownChoice, type Toolkit } from './toolkit.js';
 
 /** A call as it has been prepared. */
 export interface Prepared {
@@ -28,15 +28,16 @@ export const prepared$ = (
   hooks: Pick<Hooks, 'report'>,
   input: readonly Message[],
 ): Observable<Prepared> => {
+  const { entries } = plan.toolkit.current;
   const stages = stagesOf(plan, hooks, 0, (value) => {
-    planWith(plan, value.options);
+    planWith(plan, entries, value.options);
     readInput(value.input, call);
   });
   if (stages.length === 0) return of({ plan, input, status: 'prepared' });
   return race(
-    through$(preparationOf(plan, call, input), stages).pipe(
+    through$(preparationOf(plan, entries, call, input), stages).pipe(
       map((done): Prepared => ({
-        plan: planWith(plan, done.options),
+        plan: planWith(plan, entries, done.options),
         input: readInput(done.input, call),
         status: 'prepared',
       })),
@@ -58,7 +59,9 @@ export const preparedInput$ = (
     readSteered(value.input, call, place);
   const stages = stagesOf(plan, hooks, iteration, read);
   if (stages.length === 0) return of(messages);
-  return through$(preparationOf(plan, call, messages), stages).pipe(map(read));
+  return through$(preparationOf(plan, plan.toolkit.current.entries, call, messages), stages).pipe(
+    map(read),
+  );
 };
 
 const stagesOf = (
@@ -92,6 +95,7 @@ const isPreparation = (value: unknown): value is Preparation => {
 
 const preparationOf = (
   plan: CallPlan,
+  entries: Toolkit['entries'],
   call: CallInfo,
   input: readonly InputMessage[],
 ): Preparation => {
@@ -104,9 +108,14 @@ const preparationOf = (
   return Object.freeze({ call, input, options });
 };
 
-const planWith = (plan: CallPlan, { model, tools, ...options }: PreparedOptions): CallPlan => {
+/** `shown` are the tools that the interceptors were shown: who gives them back wants those of the call, which may have changed meanwhile. */
+const planWith = (
+  plan: CallPlan,
+  shown: Toolkit['entries'],
+  { model, tools, ...options }: PreparedOptions,
+): CallPlan => {
   const { fixed } = splitOptions(plan.options);
-  const isSame = tools === undefined || tools === plan.toolkit.current.entries;
+  const isSame = tools === undefined || tools === shown;
   const toolkit = isSame ? plan.toolkit : { current: createToolkit(tools) };
   refuseUnknownChoice(options.toolChoice, toolkit.current);
   return { ...plan, model: model ?? plan.model, toolkit, options: { ...fixed, ...options } };

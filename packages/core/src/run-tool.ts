@@ -3,8 +3,8 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
+  EMPTY,
   filter,
-  identity,
   map,
   type MonoTypeOperatorFunction,
   type Observable,
@@ -26,7 +26,9 @@ import type { OpenRun } from './run.js';
 import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
 import { decided$ } from './tools/approve.js';
 import type { Planned } from './tools/batch.js';
+import { withoutKeys } from './tools/parameters.js';
 import { retryTransient } from './tools/transient.js';
+import type { Validation } from './schema.js';
 import type { Approver, Tool, ToolContext } from './tools/types.js';
 
 type Needs = Pick<
@@ -51,11 +53,14 @@ export const runTool$ = (
   context: Needs,
   run: OpenRun,
   asked: ToolUseBlock,
-  extras: Planned['extras'],
+  { extras: passedOn, toolUse: planned, isKnown }: Planned,
 ): Observable<Ran> => {
   const { toolkit, interruption, scheduler, limits, values } = context;
   const { name, invalidInput } = asked;
-  const tool = toolkit.find(name);
+  const isAsPlanned = name === planned.name;
+  // A tool that has come since the batch was planned is for the next turn.
+  const tool = isAsPlanned && !isKnown ? undefined : toolkit.find(name);
+  const extras = isAsPlanned ? passedOn : {};
   const notRun = (why: string): Observable<Ran> =>
     of({ toolUse: asked, output: failedOutput(why), executed: false });
   if (tool === undefined) return notRun(unknownTool(name, toolkit.names));
@@ -67,6 +72,7 @@ export const runTool$ = (
   const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
     defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
       take(1),
+      defaultIfEmpty(noVerdict),
       inTime(),
       map((validation) =>
         validation.valid
@@ -83,7 +89,7 @@ export const runTool$ = (
       toolUse = checked.toolUse;
       executed = checked.status === 'ready';
       return checked.status === 'ready'
-        ? output$(context, run, tool, toolUse, checked.value, lent).pipe(inTime())
+        ? output$(context, run, tool, checked, lent, check$).pipe(inTime())
         : of(failedOutput(checked.why));
     }),
     tap({
@@ -104,6 +110,8 @@ export const runTool$ = (
     })),
   );
 };
+
+const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
 
 /** A tool use as it stands, with what the tool is run with, or why it is not run. */
 type Checked = { readonly toolUse: ToolUseBlock } & (
@@ -127,7 +135,7 @@ const approved = (context: Needs, run: OpenRun, use: Use): MonoTypeOperatorFunct
         before$.pipe(
           concatMap((checked) =>
             checked.status === 'ready'
-              ? afterApproval$(context, run, use, approver, checked.toolUse, checked.value)
+              ? afterApproval$(context, run, use, approver, checked)
               : of(checked),
           ),
         ),
@@ -142,10 +150,9 @@ const isApprover = (approver: Tool['approve']): approver is false | Approver =>
 const afterApproval$ = (
   { hooks, scheduler, limits }: Needs,
   { iteration }: OpenRun,
-  { tool: { name }, lent, check$ }: Use,
+  { tool: { name, hidden = [] }, lent, check$ }: Use,
   approver: false | Approver,
-  toolUse: ToolUseBlock,
-  value: unknown,
+  { toolUse, value }: Extract<Checked, { readonly status: 'ready' }>,
 ): Observable<Checked> =>
   defer(() => {
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
@@ -154,7 +161,7 @@ const afterApproval$ = (
     const request = { tool: name, toolUseId: toolUse.id, input: value, context: lent };
     return decided$(approver, request, inTime).pipe(
       concatMap(({ approved: isApproved, input, reason }) => {
-        const edited = input === undefined ? toolUse : frozen({ ...toolUse, input });
+        const edited = input === undefined ? toolUse : withInput(toolUse, input, hidden);
         hooks.report(iteration, {
           type: 'approvalDecided',
           toolUse: edited,
@@ -163,27 +170,41 @@ const afterApproval$ = (
         });
         if (!isApproved)
           return of<Checked>({ status: 'refused', toolUse, why: denied(name, reason) });
-        return edited === toolUse
-          ? of<Checked>({ status: 'ready', toolUse, value })
-          : check$(edited);
+        // Checked anew in any case: the approver has had the value in its hands.
+        return check$(edited);
       }),
     );
   });
 
+/** A tool use with another input. What the program gives is no part of it. */
+const withInput = (
+  toolUse: ToolUseBlock,
+  input: ToolUseBlock['input'],
+  hidden: readonly string[],
+): ToolUseBlock => frozen({ ...toolUse, input: withoutKeys(input, hidden) });
+
 type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
 
-/** The last output that a tool emits; what else it does is told. */
+/** The last output that a tool emits; what else it does is told. A second attempt has an input of its own. */
 const output$ = (
   { hooks, scheduler }: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  toolUse: ToolUseBlock,
-  input: unknown,
+  { toolUse, value }: Extract<Checked, { readonly status: 'ready' }>,
   lent: ToolContext,
-): Observable<ToolOutput> =>
-  defer(() => tool.run$(input, lent)).pipe(
-    contained(),
-    tool.retry === undefined ? identity : retryTransient(tool.retry, scheduler),
+  check$: Use['check$'],
+): Observable<ToolOutput> => {
+  const attempt$ =
+    tool.retry === undefined
+      ? defer(() => tool.run$(value, lent)).pipe(contained())
+      : check$(toolUse).pipe(
+          concatMap((checked) =>
+            checked.status === 'ready' ? tool.run$(checked.value, lent) : EMPTY,
+          ),
+          contained(),
+          retryTransient(tool.retry, scheduler),
+        );
+  return attempt$.pipe(
     filter((emission): emission is OutputEmission => {
       if (emission.type === 'output') return true;
       hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });
@@ -192,6 +213,7 @@ const output$ = (
     takeLast(1),
     map(({ output }) => output),
   );
+};
 
 const timeoutOf = (
   { name, timeoutMs }: Tool,

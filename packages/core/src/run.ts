@@ -4,6 +4,7 @@ import {
   type AssistantMessage,
   type Message,
   type ToolMessage,
+  type ToolUseBlock,
   toolUsesOf,
   type UserMessage,
 } from './message.js';
@@ -23,6 +24,8 @@ interface RunState {
   readonly stored: number;
   readonly usage: Usage;
   readonly toolRuns: readonly ToolRun[];
+  /** The uses of tools that the model asked for, as it did: those of `toolRuns` are as they were run. */
+  readonly asked: readonly ToolUseBlock[];
   /** How many tools have been run: a use that was refused is none. */
   readonly executed: number;
   /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
@@ -61,6 +64,7 @@ export const open = (history: readonly Message[], input: readonly Message[]): Op
   stored: history.length,
   usage: noUsage,
   toolRuns: [],
+  asked: [],
   executed: 0,
   extras: {},
   detailed: [...history, ...input].some(isDetailed),
@@ -115,11 +119,17 @@ export const answerTools = (
   run: OpenRun,
   asked: AssistantMessage,
   results: ToolMessage,
-  { toolRuns, executed, extras }: Pick<RunState, 'toolRuns' | 'executed' | 'extras'>,
+  {
+    toolRuns,
+    asked: uses,
+    executed,
+    extras,
+  }: Pick<RunState, 'toolRuns' | 'asked' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
   messages: rejoined(run.messages, asked, results),
   toolRuns: [...run.toolRuns, ...toolRuns],
+  asked: [...run.asked, ...uses],
   executed: run.executed + executed,
   extras,
   detailed: run.detailed || isDetailed(results),

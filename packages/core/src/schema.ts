@@ -72,6 +72,8 @@ export interface Validator {
 export interface ValidatorOptions extends CompileOptions {
   /** Whether keys that a JSON Schema does not name are left out; else they are a problem. Default: true. */
   readonly pruneInput?: boolean;
+  /** Whether a text is read as the number or truth value that a JSON Schema asks for, where it is one. Default: false. */
+  readonly coerceInput?: boolean;
 }
 
 /** Understands a schema, or throws a `config` error that says why it cannot be used. */
@@ -125,7 +127,7 @@ const standardValidator = (
     validation$: (input, hidden) => {
       const whole = withHidden(prune(withoutHidden(input, hidden), anything).value, hidden);
       const result = validate(whole);
-      return (result instanceof Promise ? from(result) : of(result)).pipe(
+      return ('then' in result ? from(result) : of(result)).pipe(
         map((settled) => verdict(settled, whole, hidden)),
       );
     },
@@ -135,7 +137,7 @@ const standardValidator = (
 const jsonSchemaValidator = (
   schema: JsonSchema,
   owner: string,
-  { pruneInput = true, ...options }: ValidatorOptions,
+  { pruneInput = true, coerceInput = false, ...options }: ValidatorOptions,
 ): Validator => {
   const jsonSchema = objectSchema(schema, owner);
   const { validate, ignored } = compile(jsonSchema, owner, options);
@@ -146,12 +148,12 @@ const jsonSchemaValidator = (
         `${owner}: the pattern ${JSON.stringify(pattern)} cannot be checked: it is passed over.`,
     ),
     validation$: (input, hidden) => {
-      const { value, unknown } = prune(withoutHidden(input, hidden), jsonSchema);
+      const { value, unknown } = prune(withoutHidden(input, hidden), jsonSchema, coerceInput);
       const whole = withHidden(value, hidden);
       const tooMuch = pruneInput
         ? []
         : unknown.map((path) => ({ path, message: 'is not a parameter' }));
-      const wrong = validate(whole) ? [] : (validate.errors ?? []).map(ofError);
+      const wrong = validate(whole) === true ? [] : (validate.errors ?? []).map(ofError);
       const problems = [...tooMuch, ...wrong];
       return of(
         problems.length === 0

@@ -1,5 +1,4 @@
 import { defer } from 'rxjs';
-import { isRecord } from './json.js';
 import {
   checkOptions,
   defined,
@@ -14,7 +13,7 @@ import {
 import type { PatternEngine } from './schema/compile.js';
 import { createValidator, type Infer, type InputSchema } from './schema.js';
 import { emissions } from './tools/emissions.js';
-import { checkParameters, withoutParameters } from './tools/parameters.js';
+import { checkParameters, withoutKeys, withoutParameters } from './tools/parameters.js';
 import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './tools/types.js';
 
 /** The schema of a tool that declares no input. */
@@ -36,7 +35,7 @@ export interface ToolDefinition<Schema> extends ToolPolicy {
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
   /** Whether parameters that a JSON Schema does not name are left out; else they are a fault. Default: true. */
   readonly pruneInput?: boolean;
-  /** Whether `"5"` is read as 5 where a JSON Schema says number, and the like. Default: false. */
+  /** Whether `"5"` is read as 5 where a JSON Schema says number, and `"true"` as true where it says boolean. Default: false. */
   readonly coerceInput?: boolean;
   /**
    * What runs the patterns of a JSON Schema. For one that is not your own, give an engine that takes linear time: with the platform's own,
@@ -64,9 +63,10 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
     exclusive: false,
     ...policy,
     ...{ name, description },
+    hidden: accepts,
     inputSchema: accepts.length > 0 ? withoutParameters(jsonSchema, accepts) : jsonSchema,
     ...(warnings.length > 0 && { warnings }),
-    validation$: (value, _values, hidden) => validation$(without(value, accepts), hidden),
+    validation$: (value, _values, hidden) => validation$(withoutKeys(value, accepts), hidden),
     run$: (value, context) =>
       // What the validator has passed is of the schema's type, which no guard can say.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
@@ -110,11 +110,5 @@ const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
   backoffMs: isDelay,
   growth: oneOf('linear', 'exponential'),
 };
-
-/** What a model says of parameters that it is not shown counts for nothing. */
-const without = (input: unknown, names: readonly string[]): unknown =>
-  names.length === 0 || !isRecord(input)
-    ? input
-    : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
 
 const noParameters = { type: 'object', properties: {} };

@@ -3,6 +3,7 @@ import { act$, type Acted } from '../act.js';
 import { frozen } from '../frozen.js';
 import {
   type AssistantMessage,
+  textBlock,
   textOf,
   type ToolMessage,
   type ToolResultBlock,
@@ -45,7 +46,7 @@ export const acting = (context: Needs): Phase =>
             ),
           ),
       map((acted) => [...acted].sort((a, b) => a.index - b.index)),
-      map((acted) => settle(run, asked, acted, extras, context)),
+      map((acted) => settle(run, asked, uses, acted, extras, context)),
     );
   });
 
@@ -95,10 +96,13 @@ const resultOf = (
 const settle = (
   run: OpenRun,
   asked: AssistantMessage,
-  acted: readonly Acted[],
+  uses: readonly Planned[],
+  given: readonly Acted[],
   extras: Extras,
   { call, interruption }: Needs,
 ): Run => {
+  const isCut = interruption.current !== undefined;
+  const acted = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
   const toolUses = new Map(acted.map(({ toolUse }) => [toolUse.id, toolUse]));
   const content = asked.content.map((block) =>
     block.type === 'tool_use' ? (toolUses.get(block.id) ?? block) : block,
@@ -110,22 +114,27 @@ const settle = (
   };
   const answered = answerTools(run, { ...asked, content }, results, {
     toolRuns: acted.map(toToolRun),
+    asked: uses.map(({ toolUse }) => toolUse),
     executed: acted.filter(({ executed }) => executed).length,
     extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
-  const waits = acted.some(({ result }) => result.suspended !== undefined);
-  // One that is interrupted, too, ends as that.
-  if (waits && interruption.current === undefined) {
+  if (!isCut && acted.some(({ result }) => result.suspended !== undefined)) {
     return end(answered, 'suspended', says(call, `${run.iteration}/suspended`, []));
   }
-  const final = acted.find(({ finalAnswer }) => finalAnswer);
+  const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
   if (final !== undefined) {
-    return end(answered, 'toolFinal', says(call, `${run.iteration}/final`, final.result.content));
+    return end(answered, 'toolFinal', says(call, `${run.iteration}/final`, final));
   }
   return run.stopping || acted.some(({ stop }) => stop)
     ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, textOf(asked) || 'Stopped.'))
     : answered;
 };
+
+/** The call ends, and nobody is to bring a result later. */
+const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
+  suspended === undefined
+    ? result
+    : { ...result, content: [textBlock('Interrupted before its result came.')], isError: true };
 
 const toToolRun = ({ toolUse, result, ms }: Acted): ToolRun => ({
   toolUseId: toolUse.id,

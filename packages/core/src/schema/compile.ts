@@ -9,8 +9,6 @@ export type PatternEngine = (pattern: string) => { test(text: string): boolean }
 
 /** How a schema is compiled. */
 export interface CompileOptions {
-  /** Reads a text as a number, or as what else the schema says, where it says so plainly. */
-  readonly coerceInput?: boolean;
   /** What runs the patterns of a schema. */
   readonly patterns?: PatternEngine;
 }
@@ -37,7 +35,7 @@ const metaValidators = new Map<typeof Ajv, Ajv>();
 export const compile = (
   schema: JsonSchema,
   owner: string,
-  { coerceInput = false, patterns }: CompileOptions,
+  { patterns }: CompileOptions,
 ): Compiled => {
   const Draft = draftOf(schema, owner);
   const meta = metaValidators.get(Draft) ?? new Draft(ajvOptions);
@@ -48,10 +46,12 @@ export const compile = (
     ...ajvOptions,
     meta: false,
     validateSchema: false,
-    coerceTypes: coerceInput,
     // The code is for validators that are written to a file, which these are not.
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };
+  if ('$async' in schema) {
+    throw misuse(`${owner} says '$async', which is no JSON Schema. Leave it out.`);
+  }
   try {
     if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
     return { validate: new Draft(options).compile(schema), ignored: [...ignored] };

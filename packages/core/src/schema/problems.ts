@@ -26,10 +26,11 @@ export const describe = (
   const hidesSome = Object.keys(hidden).length > 0;
   const told = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
     if (isHidden(path)) return `${String(path[0])}: what the program gives for it is not valid`;
-    const showsValue = 'received' in rest && (path.length > 0 || !hidesSome);
+    // What a library says of the whole may name what is hidden.
+    if (path.length === 0 && hidesSome) return 'the input: is not valid as a whole';
     const where = path.join('.') || 'the input';
     const said = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
-    return `${where}: ${said}${showsValue ? shown(rest.received) : ''}`;
+    return `${where}: ${said}${'received' in rest ? shown(rest.received) : ''}`;
   });
   const more = problems.length - told.length;
   return more > 0 ? [...told, `and ${more} more`] : told;
@@ -40,7 +41,8 @@ export const ofIssue = (
   { message, path = [] }: StandardSchemaV1.Issue,
   input: unknown,
 ): Problem => {
-  const keys = path.map((segment) => (typeof segment === 'object' ? segment.key : segment));
+  // A plain list: that of arktype makes other ones of itself.
+  const keys = Array.from(path, (segment) => (typeof segment === 'object' ? segment.key : segment));
   const received = keys.reduce<unknown>(
     (value, key) => (isRecord(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined),
     input,

@@ -9,17 +9,22 @@ export interface Pruned {
 
 /**
  * Copies an input without the keys that its schema does not name, where the schema names its keys. It does not reach
- * through keywords that may speak of further keys: an object under one of them is left whole.
+ * through keywords that may speak of further keys: an object under one of them is left whole. Where it `coerces`, it reads a text as the number or
+ * the truth value that the schema asks for, where the text is one.
  */
-export const prune = (input: unknown, schema: unknown): Pruned => {
+export const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: (readonly string[])[] = [];
   const copy = (value: unknown, rules: unknown, place?: Place): unknown => {
     const known = isRecord(rules) ? rules : {};
     if (Array.isArray(value)) {
+      const { items, prefixItems } = known;
+      const ruleAt = (index: number): unknown =>
+        Array.isArray(prefixItems) && index < prefixItems.length ? prefixItems[index] : items;
       return value.map((item: unknown, index) =>
-        typeof item === 'object' ? copy(item, known['items'], { key: index, above: place }) : item,
+        copy(item, ruleAt(index), { key: index, above: place }),
       );
     }
+    if (typeof value === 'string') return coerces ? readAs(known['type'], value) : value;
     if (!isRecord(value)) return value;
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
@@ -35,6 +40,14 @@ export const prune = (input: unknown, schema: unknown): Pruned => {
     );
   };
   return { value: copy(input, schema), unknown };
+};
+
+/** A text as what a schema asks for: `"5"` as 5, `"true"` as true. */
+const readAs = (type: unknown, text: string): unknown => {
+  if ((type === 'number' || type === 'integer') && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu.test(text)) {
+    return Number(text);
+  }
+  return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
 };
 
 /** Where a value is. A path that nobody asks for is not written out. */

@@ -11,6 +11,8 @@ export interface Planned {
   readonly toolUse: ToolUseBlock;
   /** Values that earlier tools have passed on to it, past the model. */
   readonly extras: Extras;
+  /** Whether there is such a tool. One that comes while the batch runs is for the next turn. */
+  readonly isKnown: boolean;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
   /** Why it is not run. */
@@ -27,30 +29,40 @@ export interface Plan {
 
 /** Decides on a batch of tool uses, one after the other. */
 export const planned = (
-  { toolRuns, extras: passedOn, executed }: Pick<OpenRun, 'toolRuns' | 'extras' | 'executed'>,
+  {
+    toolRuns,
+    asked: before,
+    extras: passedOn,
+    executed,
+  }: Pick<OpenRun, 'toolRuns' | 'asked' | 'extras' | 'executed'>,
   asked: readonly ToolUseBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
 ): Plan => {
-  const earlier: Use[] = [...toolRuns];
+  const earlier = before.map(({ id, name, input }, index): Use => {
+    const { isError = false } = toolRuns[index] ?? {};
+    return { toolUseId: id, name, input, isError };
+  });
   let extras = passedOn;
   let left = maxToolCalls - executed;
   const uses = asked.map((toolUse, index): Planned => {
     const { id, name, input } = toolUse;
     const tool = toolkit.find(name);
+    const isKnown = tool !== undefined;
     const repeats = repeatsOf(toolUse, earlier);
     const same = tool?.dedupe === true ? earlier.find((use) => isSame(use, toolUse)) : undefined;
     earlier.push({ toolUseId: id, name, input });
-    if (same !== undefined) return { index, toolUse, extras: {}, repeats, sameAs: same.toolUseId };
-    if (tool === undefined) return { index, toolUse, extras: {}, repeats };
+    if (same !== undefined)
+      return { index, toolUse, isKnown, extras: {}, repeats, sameAs: same.toolUseId };
+    if (tool === undefined) return { index, toolUse, isKnown, extras: {}, repeats };
     if (left <= 0) {
       const refusal = `Not run: the limit of tool calls (${maxToolCalls}) is reached.`;
-      return { index, toolUse, extras: {}, repeats, refusal };
+      return { index, toolUse, isKnown, extras: {}, repeats, refusal };
     }
     left -= 1;
     const [taken, rest] = parted(extras, tool.accepts ?? []);
     extras = rest;
-    return { index, toolUse, extras: taken, repeats };
+    return { index, toolUse, isKnown, extras: taken, repeats };
   });
   return { uses, extras };
 };

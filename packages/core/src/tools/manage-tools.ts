@@ -13,7 +13,9 @@ export const manageTools = (groups: readonly ToolGroup[]): Tool => {
     run: ({ activate = [], deactivate = [] }, { toolkit }) => {
       toolkit.deactivate(...deactivate);
       toolkit.activate(...activate);
-      const active = toolkit.groups.filter((group) => group.active).map(({ name }) => name);
+      const active = toolkit.groups
+        .filter((group) => group.managed && group.active)
+        .map(({ name }) => name);
       return `Active groups: ${active.join(', ') || 'none'}.`;
     },
   });

@@ -33,3 +33,12 @@ export const checkParameters = (
     `${owner} has no parameter '${unknown}'. Its parameters are: ${known.join(', ') || 'none'}.`,
   );
 };
+
+/** An input without some parameters. */
+export const withoutKeys = <Input>(
+  input: Input,
+  names: readonly string[],
+): Input | Readonly<Record<string, unknown>> =>
+  names.length === 0 || !isRecord(input)
+    ? input
+    : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));

@@ -32,6 +32,7 @@ export const preset = (
   );
   return {
     ...tool,
+    hidden: [...(tool.hidden ?? []), ...(overridable ? [] : names)],
     inputSchema: (overridable ? optional : withoutParameters)(tool.inputSchema, names),
     validation$: (input, values, hidden) => {
       const said = overridable && isRecord(input) ? input : {};

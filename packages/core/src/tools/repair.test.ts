@@ -47,6 +47,9 @@ describe('X11: arguments that are not JSON', () => {
     ['they are nested too deeply', `{'a': ${'['.repeat(200)}${']'.repeat(200)}}`],
     ['they are huge', `{'a': '${'x'.repeat(200_000)}'}`],
     ['there is nothing', ''],
+    ['a word has marks of a comment in it', '{dir: a//b\n}'],
+    ['there are other marks between values', '{a: 1; b: 2}'],
+    ['a key is there twice', `{a: 'x', a: 'y'}`],
   ])('are not repaired where %s', (_, broken) => {
     expect(repaired(broken)).toBeUndefined();
   });
@@ -66,6 +69,22 @@ describe('X11: arguments that are not JSON', () => {
         }
       }),
     );
+  });
+
+  it('X13: that are made to take long do not', () => {
+    const hostile = [
+      ...['"', "'", '`', '“', '\\', '/*', '//', '[', '{', '"\\"', '{"a":', '\n'].map(
+        (mark) => `{${mark.repeat(9_000 / mark.length)}}`,
+      ),
+      `\`\`\`${' '.repeat(9_000)}x`,
+    ];
+    for (const text of hostile) {
+      const [before, started] = [process.cpuUsage(), performance.now()];
+      expect(repaired(text)).toBeUndefined();
+      const { user, system } = process.cpuUsage(before);
+      const took = Math.min(performance.now() - started, (user + system) / 1_000);
+      expect(took).toBeLessThan(1_000);
+    }
   });
 
   it('that were cut off are never taken for whole', () => {

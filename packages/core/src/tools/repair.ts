@@ -1,8 +1,8 @@
 import { jsonrepair } from 'jsonrepair';
 import { isRecord, isTooDeep, parsedJson } from '../json.js';
 
-/** Longer arguments are not repaired: what is that long and no JSON is rather data gone wrong. */
-const maxLength = 100_000;
+/** Longer arguments are not repaired: a repair may take time that grows with the square of them. */
+const maxLength = 10_000;
 
 /**
  * The one object that a model can have meant with arguments that are not JSON: quotes of another kind, a comma too many, a comment, a fence,
@@ -10,25 +10,47 @@ const maxLength = 100_000;
  * brackets that are not there, or lose some.
  */
 export const repaired = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  if (text.length > maxLength) return undefined;
   const body = unfenced(text.trim());
-  if (body.length > maxLength || !body.startsWith('{') || !body.endsWith('}')) return undefined;
-  if (!closesItsTexts(body)) return undefined;
-  const json = repairedText(body);
-  const value = parsedJson(json);
+  if (!body.startsWith('{') || !body.endsWith('}') || !closesItsTexts(body)) return undefined;
+  const value = parsedJson(repairedText(body));
   if (!isRecord(value) || isTooDeep(value)) return undefined;
-  const said = essence(json.replaceAll(jsonString, unquoted));
+  // Of the value, and not of its text: a key that is there twice is lost in it.
+  const said = essence(JSON.stringify(value).replaceAll(jsonString, unquoted));
   const isSame = [body, withoutComments(body)].some((it) => essence(unescaped(it)) === said);
   return isSame ? value : undefined;
 };
 
-const unfenced = (text: string): string =>
-  /^```(?:json)?\s*([^]*?)\s*```$/u.exec(text)?.[1]?.trim() ?? text;
+const unfenced = (text: string): string => {
+  if (!text.startsWith('```') || !text.endsWith('```')) return text;
+  const inner = text.slice(3, -3);
+  return (inner.startsWith('json') ? inner.slice(4) : inner).trim();
+};
 
 /** A text that nothing ends may have been cut off, and hide a bracket. */
 const closesItsTexts = (body: string): boolean => {
-  const count = (text: string, mark: string): number => text.split(mark).length - 1;
-  const rest = body.replaceAll(jsonString, '').replaceAll(/\\./gu, '');
-  return !rest.includes('"') && count(rest, "'") % 2 === 0 && count(rest, '“') === count(rest, '”');
+  const rest = outsideTexts(body);
+  const count = (mark: string): number => (rest ?? '').split(mark).length - 1;
+  return (
+    rest !== undefined &&
+    !rest.includes(';') &&
+    !rest.includes('`') &&
+    count("'") % 2 === 0 &&
+    count('“') === count('”')
+  );
+};
+
+/** What stands outside of texts in double quotes; nothing, where one of them is open. In one pass: each mark is looked at once. */
+const outsideTexts = (body: string): string | undefined => {
+  let rest = '';
+  let isText = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const character = body.charAt(at);
+    if (character === '\\') at += 1;
+    else if (character === '"') isText = !isText;
+    else if (!isText) rest += character;
+  }
+  return isText ? undefined : rest;
 };
 
 const repairedText = (text: string): string => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, lastValueFrom, map, of } from 'rxjs';
+import { lastValueFrom, map, of } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
@@ -133,7 +133,7 @@ describe('T13: a tool that suspends', () => {
     const cases = [
       ['And now?', `The session is suspended: it waits for the results of ${id}.`],
       [toolResults({ other: 1 }), `No tool use 'other' waits for a result. Those that do: ${id}.`],
-      [toolResults({ __proto__: 1, toString: 1 }), `No tool use 'toString' waits for a result.`],
+      [toolResults({ toString: 1 }), `No tool use 'toString' waits for a result.`],
       [
         { role: 'tool', content: [result, result] },
         `There are two results for the tool use '${id}'.`,
@@ -179,7 +179,7 @@ describe('T13: a tool that suspends', () => {
     expect((await agent.call('?')).reason).toBe('answer');
   });
 
-  it('S1: that was interrupted meanwhile ends as interrupted, and waits all the same', async () => {
+  it('S1: that was interrupted meanwhile waits no more: the session can go on', async () => {
     const model = scriptedModel([toolUse('sign'), toolUse('slow')], [text('done')]);
     const session = createAgent({
       model,
@@ -195,11 +195,46 @@ describe('T13: a tool that suspends', () => {
         }),
       ],
     }).session('s');
-    const reply = await session.call('?');
-    expect(reply.reason).toBe('interrupted');
-    await expect(session.call('And now?')).rejects.toMatchObject({ code: 'invalidResume' });
-    const [waiting] = suspensionsIn(await firstValueFrom(session.memory.load$()));
-    const resumed = await session.call(toolResults({ [waiting?.toolUse.id ?? '']: 'yes' }));
-    expect(resumed.reason).toBe('answer');
+    expect(await session.call('?')).toMatchObject({
+      reason: 'interrupted',
+      toolUses: [{ output: 'Interrupted before its result came.', isError: true }, {}],
+    });
+    expect((await session.call('And now?')).reason).toBe('answer');
+  });
+
+  it('X16: takes results as they must be, and nothing else that a client may send', async () => {
+    const { memory, session, id } = await suspended([text('Signed.')]);
+    const result = { type: 'tool_result', toolUseId: id, isError: false };
+    const blocks = [{ type: 'text', text: 'yes' }];
+    for (const broken of [
+      { ...result, content: 'text' },
+      result,
+      { ...result, type: 'foo', content: blocks },
+      { ...result, isError: 'maybe', content: blocks },
+      { ...result, content: [{ type: 'tool_use', id: 'x', name: 'look', input: {} }] },
+    ]) {
+      const input = { role: 'tool', content: [broken] } as never;
+      await expect(session.call(input)).rejects.toMatchObject({ code: 'invalidRequest' });
+    }
+    const more = { ...result, content: blocks, suspended: { request: 1 }, other: 1 };
+    const reply = await session.call({ role: 'tool', content: [more] } as never);
+    expect(reply.reason).toBe('answer');
+    expect(suspensionsIn(await stored(memory))).toEqual([]);
+    expect(JSON.stringify(await stored(memory))).not.toContain('other');
+    expect(() => toolResults({})).toThrow(/toolResults\(\) needs a result/);
+  });
+
+  it('T14: cuts a long result that is brought', async () => {
+    const { model, session, id } = await suspended([text('Signed.')]);
+    await session.call(toolResults({ [id]: 'x'.repeat(30) }), { maxObservation: 10 });
+    expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('20 of 30 characters');
+  });
+
+  it('refuses the id of a call that the session has had, also of one that brought results', async () => {
+    const { session, id } = await suspended([toolUse('sign', { paper: 'B' })], [text('Signed.')]);
+    const again = await session.call(toolResults({ [id]: 'yes' }), { callId: 'c1' });
+    const next = toolResults({ [again.suspensions?.[0]?.toolUse.id ?? '']: 'yes' });
+    await expect(session.call(next, { callId: 'c1' })).rejects.toMatchObject({ code: 'conflict' });
+    expect((await session.call(next)).reason).toBe('answer');
   });
 });

@@ -22,13 +22,17 @@ export const suspend = (request: unknown = null): ToolOutput =>
   });
 
 /** The input with which a suspended session goes on: for each suspended tool use, by its id, what the tool would have returned. */
-export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => ({
-  role: 'tool',
-  content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
-    const { content, isError } = toOutput(value);
-    return { type: 'tool_result', toolUseId, content, isError };
-  }),
-});
+export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {
+  if (Object.keys(results).length === 0)
+    throw refused('toolResults() needs a result: toolResults({ [id]: result }).');
+  return {
+    role: 'tool',
+    content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
+      const { content, isError } = toOutput(value);
+      return { type: 'tool_result', toolUseId, content, isError };
+    }),
+  };
+};
 
 /** The tool uses of a conversation whose results are still to come. */
 export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
@@ -44,8 +48,13 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
 
 /** A conversation in which each result that came later stands where its tool use waits for it. */
 export const withResults = (messages: readonly Message[]): readonly Message[] => {
-  const late = messages.filter(isLate);
-  if (late.length === 0) return messages;
+  const waiting = new Set(
+    messages.flatMap(results).flatMap((it) => (it.suspended === undefined ? [] : [it.toolUseId])),
+  );
+  if (waiting.size === 0) return messages;
+  const late = messages
+    .filter(isLate)
+    .filter(({ content }) => content.every(({ toolUseId }) => waiting.has(toolUseId)));
   const byId = new Map(late.flatMap(({ content }) => content).map((it) => [it.toolUseId, it]));
   const settled = (block: ToolResultBlock): ToolResultBlock =>
     block.suspended === undefined ? block : (byId.get(block.toolUseId) ?? block);

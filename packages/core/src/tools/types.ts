@@ -55,6 +55,8 @@ export interface Tool extends ToolPolicy {
   readonly description: string;
   /** What a model is shown. */
   readonly inputSchema: JsonSchema;
+  /** Parameters that the program gives: what anybody else says of them counts for nothing. */
+  readonly hidden?: readonly string[];
   /** What of the schema is not held to, and why. */
   readonly warnings?: readonly string[];
   /**
