@@ -153,7 +153,7 @@ const jsonSchemaValidator = (
       const tooMuch = pruneInput
         ? []
         : unknown.map((path) => ({ path, message: 'is not a parameter' }));
-      const wrong = validate(whole) === true ? [] : (validate.errors ?? []).map(ofError);
+      const wrong = validate(whole) ? [] : (validate.errors ?? []).map(ofError);
       const problems = [...tooMuch, ...wrong];
       return of(
         problems.length === 0

@@ -81,4 +81,6 @@ const unescaped = (text: string): string =>
       : String.fromCharCode(Number.parseInt(code, 16)),
   );
 
-const withoutComments = (text: string): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/gu, '');
+/** A mark within a word, as in an address, begins no comment. */
+const withoutComments = (text: string): string =>
+  text.replaceAll(/\/\*[^]*?\*\/|(?<=[\s,{[\]}])\/\/[^\n]*/gu, '');

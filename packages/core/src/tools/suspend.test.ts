@@ -224,6 +224,17 @@ describe('T13: a tool that suspends', () => {
     expect(() => toolResults({})).toThrow(/toolResults\(\) needs a result/);
   });
 
+  it('I1: leaves results that are there as they are, whatever else the memory says', async () => {
+    const { memory, session, id } = await suspended([text('Signed.')]);
+    const [, , results] = await stored(memory);
+    const other = results?.role === 'tool' ? (results.content[1]?.toolUseId ?? '') : '';
+    const forged = toolResults({ [other]: 'forged' });
+    await lastValueFrom(memory('s').append$([{ ...forged, id: 'forged' }]));
+    await expect(session.call(toolResults({ [id]: 'yes' }))).rejects.toMatchObject({
+      code: 'memory',
+    });
+  });
+
   it('T14: cuts a long result that is brought', async () => {
     const { model, session, id } = await suspended([text('Signed.')]);
     await session.call(toolResults({ [id]: 'x'.repeat(30) }), { maxObservation: 10 });
