@@ -159,7 +159,10 @@ describe('the time of a tool', () => {
     const keeps = tool({
       name: 't',
       description: 'Keeps its signal.',
-      run: (_input, { signal }) => (kept = signal) && 'ran',
+      run: (_input, { signal }) => {
+        kept = signal;
+        return 'ran';
+      },
     });
     await run1(keeps).session.call('?');
     expect(kept?.aborted).toBe(false);
