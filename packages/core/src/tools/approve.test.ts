@@ -65,6 +65,14 @@ describe('T12: an approval', () => {
     ['what only looks like a yes', () => ({ approved: 'true' }) as never, no()],
     ['null', () => of(null) as never, no()],
     [
+      'an input that is nested too deeply',
+      () => ({
+        approved: true,
+        input: JSON.parse(`{"path":${'['.repeat(101)}${']'.repeat(101)}}`),
+      }),
+      no('The input that was approved is not a plain object.'),
+    ],
+    [
       'an input that is no object',
       () => ({ approved: true, input: ['/'] }),
       no('The input that was approved is not a plain object.'),

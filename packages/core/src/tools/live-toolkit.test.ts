@@ -46,6 +46,33 @@ describe('T10: groups of tools', () => {
     ]);
   });
 
+  it('T3: are managed while no other tool of the batch runs', async () => {
+    const { toolkit } = createAgent({ model: scriptedModel(), tools: [web] }).session('s');
+    expect(toolkit.names).toEqual(['manage_tools']);
+    const order: string[] = [];
+    const slow = tool({
+      name: 'slow',
+      description: 'Takes a while.',
+      run: async () => {
+        await Promise.resolve();
+        order.push('slow');
+      },
+    });
+    const model = scriptedModel(
+      [toolUse('slow'), toolUse('manage_tools', { activate: ['web'] }), toolUse('slow', { n: 2 })],
+      [text('done')],
+    );
+    const watched = on(
+      'postActing',
+      map((event) => {
+        if (event.toolUse.name === 'manage_tools') order.push('managed');
+        return event;
+      }),
+    );
+    await createAgent({ model, tools: [web, slow], interceptors: [watched] }).call('?');
+    expect(order).toEqual(['slow', 'managed', 'slow']);
+  });
+
   it('that are not managed are for the program alone', async () => {
     const model = scriptedModel([toolUse('manage_tools', { activate: ['shell'] })], [text('done')]);
     const agent = createAgent({ model, tools: [web, shell] });
