@@ -6,7 +6,6 @@ import {
   EMPTY,
   filter,
   map,
-  type MonoTypeOperatorFunction,
   type Observable,
   of,
   take,
@@ -18,18 +17,16 @@ import { contained } from './contained.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { messageOf } from './errors.js';
-import { frozen } from './frozen.js';
 import { createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { Timeouts } from './limits.js';
 import type { OpenRun } from './run.js';
 import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
-import { decided$ } from './tools/approve.js';
+import { approved, type Checked, type Ready } from './tools/approve.js';
 import type { Planned } from './tools/batch.js';
-import { withoutKeys } from './tools/parameters.js';
 import { retryTransient } from './tools/transient.js';
 import type { Validation } from './schema.js';
-import type { Approver, Tool, ToolContext } from './tools/types.js';
+import type { Tool, ToolContext } from './tools/types.js';
 
 type Needs = Pick<
   Context,
@@ -113,76 +110,6 @@ export const runTool$ = (
 
 const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
 
-/** A tool use as it stands, with what the tool is run with, or why it is not run. */
-type Checked = { readonly toolUse: ToolUseBlock } & (
-  | { readonly status: 'ready'; readonly value: unknown }
-  | { readonly status: 'refused'; readonly why: string }
-);
-
-/** One use that is to be approved. */
-interface Use {
-  readonly tool: Tool;
-  readonly lent: ToolContext;
-  readonly check$: (toolUse: ToolUseBlock) => Observable<Checked>;
-}
-
-/** Leads what is valid past those who decide on it. What they make of it is checked again. */
-const approved = (context: Needs, run: OpenRun, use: Use): MonoTypeOperatorFunction<Checked> => {
-  const approvers = [use.tool.approve, context.approve].filter(isApprover);
-  return (checked$) =>
-    approvers.reduce(
-      (before$, approver) =>
-        before$.pipe(
-          concatMap((checked) =>
-            checked.status === 'ready'
-              ? afterApproval$(context, run, use, approver, checked)
-              : of(checked),
-          ),
-        ),
-      checked$,
-    );
-};
-
-const isApprover = (approver: Tool['approve']): approver is false | Approver =>
-  approver !== undefined && approver !== true;
-
-/** Asks, tells that it is asked and what was decided, and does as was decided. */
-const afterApproval$ = (
-  { hooks, scheduler, limits }: Needs,
-  { iteration }: OpenRun,
-  { tool: { name, hidden = [] }, lent, check$ }: Use,
-  approver: false | Approver,
-  { toolUse, value }: Extract<Checked, { readonly status: 'ready' }>,
-): Observable<Checked> =>
-  defer(() => {
-    hooks.report(iteration, { type: 'approvalRequested', toolUse });
-    const { approvalMs } = limits.timeouts;
-    const inTime = deadline(approvalMs, scheduler, `The approval of ${name}`, 'approvalMs');
-    const request = { tool: name, toolUseId: toolUse.id, input: value, context: lent };
-    return decided$(approver, request, inTime).pipe(
-      concatMap(({ approved: isApproved, input, reason }) => {
-        const edited = input === undefined ? toolUse : withInput(toolUse, input, hidden);
-        hooks.report(iteration, {
-          type: 'approvalDecided',
-          toolUse: edited,
-          approved: isApproved,
-          ...(reason !== undefined && { reason }),
-        });
-        if (!isApproved)
-          return of<Checked>({ status: 'refused', toolUse, why: denied(name, reason) });
-        // Checked anew in any case: the approver has had the value in its hands.
-        return check$(edited);
-      }),
-    );
-  });
-
-/** A tool use with another input. What the program gives is no part of it. */
-const withInput = (
-  toolUse: ToolUseBlock,
-  input: ToolUseBlock['input'],
-  hidden: readonly string[],
-): ToolUseBlock => frozen({ ...toolUse, input: withoutKeys(input, hidden) });
-
 type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
 
 /** The last output that a tool emits; what else it does is told. A second attempt has an input of its own. */
@@ -190,9 +117,9 @@ const output$ = (
   { hooks, scheduler }: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  { toolUse, value }: Extract<Checked, { readonly status: 'ready' }>,
+  { toolUse, value }: Ready,
   lent: ToolContext,
-  check$: Use['check$'],
+  check$: (toolUse: ToolUseBlock) => Observable<Checked>,
 ): Observable<ToolOutput> => {
   const attempt$ =
     tool.retry === undefined
@@ -233,6 +160,3 @@ const notAnObject = (name: string, text: string): string =>
 
 const invalid = (name: string, problems: readonly string[]): string =>
   `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
-
-const denied = (name: string, reason: string | undefined): string =>
-  `Not run: this use of ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;

@@ -8,7 +8,7 @@ import { type MonoTypeOperatorFunction, retry, type SchedulerLike, timer } from 
 export const transient = (cause: unknown): MillraceError =>
   new MillraceError('tool', messageOf(cause), { cause, retryable: true });
 
-/** Runs a tool again after an error that is marked as one of the moment, and after no other. */
+/** Runs a tool again after an error that is retryable, and after no other. */
 export const retryTransient = <T>(
   { attempts = 3, backoffMs = 800, growth = 'linear' }: ToolRetry,
   scheduler: SchedulerLike,

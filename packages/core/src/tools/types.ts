@@ -38,7 +38,7 @@ export interface ToolPolicy {
   readonly approve?: boolean | Approver;
   /** How long a run may take, all attempts together, in milliseconds. Default: what the call says for its tools. */
   readonly timeoutMs?: number;
-  /** How the tool is run again after an error that `transient` has marked. Default: not at all. */
+  /** How the tool is run again after an error of the moment: one that `transient` has marked, or a `MillraceError` that is retryable. Default: not at all. */
   readonly retry?: ToolRetry;
   /**
    * Parameters that the model does not give: the `extras` of an earlier tool's output do, if they have them. The model does not see
