@@ -1,7 +1,6 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
-import { isKept } from '@millrace/wire';
-import type { Naming } from './write-once.js';
+import { isKept, type Naming } from '@millrace/wire';
 import { keptBlock } from './opaque-block.js';
 import { toText } from './user-blocks.js';
 

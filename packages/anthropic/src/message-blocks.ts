@@ -1,9 +1,8 @@
 import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Message, ToolMessage } from '@millrace/core';
-import { named } from '@millrace/wire';
+import { named, type Naming } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
-import type { Naming } from './write-once.js';
 
 /** Writes what a message says. Throws `invalidRequest` for media that cannot be sent. */
 export const messageBlocks = (message: Message, naming: Naming): readonly ContentBlockParam[] => {

@@ -4,9 +4,8 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import type { ModelRequest, ToolChoice } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { jsonList, type JsonRecord, type JsonText, writeObject } from '@millrace/wire';
+import { jsonList, type JsonRecord, type JsonText, type Naming, writeObject } from '@millrace/wire';
 import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
-import type { Naming } from './write-once.js';
 import { mostTokens } from './most-tokens.js';
 import { nativeSchema } from './native-schema.js';
 import { onceInARow } from './once-in-a-row.js';

@@ -1,7 +1,6 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
-import { type JsonText, jsonText, writeObject } from '@millrace/wire';
-import type { Naming } from './write-once.js';
+import { type JsonText, jsonText, type Naming, writeObject } from '@millrace/wire';
 import { onceEach } from './once-each.js';
 
 /** What a schema of a tool's input becomes. */

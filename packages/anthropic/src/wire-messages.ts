@@ -1,10 +1,9 @@
 import { type Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { textAt } from '@millrace/wire';
+import { type Naming, textAt, type Write, writeOnce } from '@millrace/wire';
 import { cutsOf } from './cuts.js';
 import { messageBlocks } from './message-blocks.js';
 import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
-import { type Naming, type Write, writeOnce } from './write-once.js';
 
 /** A conversation that is written. */
 export interface WireMessages {

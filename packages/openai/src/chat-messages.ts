@@ -8,7 +8,7 @@ import {
   type UserMessage,
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
-import { type JsonRecord, kept, listAt, named } from '@millrace/wire';
+import { type JsonRecord, kept, listAt, named, type Naming, type Write } from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
@@ -21,7 +21,6 @@ import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable }
 import { joined, type Passage, passageOf } from './passage.js';
 import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
-import type { Naming, Write } from './write-once.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
 

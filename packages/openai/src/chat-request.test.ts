@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkChatRequest } from '@millrace/fault-server';
-import { type JsonRecord, keep, listAt, toolNames } from '@millrace/wire';
+import { type JsonRecord, keep, listAt, type Naming, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
@@ -15,7 +15,6 @@ import {
   user,
 } from './conversation.test-support.js';
 import { fieldsOf } from './fields.js';
-import type { Naming } from './write-once.js';
 import type { Profile } from './profile.js';
 import { toolIds } from './tool-ids.js';
 import { profiles } from './vendors.js';

@@ -1,5 +1,12 @@
 import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
-import { jsonList, type JsonRecord, jsonText, writeObject, type Written } from '@millrace/wire';
+import {
+  jsonList,
+  type JsonRecord,
+  jsonText,
+  type Naming,
+  writeObject,
+  type Written,
+} from '@millrace/wire';
 import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionFunctionTool,
@@ -7,7 +14,6 @@ import type {
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
 import { type FittedSchema, fitSchema } from './fit-schema.js';
-import type { Naming } from './write-once.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { onceInARow } from './once-in-a-row.js';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { assistant, frozen, results, user } from './conversation.test-support.js';
 import { inPages } from './in-pages.js';
 import { joined, type Passage, passageOf } from './passage.js';
-import type { Naming, Write } from './write-once.js';
+import type { Naming, Write } from '@millrace/wire';
 
 const naming: Naming = { toolName: (name) => name, toolId: (id) => id };
 

@@ -1,5 +1,5 @@
 import type { Passage } from './passage.js';
-import { type Write, writeOnce } from './write-once.js';
+import { type Write, writeOnce } from '@millrace/wire';
 
 /** Messages of a page. */
 const pageLength = 16;

@@ -6,7 +6,7 @@ import type {
   ToolMessage,
   ToolResultBlock,
 } from '@millrace/core';
-import { kept, listAt, named, textAt } from '@millrace/wire';
+import { kept, listAt, named, type Naming, textAt, type Write } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
 import { inPages } from './in-pages.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
@@ -14,7 +14,6 @@ import { joined, type Passage, passageOf } from './passage.js';
 import type { Profile } from './profile.js';
 import { contentOf, mediaOf, resultText } from './said.js';
 import type { Target } from './wire-model.js';
-import type { Naming, Write } from './write-once.js';
 
 /** Whom input items are written for. */
 export interface ResponsesTarget extends Target {

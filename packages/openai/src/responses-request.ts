@@ -1,8 +1,14 @@
 import type { JsonSchema, RequestOptions } from '@millrace/core';
-import { jsonList, type JsonRecord, jsonText, writeObject, type Written } from '@millrace/wire';
+import {
+  jsonList,
+  type JsonRecord,
+  jsonText,
+  type Naming,
+  writeObject,
+  type Written,
+} from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema } from './fit-schema.js';
-import type { Naming } from './write-once.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';

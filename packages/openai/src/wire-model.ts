@@ -1,6 +1,7 @@
 import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
 import {
   answerToolWhere,
+  type Naming,
   type Reader,
   type SendOptions,
   toolNames,
@@ -10,7 +11,6 @@ import {
 import type { OpenAI } from 'openai';
 import { accessOf, serverOf } from './access.js';
 import { createClient } from './client.js';
-import type { Naming } from './write-once.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
 import { toolIds } from './tool-ids.js';

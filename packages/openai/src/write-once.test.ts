@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Message } from '@millrace/core';
 import { assistant, frozen, results, use, user } from './conversation.test-support.js';
-import { type Naming, type Write, writeOnce } from './write-once.js';
+import { type Naming, type Write, writeOnce } from '@millrace/wire';
 
 const asIs: Naming = { toolName: (name) => name, toolId: (id) => id };
 

@@ -27,3 +27,4 @@ export {
 export { toolNames, type ToolNames } from './tool-names.js';
 export { vendorModel, type VendorSpec } from './vendor-model.js';
 export { type SendOptions, withKey } from './with-key.js';
+export { type Naming, type Write, writeOnce } from './write-once.js';
