@@ -1,17 +1,8 @@
-import {
-  concatMap,
-  defaultIfEmpty,
-  identity,
-  map,
-  type MonoTypeOperatorFunction,
-  type Observable,
-  of,
-  takeUntil,
-  timer,
-} from 'rxjs';
+import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { freezeResult } from './freeze-message.js';
+import { heldBack } from './held-back.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
@@ -105,7 +96,9 @@ const perform$ = (
       const notes = ran.output.finalAnswer === true ? [] : notesOn(context, run, plan, failures);
       const output = noted(ran.output, notes);
       const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, output);
-      return finished$.pipe(heldBack(context, ran.executed ? failures : 0));
+      // The longer a tool fails, the longer the model waits for the news of it.
+      const backoff = ran.executed ? failures * context.limits.toolBackoffMs : 0;
+      return finished$.pipe(heldBack(backoff, context));
     }),
   );
 };
@@ -124,20 +117,6 @@ const notesOn = (
   }
   return failures > limits.maxToolErrors ? [...again, tooManyFailures(name, failures)] : again;
 };
-
-/** The longer a tool fails, the longer the model waits for the news of it. */
-const heldBack = <T>(
-  { limits: { toolBackoffMs }, scheduler, interruption }: Needs,
-  failures: number,
-): MonoTypeOperatorFunction<T> =>
-  failures * toolBackoffMs === 0
-    ? identity
-    : (told$) =>
-        timer(failures * toolBackoffMs, scheduler).pipe(
-          takeUntil(interruption.cut$),
-          defaultIfEmpty(0),
-          concatMap(() => told$),
-        );
 
 const finish$ = (
   { hooks, limits }: Needs,

@@ -4,7 +4,7 @@ import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
-import type { Finish, ModelRequest } from './model.js';
+import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import { isWhole, receive$ } from './receive.js';
 import type { OpenRun } from './run.js';
@@ -26,7 +26,7 @@ export type Asked =
       /** With what a transform has ended the message, before the model did. */
       readonly halt: StopChunk | undefined;
       /** What to tell a model whose text could not be read. */
-      readonly malformed: string | undefined;
+      readonly malformed: Malformed | undefined;
     }
   | {
       /** An interrupt cut it, or an interceptor would not have it. */

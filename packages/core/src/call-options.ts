@@ -17,7 +17,7 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
-import type { Limits, OnLimit, Timeouts } from './limits.js';
+import type { Limits, OnLimit, TemperatureRamp, Timeouts } from './limits.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
@@ -70,6 +70,18 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly maxToolErrors?: number;
   /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
   readonly toolBackoffMs?: number;
+  /**
+   * Texts in a row that the model is told to write again, because no action can be read in them: models that write their actions as
+   * text (`textTools`), or whose vendor could not read them. Default: 2.
+   */
+  readonly maxParseRetries?: number;
+  /** How long it waits before that, times the texts in a row, in milliseconds. Default: 800. */
+  readonly parseBackoffMs?: number;
+  /**
+   * Raises the temperature with each such text by `step` (default: 0.2) up to `max` (default: 1.5); a text that can be read brings it back.
+   * A call without a `temperature` counts from 1. Default: off.
+   */
+  readonly temperatureRamp?: Partial<TemperatureRamp>;
   /** Decides on every run of a tool, when the tool's own `approve` has said yes. Default: nobody is asked. */
   readonly approve?: Approver;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
@@ -145,6 +157,14 @@ const isToolSelection: Rule = [
   'an object of options',
 ];
 
+const isTemperatureRamp: Rule = [
+  (value) => {
+    checkOptions("'temperatureRamp'", value, { step: numberFrom(0), max: numberFrom(0) });
+    return true;
+  },
+  'an object of numbers',
+];
+
 const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   model: isModel,
   tools: listOf('tools'),
@@ -167,6 +187,9 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   toolSelection: isToolSelection,
   maxToolErrors: wholeNumber(0),
   toolBackoffMs: isDelay,
+  maxParseRetries: wholeNumber(0),
+  parseBackoffMs: isDelay,
+  temperatureRamp: isTemperatureRamp,
 };
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
@@ -211,6 +234,9 @@ export type PreparedOptions = Pick<
   | 'maxToolErrors'
   | 'toolSelection'
   | 'toolBackoffMs'
+  | 'maxParseRetries'
+  | 'parseBackoffMs'
+  | 'temperatureRamp'
 >;
 
 /** Refuses options that a call cannot be prepared with. */
@@ -254,6 +280,9 @@ export const limitsOf = ({
   maxToolCalls = Infinity,
   maxToolErrors = 2,
   toolBackoffMs = 0,
+  maxParseRetries = 2,
+  parseBackoffMs = 800,
+  temperatureRamp,
 }: CallOptions): Limits => ({
   maxIterations,
   onLimit,
@@ -263,6 +292,9 @@ export const limitsOf = ({
   maxToolCalls,
   maxToolErrors,
   toolBackoffMs,
+  maxParseRetries,
+  parseBackoffMs,
+  temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
 });
 
 /** What every request of a call says beside its messages and tools. */

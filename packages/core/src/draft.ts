@@ -1,7 +1,7 @@
 import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
 import type { MessageChunk, StopChunk } from './content-through.js';
 import type { ChunkOf } from './events.js';
-import type { Finish, ModelChunk } from './model.js';
+import type { Finish, Malformed, ModelChunk } from './model.js';
 import {
   createToolParts,
   type ToolPart,
@@ -17,7 +17,7 @@ export interface Draft {
   readonly messageId: string;
   readonly finish: Finish | 'pause' | undefined;
   /** What to tell the model, when its text could not be read. */
-  readonly malformed: string | undefined;
+  readonly malformed: Malformed | undefined;
   /** An interceptor has ended the message before the model did. */
   readonly halt: StopChunk | undefined;
   readonly usage: Usage;
@@ -60,7 +60,7 @@ interface Attempt {
   readonly messageId: string;
   readonly parts: Part[];
   readonly tools: ToolParts;
-  malformed?: string;
+  malformed?: Malformed;
   halt?: StopChunk;
 }
 
@@ -135,7 +135,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
         attempt = begin(attempts, partsBefore(paused, attempt.parts));
         return;
       case 'malformed':
-        attempt.malformed = chunk.feedback;
+        attempt.malformed = chunk;
         return;
       case 'finish':
         finish = chunk.finish;

@@ -106,13 +106,6 @@ export type ReportedPayload =
       readonly error: MillraceError;
     }
   | {
-      readonly type: 'repaired';
-      /** As it is taken now. */
-      readonly toolUse: ToolUseBlock;
-      /** What the model wrote instead of JSON. */
-      readonly before: string;
-    }
-  | {
       readonly type: 'suspended';
       /** Its result is still to come. */
       readonly toolUse: ToolUseBlock;

@@ -107,6 +107,7 @@ export {
 } from './message.js';
 export type {
   Finish,
+  Malformed,
   Model,
   ModelChunk,
   ModelContext,
@@ -118,7 +119,7 @@ export type {
   ToolChoice,
   ToolDeclaration,
 } from './model.js';
-export type { OnLimit, Timeouts } from './limits.js';
+export type { OnLimit, TemperatureRamp, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type { PatternEngine } from './schema/compile.js';
 export type { JsonSchema } from './schema/json-schema.js';

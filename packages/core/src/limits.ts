@@ -34,4 +34,15 @@ export interface Limits {
   readonly maxToolErrors: number;
   /** How long a failure is kept back, times the failures in a row, in milliseconds. */
   readonly toolBackoffMs: number;
+  /** Texts in a row that cannot be read as an action, and are asked for again. */
+  readonly maxParseRetries: number;
+  /** How long the model is let wait before it is asked again, times the texts in a row, in milliseconds. */
+  readonly parseBackoffMs: number;
+  readonly temperatureRamp: TemperatureRamp | undefined;
+}
+
+/** How the temperature rises from one unreadable text to the next. */
+export interface TemperatureRamp {
+  readonly step: number;
+  readonly max: number;
 }

@@ -166,7 +166,7 @@ describe('the loop', () => {
   it('L7: text that cannot be read is fed back twice in a row, and prose is the answer after that', async () => {
     const bad = [text('Acton: clock'), { type: 'malformed', feedback: 'Write Action.' }] as const;
     const model = scriptedModel(bad, bad, bad);
-    const reply = await createAgent({ model }).call('?');
+    const reply = await createAgent({ model }).call('?', { parseBackoffMs: 0 });
     expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
     expect(textOf(reply)).toBe('Acton: clock');
   });
@@ -174,14 +174,14 @@ describe('the loop', () => {
   it('L7: feedback is shown once, and counts afresh after a message that was accepted', async () => {
     const bad = [text('?'), { type: 'malformed', feedback: 'Write Action.' }] as const;
     const model = scriptedModel(bad, bad, [toolUse('clock')], bad, bad, [text('noon')]);
-    const reply = await createAgent({ model, tools: [clock] }).call('?');
+    const reply = await createAgent({ model, tools: [clock] }).call('?', { parseBackoffMs: 0 });
     expect(textOf(reply)).toBe('noon');
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 3, 3, 5, 5]);
   });
 
   it('L7: a correction in the last iteration is followed by the closing call', async () => {
     const model = scriptedModel([text('x'), { type: 'malformed', feedback: 'no' }], [text('end')]);
-    const reply = await createAgent({ model }).call('?', { maxIterations: 1 });
+    const reply = await createAgent({ model }).call('?', { maxIterations: 1, parseBackoffMs: 0 });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 1 });
   });
 

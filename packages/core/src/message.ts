@@ -47,6 +47,8 @@ export interface ToolUseBlock {
   readonly input: Readonly<Record<string, unknown>>;
   /** What the model wrote where its arguments were not a JSON object; `input` is then empty. */
   readonly invalidInput?: string;
+  /** It is not run, and this is what the model is told instead. */
+  readonly refusal?: string;
 }
 
 /** What one run of a tool gave: the answer to the `tool_use` with the id `toolUseId`. */

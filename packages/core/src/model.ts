@@ -1,6 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
-import type { ContentBlock, Message } from './message.js';
+import type { ContentBlock, Message, ToolUseBlock } from './message.js';
 import type { MillraceError } from './errors.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { Usage } from './usage.js';
@@ -42,7 +42,9 @@ export interface ModelRequest extends RequestOptions {
  *   `json` is a delta of the arguments' text, `input` the whole arguments.
  * - `usage` counts this request so far: a later one replaces an earlier one field by field.
  * - `restart` voids all before it: the request has been sent again.
- * - `malformed` says that the text could not be read as an action, and what the model should be told.
+ * - `malformed` says that the text could not be read as an action, and what the model should be told. With `written`, all that
+ *   the model wrote, the feedback speaks for itself, and the message is not shown with it. `isThought` says that there is nothing wrong:
+ *   the model has only thought so far, and is to go on.
  * - `finish` is the last chunk of a whole answer; a stream without one has broken off.
  */
 export type ModelChunk =
@@ -60,12 +62,24 @@ export type ModelChunk =
       readonly name?: string;
       readonly json?: string;
       readonly input?: unknown;
+      /** It is not to be run, and this is what the model is told instead. */
+      readonly refusal?: string;
     }
   | { readonly type: 'block'; readonly block: ContentBlock }
   | { readonly type: 'usage'; readonly usage: Partial<Usage> }
   | { readonly type: 'restart'; readonly why: string }
-  | { readonly type: 'malformed'; readonly feedback: string }
+  | ({ readonly type: 'malformed' } & Malformed)
   | { readonly type: 'finish'; readonly finish: Finish | 'pause' };
+
+/** A text that could not be read as an action. */
+export interface Malformed {
+  /** What the model should be told. */
+  readonly feedback: string;
+  /** All that it wrote, where the chunks do not show it. */
+  readonly written?: string;
+  /** It has thought, and neither asked for a tool nor answered. */
+  readonly isThought?: boolean;
+}
 
 /** Why the provider ended its answer: `stop` also where it asked for tools. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
@@ -89,6 +103,15 @@ export type ModelReport =
       readonly from: string;
       readonly to: string;
       readonly error: MillraceError;
+    }
+  | {
+      readonly type: 'repaired';
+      /** What the model wrote. */
+      readonly before: string;
+      /** What it is taken for: JSON. */
+      readonly after: string;
+      /** Whose arguments they are, where it was not the whole action. */
+      readonly toolUse?: ToolUseBlock;
     }
   | { readonly type: 'warning'; readonly message: string };
 

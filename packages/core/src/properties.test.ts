@@ -285,7 +285,12 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
             },
           });
         };
-        const options = { callId: 'c', maxIterations: 3, onLimit: 'partial' } as const;
+        const options = {
+          callId: 'c',
+          maxIterations: 3,
+          onLimit: 'partial',
+          parseBackoffMs: 0,
+        } as const;
         const code = catchError((error: unknown) => of({ failed: String(error) }));
         const called = await lastValueFrom(scripted().call$('?', options).pipe(code));
         const streamed = await lastValueFrom(

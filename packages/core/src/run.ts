@@ -14,7 +14,7 @@ import type { Extras } from './tools/extras.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What the loop asks the model to do better. */
-export type Correction = 'malformed' | 'emptyAnswer' | 'output' | 'again' | 'halted';
+export type Correction = 'malformed' | 'thought' | 'emptyAnswer' | 'output' | 'again' | 'halted';
 
 interface RunState {
   /** Reasoning calls that have begun. */

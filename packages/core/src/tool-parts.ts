@@ -13,6 +13,7 @@ export interface ToolPart {
   readonly json: string[];
   name: string;
   input?: unknown;
+  refusal?: string;
 }
 
 /** The tool uses of one message. */
@@ -58,18 +59,21 @@ export const createToolParts = (
       if (part.name === '') part.name = chunk.name ?? '';
       if (chunk.json !== undefined) part.json.push(chunk.json);
       if (chunk.input !== undefined) part.input = chunk.input;
+      if (chunk.refusal !== undefined) part.refusal = chunk.refusal;
       return { part, isNew: begun === undefined };
     },
   };
 };
 
 /** The whole tool use, as far as it has come. */
-export const toToolUse = ({ id, name, input, json }: ToolPart): ToolUseBlock => {
+export const toToolUse = ({ id, name, input, json, refusal }: ToolPart): ToolUseBlock => {
   const text = json.join('');
   const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
-  return isRecord(value) && !isTooDeep(value)
-    ? { type: 'tool_use', id, name, input: value }
-    : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
+  const toolUse: ToolUseBlock =
+    isRecord(value) && !isTooDeep(value)
+      ? { type: 'tool_use', id, name, input: value }
+      : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
+  return refusal === undefined ? toolUse : { ...toolUse, refusal };
 };
 
 /** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */

@@ -39,7 +39,11 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'modelFallback':
       return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
     case 'repaired':
-      return note(`The arguments for ${event.toolUse.name} were no JSON, and have been repaired.`);
+      return note(
+        event.toolUse === undefined
+          ? 'The action was no JSON, and has been repaired.'
+          : `The arguments for ${event.toolUse.name} were no JSON, and have been repaired.`,
+      );
     case 'approvalRequested':
       return note(`${event.toolUse.name} waits for approval.`);
     case 'approvalDecided': {

@@ -114,10 +114,14 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     }
     case 'preActing':
     case 'actingChunk':
-    case 'repaired':
     case 'suspended':
     case 'approvalRequested':
       return { tool: event.toolUse.name, toolUseId: event.toolUse.id };
+    case 'repaired': {
+      const { toolUse, before } = event;
+      const tool = toolUse === undefined ? {} : { tool: toolUse.name, toolUseId: toolUse.id };
+      return { ...tool, characters: before.length };
+    }
     case 'approvalDecided': {
       const { toolUse, approved } = event;
       return { tool: toolUse.name, toolUseId: toolUse.id, approved };

@@ -60,7 +60,8 @@ const readable = (
   const input = invalidInput === undefined ? undefined : repaired(invalidInput);
   if (invalidInput === undefined || input === undefined) return toolUse;
   const read = frozen({ ...use, input });
-  hooks.report(iteration, { type: 'repaired', toolUse: read, before: invalidInput });
+  const after = JSON.stringify(input);
+  hooks.report(iteration, { type: 'repaired', toolUse: read, before: invalidInput, after });
   return read;
 };
 

@@ -1,17 +1,9 @@
 import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
-import { discard, discardUnlessKept } from '../discard.js';
+import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
-import { haltedError } from '../halted-error.js';
-import { MillraceError } from '../errors.js';
-import {
-  type AssistantMessage,
-  textBlock,
-  textOf,
-  toolUsesOf,
-  type UserMessage,
-} from '../message.js';
+import { textOf, toolUsesOf } from '../message.js';
 import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
@@ -19,8 +11,6 @@ import { readOutput$ } from '../read-output.js';
 import {
   append,
   assertAnswered,
-  correct,
-  type Correction,
   end,
   nextIteration,
   type OpenRun,
@@ -28,20 +18,22 @@ import {
   spend,
 } from '../run.js';
 import { withoutTools, withTools } from '../with-tools.js';
+import {
+  improve,
+  isEmpty,
+  paced$,
+  ramped,
+  remind,
+  repair,
+  reshape,
+  resume,
+  withoutToolUses,
+} from './corrections.js';
 
 type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output' | 'toolkit'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
 
 const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'postReasoning' };
-
-/** Texts in a row that may be unreadable as an action before the call gives up. */
-const maxParseRetries = 2;
-
-/** Answers in a row that may be of another form than was asked for before the call gives up. */
-const maxOutputCorrections = 2;
-
-/** Messages in a row that a transform may end with feedback before the call gives up. */
-const maxHalts = 2;
 
 /** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
 export const reasoning = (context: Needs): Phase =>
@@ -54,6 +46,7 @@ export const reasoning = (context: Needs): Phase =>
         const spent = spend(run, asked.usage);
         return decided$(spent, decide(spent, asked, context), context).pipe(
           map((decided) => discardUnlessKept(context, decided, asked.message)),
+          concatMap((decided) => paced$(run, decided, context)),
         );
       }),
     );
@@ -64,9 +57,11 @@ const messagesOf = ({ messages, feedback }: OpenRun): OpenRun['messages'] =>
 
 /** A choice that forces a tool covers the first request only: the model could never answer otherwise. */
 const optionsOf = (
-  { iteration, executed }: OpenRun,
-  { request, toolkit, limits, model }: Needs,
+  run: OpenRun,
+  { request: asked, toolkit, limits, model }: Needs,
 ): RequestOptions => {
+  const { iteration, executed } = run;
+  const request = ramped(asked, run, limits);
   if (executed >= limits.maxToolCalls) return withoutTools(request, toolkit, model);
   const { toolChoice, ...rest } = request;
   const forces = toolChoice === 'required' || typeof toolChoice === 'object';
@@ -85,19 +80,6 @@ const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
         ? improve(run, 'again', asked.message, asked.again, context)
         : resume(run, asked, asked.again, context);
   }
-};
-
-/** A message that a transform has ended, with a reason why. */
-const resume = (
-  run: OpenRun,
-  { message, isShown }: Answer,
-  why: string,
-  context: Needs,
-): OpenRun => {
-  if ((run.corrections.halted ?? 0) < maxHalts) {
-    return improve(run, 'halted', message, why, context, isShown);
-  }
-  throw haltedError(message, why);
 };
 
 const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
@@ -133,69 +115,3 @@ const decided$ = (run: OpenRun, decided: Run, context: Needs): Observable<Run> =
     map((checked) => checked ?? endInterrupted(run, context, answer)),
   );
 };
-
-const reshape = (
-  run: OpenRun,
-  message: AssistantMessage,
-  problems: readonly string[],
-  context: Needs,
-): OpenRun => {
-  const why = `Your answer must be JSON of the schema that was asked for, and nothing else:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
-  if ((run.corrections.output ?? 0) < maxOutputCorrections) {
-    return improve(run, 'output', message, why, context);
-  }
-  throw new MillraceError(
-    'invalidResponse',
-    `The model '${context.model.name}' gave no valid output, ${maxOutputCorrections + 1} times in a row: ${problems.join('; ')}`,
-    { partial: textOf(message) },
-  );
-};
-
-const repair = (run: OpenRun, message: AssistantMessage, feedback: string, context: Needs): Run => {
-  if ((run.corrections.malformed ?? 0) < maxParseRetries) {
-    return improve(run, 'malformed', message, feedback, context);
-  }
-  if (!isEmpty(message)) return end(run, 'answer', message);
-  throw new MillraceError(
-    'invalidResponse',
-    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${feedback}`,
-  );
-};
-
-const remind = (run: OpenRun, message: AssistantMessage, context: Needs): Run => {
-  if (run.corrections.emptyAnswer === undefined) {
-    return improve(run, 'emptyAnswer', message, 'Your answer was empty. Please answer.', context);
-  }
-  throw new MillraceError(
-    'emptyAnswer',
-    `The model '${context.model.name}' answered with nothing, also when it was reminded.`,
-  );
-};
-
-/** Discards a message and asks for a better one: the next request shows both it and what was wrong. */
-const improve = (
-  run: OpenRun,
-  kind: Correction,
-  message: AssistantMessage,
-  why: string,
-  context: Needs,
-  isShown?: boolean,
-): OpenRun => {
-  discard(context, run.iteration, message, why, isShown);
-  const asked: UserMessage = {
-    id: `${message.id}/${kind}`,
-    role: 'user',
-    content: [textBlock(why)],
-  };
-  const rejected = withoutToolUses(message);
-  return correct(run, kind, ...(isEmpty(rejected) ? [] : [rejected]), asked);
-};
-
-const withoutToolUses = (message: AssistantMessage): AssistantMessage => ({
-  ...message,
-  content: message.content.filter(({ type }) => type !== 'tool_use'),
-});
-
-const isEmpty = (message: AssistantMessage): boolean =>
-  textOf(message).trim() === '' &&
-  message.content.every(({ type }) => type === 'text' || type === 'thinking');

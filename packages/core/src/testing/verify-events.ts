@@ -80,7 +80,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       move(event, heard, event.toolUse.id, 'asked', 'acting');
       return;
     case 'repaired':
-      move(event, heard, event.toolUse.id, 'asked');
+      if (event.toolUse !== undefined) move(event, heard, event.toolUse.id, 'asked');
       return;
     case 'suspended':
       move(event, heard, event.toolUse.id, 'done');

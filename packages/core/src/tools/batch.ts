@@ -49,6 +49,10 @@ export const planned = (
     const { id, name, input } = toolUse;
     const tool = toolkit.find(name);
     const isKnown = tool !== undefined;
+    const { refusal: refused } = toolUse;
+    if (refused !== undefined) {
+      return { index, toolUse, isKnown, extras: {}, repeats: 0, refusal: refused };
+    }
     const repeats = repeatsOf(toolUse, earlier);
     const same = tool?.dedupe === true ? earlier.find((use) => isSame(use, toolUse)) : undefined;
     earlier.push({ toolUseId: id, name, input });

@@ -1,8 +1,10 @@
 import {
   type AgentEvent,
   type AssistantMessage,
+  type Envelope,
   type EventOf,
   textOf,
+  type ToolUseBlock,
   toolUsesOf,
 } from '@millrace/core';
 import type { Notice, Part, Speaker, ToolUseRef } from './part.js';
@@ -51,7 +53,7 @@ export const createCallParts = (by: Speaker): CallParts => {
     return [message, parts];
   };
   /** The message whose tools run: begun here only where its own events have not been told. */
-  const acting = ({ iteration }: AgentEvent): ShownMessage => {
+  const acting = ({ iteration }: Envelope): ShownMessage => {
     const id = `${by.callId}/${iteration}`;
     message ??= createShownMessage(by, id, id);
     return message;
@@ -96,10 +98,14 @@ export const createCallParts = (by: Speaker): CallParts => {
   };
 
   /** Tells of a use of a tool, which its reader has seen by then as it is. */
-  const told = (event: AboutTool, noticeOf: (use: ToolUseRef) => Notice): readonly Part[] => {
+  const told = (
+    toolUse: ToolUseBlock,
+    event: Envelope,
+    noticeOf: (use: ToolUseRef) => Notice,
+  ): readonly Part[] => {
     const shown = acting(event);
-    const { id: toolUseId, name: toolName } = event.toolUse;
-    const parts = shown.toolUse(event.toolUse);
+    const { id: toolUseId, name: toolName } = toolUse;
+    const parts = shown.toolUse(toolUse);
     const toolCallId = shown.toolCallId(toolUseId) ?? toolUseId;
     return [
       ...parts,
@@ -137,17 +143,24 @@ export const createCallParts = (by: Speaker): CallParts => {
         case 'actingChunk':
           return acting(event).progress(event);
         case 'repaired':
-          return told(event, (use) => ({ name: 'repaired', ...use }));
+          // An action that was written as text has no use of a tool yet, and is shown when it has.
+          return event.toolUse === undefined
+            ? []
+            : told(event.toolUse, event, (use) => ({ name: 'repaired', ...use }));
         case 'approvalRequested':
-          return told(event, (use) => ({ name: 'approvalRequested', ...use }));
+          return told(event.toolUse, event, (use) => ({ name: 'approvalRequested', ...use }));
         case 'approvalDecided': {
           const { approved, toolUse } = event;
           if (!approved) denied.add(toolUse.id);
-          return told(event, (use) => ({ name: 'approvalDecided', ...use, approved }));
+          return told(event.toolUse, event, (use) => ({
+            name: 'approvalDecided',
+            ...use,
+            approved,
+          }));
         }
         case 'suspended': {
           const { request } = event;
-          return told(event, (use) => ({ name: 'suspended', ...use, request }));
+          return told(event.toolUse, event, (use) => ({ name: 'suspended', ...use, request }));
         }
         case 'postActing':
           return acting(event).result(event, denied.has(event.toolUse.id));
@@ -163,8 +176,6 @@ export const createCallParts = (by: Speaker): CallParts => {
     },
   };
 };
-
-type AboutTool = EventOf<'repaired' | 'approvalRequested' | 'approvalDecided' | 'suspended'>;
 
 const noticeOf = (event: AgentEvent): Notice | undefined => {
   switch (event.type) {
