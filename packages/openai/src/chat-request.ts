@@ -13,11 +13,10 @@ import type {
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
-import { type FittedSchema, fitSchema } from './fit-schema.js';
+import { type FittedSchema, fitSchema, fitToolSchema } from './fit-schema.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { onceInARow } from './once-in-a-row.js';
-import { toolSchema } from './tool-schema.js';
 import type { Target, WriteRequest } from './wire-model.js';
 
 /** What a chat completion may be asked beside what a request says. */
@@ -63,7 +62,7 @@ export const chatRequest = (
 
 const toolFields = ({ profile }: Target) => {
   const { strictTools = false, takesNamedChoice = true } = profile;
-  const parametersOf = onceEach((schema: JsonSchema) => fitSchema(toolSchema(schema), strictTools));
+  const parametersOf = onceEach((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   return ({ tools = [], toolChoice }: RequestOptions, naming: Naming): Fields => {
     if (tools.length === 0) return {};
     const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;

@@ -1,6 +1,7 @@
 import type { JsonSchema } from '@millrace/core';
 import { type JsonText, jsonText } from '@millrace/wire';
 import { strictSchema } from './strict-schema.js';
+import { isSaidWhole, toolSchema } from './tool-schema.js';
 
 /** A schema as it is sent. */
 export interface FittedSchema {
@@ -13,3 +14,7 @@ export const fitSchema = (schema: JsonSchema, isStrictWanted: boolean): FittedSc
   const strict = isStrictWanted ? strictSchema(schema) : undefined;
   return { schema: jsonText(JSON.stringify(strict ?? schema)), isStrict: strict !== undefined };
 };
+
+/** Writes the schema of a tool's input. What of it is told in words may speak of keys that the strict form would refuse. */
+export const fitToolSchema = (schema: JsonSchema, isStrictWanted: boolean): FittedSchema =>
+  fitSchema(toolSchema(schema), isStrictWanted && isSaidWhole(schema));

@@ -174,16 +174,19 @@ describe('what is strict', () => {
     const tools = [
       { name: 'a', description: 'A.', inputSchema: open },
       { name: 'b', description: 'B.', inputSchema: { type: 'object' } },
+      { name: 'c', description: 'C.', inputSchema: { ...open, anyOf: [open] } },
     ];
     const request = { messages: [user('Hi')], tools };
     expect(bodyOf(request)['tools']).toMatchObject([
       { strict: false, parameters: open },
       { strict: false, parameters: { type: 'object', properties: {} } },
+      { strict: false },
     ]);
     expect(
       bodyOf(request, { profile: { name: 'Mine', strictTools: true } })['tools'],
     ).toMatchObject([
       { strict: true, parameters: { additionalProperties: false } },
+      { strict: false },
       { strict: false },
     ]);
   });

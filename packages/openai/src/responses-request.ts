@@ -8,11 +8,10 @@ import {
   type Written,
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
-import { fitSchema } from './fit-schema.js';
+import { fitSchema, fitToolSchema } from './fit-schema.js';
 import type { ReasoningEffort } from './profile.js';
 import { onceEach } from './once-each.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
-import { toolSchema } from './tool-schema.js';
 import type { WriteRequest } from './wire-model.js';
 
 /** What the Responses API may be asked beside what a request says. */
@@ -65,7 +64,7 @@ const toolFields = (
   { profile: { strictTools = false } }: ResponsesTarget,
   builtInTools: readonly JsonRecord[] = [],
 ) => {
-  const parametersOf = onceEach((schema: JsonSchema) => fitSchema(toolSchema(schema), strictTools));
+  const parametersOf = onceEach((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
   return ({ tools = [], toolChoice }: RequestOptions, { toolName }: Naming): Fields => {
     if (tools.length + builtIn.length === 0) return {};

@@ -48,6 +48,15 @@ describe('isStrictSchema', () => {
     ['a root that is no object', { type: 'array', items: text }],
     ['eleven levels', nested(11)],
     ['a schema that is true', closed({ a: true })],
+    [
+      'keys beside alternatives',
+      closed({ a: closed({ b: text }, { anyOf: [closed({ b: text })] }) }),
+    ],
+    [
+      'a closed object beside alternatives',
+      closed({ a: { additionalProperties: false, anyOf: [closed({ b: text })] } }),
+    ],
+    ['keys beside values', closed({ a: closed({ b: text }, { const: { b: 'x' } }) })],
   ])('R3: refuses %s', (_what, schema) => {
     expect(isStrictSchema({ ...schema })).toBe(false);
   });
@@ -85,5 +94,18 @@ describe('strictSchema', () => {
     ['a map of one kind', open({ a: text }, { additionalProperties: text })],
   ])('R3: has nothing for %s', (_what, schema) => {
     expect(strictSchema({ ...schema })).toBeUndefined();
+  });
+
+  it.each([
+    ['anyOf', [open({ id: text }), open({ name: text })]],
+    ['allOf', [open({ id: text })]],
+    ['enum', [{ kind: 'a', id: 'b' }]],
+    ['const', { kind: 'a', id: 'b' }],
+  ])('R3: has nothing for keys beside %s, which may speak of further ones', (keyword, value) => {
+    const target = open({ kind: text }, { [keyword]: value });
+    expect(strictSchema(target)).toBeUndefined();
+    expect(strictSchema(open({ target }))).toBeUndefined();
+    const referring = open({ target: { $ref: '#/$defs/target' } }, { $defs: { target } });
+    expect(strictSchema(referring)).toBeUndefined();
   });
 });

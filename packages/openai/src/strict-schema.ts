@@ -90,10 +90,22 @@ const isStrict = (schema: unknown, depth: number): boolean =>
   (schema['$ref'] === undefined || Object.keys(schema).length === 1) &&
   (schema['format'] === undefined || formats.has(schema['format'])) &&
   (!isObject(schema) || isClosed(schema)) &&
+  !isHeldTwice(schema) &&
   partsOf(schema).every((part) => isStrict(part, depth + 1));
 
 const isTyped = (schema: JsonRecord): boolean =>
   ['type', 'anyOf', '$ref', 'enum', 'const'].some((keyword) => Object.hasOwn(schema, keyword));
+
+/**
+ * Whether a schema says of the keys of one object more than once. Each of the parts is closed against the keys of the
+ * others, so that nothing would fit them all.
+ */
+const isHeldTwice = (schema: JsonRecord): boolean =>
+  choices.some((keyword) => schema[keyword] !== undefined) &&
+  (isObject(schema) || ofKeys.some((keyword) => schema[keyword] !== undefined));
+
+const choices: readonly string[] = ['anyOf', 'enum', 'const'];
+const ofKeys: readonly string[] = ['required', 'additionalProperties'];
 
 const isObject = ({ type, properties }: JsonRecord): boolean =>
   type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined;

@@ -21,6 +21,10 @@ export const toolSchema = (schema: JsonSchema): JsonSchema => {
   };
 };
 
+/** Tells whether the schema that is written says all that the schema says. */
+export const isSaidWhole = (schema: JsonSchema): boolean =>
+  [...refusedAtTop].every((keyword) => schema[keyword] === undefined);
+
 const refusedAtTop: ReadonlySet<string> = new Set([
   'anyOf',
   'oneOf',
