@@ -22,6 +22,7 @@ export interface Compiled {
 
 const ajvOptions: Options = {
   strict: false,
+  ownProperties: true,
   allErrors: true,
   verbose: true,
   validateFormats: false,
