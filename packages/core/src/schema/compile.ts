@@ -3,6 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { messageOf, misuse } from '../errors.js';
 import type { JsonSchema } from './json-schema.js';
+import { uniqueItems } from './unique-items.js';
 
 /** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
 export type PatternEngine = (pattern: string) => { test(text: string): boolean };
@@ -39,7 +40,7 @@ export const compile = (
   { patterns }: CompileOptions,
 ): Compiled => {
   const Draft = draftOf(schema, owner);
-  const meta = metaValidators.get(Draft) ?? new Draft(ajvOptions);
+  const meta = metaValidators.get(Draft) ?? instanceOf(Draft, ajvOptions);
   metaValidators.set(Draft, meta);
   const ignored = new Set<string>();
   const engine = named(patterns === undefined ? native : tolerant(patterns, ignored));
@@ -55,10 +56,16 @@ export const compile = (
   }
   try {
     if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
-    return { validate: new Draft(options).compile(schema), ignored: [...ignored] };
+    return { validate: instanceOf(Draft, options).compile(schema), ignored: [...ignored] };
   } catch (cause) {
     throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
   }
+};
+
+const instanceOf = (Draft: typeof Ajv, options: Options): Ajv => {
+  const ajv = new Draft(options);
+  ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems());
+  return ajv;
 };
 
 /** JSON Schema means patterns with the flag `u`; many are written for an engine without it. */

@@ -17,7 +17,12 @@ export const verdictOn = (
   const verdicts: Verdict[] = [];
   createValidator(schema, 'The schema', options)
     .validation$(input, hidden)
-    .subscribe((validation) => verdicts.push({ problems: [], ...validation }));
+    .subscribe({
+      next: (validation) => verdicts.push({ problems: [], ...validation }),
+      error: (error) => {
+        throw error;
+      },
+    });
   const [verdict] = verdicts;
   if (verdict === undefined) throw new Error('There was no verdict.');
   return verdict;

@@ -1,0 +1,71 @@
+import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv';
+
+/** Two items of a list that are the same. */
+interface Duplicate {
+  readonly i: number;
+  readonly j: number;
+}
+
+/** `uniqueItems` in one pass over a list: that of ajv compares each item with every other, unless all are scalars. */
+export const uniqueItems = (): FuncKeywordDefinition => {
+  const validate: SchemaValidateFunction = (isAsked: boolean, items: readonly unknown[]) => {
+    const found = isAsked ? duplicateIn(items) : undefined;
+    if (found === undefined) return true;
+    const message = `must NOT have duplicate items (items ## ${found.j} and ${found.i} are identical)`;
+    validate.errors = [{ keyword, message, params: found }];
+    return false;
+  };
+  return { keyword, type: 'array', schemaType: 'boolean', errors: true, validate };
+};
+
+const keyword = 'uniqueItems';
+
+/** The last item that is the same as one before it, and that one. */
+const duplicateIn = (items: readonly unknown[]): Duplicate | undefined => {
+  const canonical = canonicalForm();
+  const places = new Map<string, number>();
+  let found: Duplicate | undefined;
+  for (const [i, item] of items.entries()) {
+    const form = canonical(item);
+    const j = places.get(form);
+    if (j !== undefined) found = { i, j };
+    places.set(form, i);
+  }
+  return found;
+};
+
+/**
+ * Writes values so that those which JSON holds to be the same are written the same, whatever the order of their keys. What JSON cannot hold
+ * is the same only as itself.
+ */
+const canonicalForm = (): ((value: unknown) => string) => {
+  const names = new Map<unknown, string>();
+  const nameOf = (value: unknown): string => {
+    const name = names.get(value) ?? `#${names.size}`;
+    names.set(value, name);
+    return name;
+  };
+  const write = (value: unknown, above: readonly object[]): string => {
+    if (!isPlain(value)) return isScalar(value) ? JSON.stringify(value) : nameOf(value);
+    if (above.includes(value)) return nameOf(value);
+    const path = [...above, value];
+    if (Array.isArray(value)) return `[${value.map((item) => write(item, path)).join()}]`;
+    const fields = Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${write(Reflect.get(value, key), path)}`);
+    return `{${fields.join()}}`;
+  };
+  return (value) => write(value, []);
+};
+
+const isScalar = (value: unknown): boolean =>
+  value === null ||
+  typeof value === 'string' ||
+  typeof value === 'boolean' ||
+  Number.isFinite(value);
+
+const isPlain = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+};
