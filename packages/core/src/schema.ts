@@ -49,7 +49,8 @@ type OpenEnded =
   | 'dependentSchemas'
   | 'dependencies'
   | '$ref'
-  | '$dynamicRef';
+  | '$dynamicRef'
+  | '$recursiveRef';
 
 /** What became of an input: the value to use, or what is wrong with it, one line a parameter. */
 export type Validation =

@@ -54,9 +54,11 @@ export const compile = (
   if ('$async' in schema) {
     throw misuse(`${owner} says '$async', which is no JSON Schema. Leave it out.`);
   }
+  // What is said of the draft is understood above: ajv knows each by one spelling alone.
+  const { $schema: _draft, ...rules } = schema;
   try {
-    if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
-    return { validate: instanceOf(Draft, options).compile(schema), ignored: [...ignored] };
+    if (meta.validateSchema(rules) !== true) throw new Error(meta.errorsText());
+    return { validate: instanceOf(Draft, options).compile(rules), ignored: [...ignored] };
   } catch (cause) {
     throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
   }

@@ -76,6 +76,7 @@ const openEnded = [
   'dependencies',
   '$ref',
   '$dynamicRef',
+  '$recursiveRef',
 ];
 
 const namesItsKeys = (rules: Readonly<Record<string, unknown>>): boolean =>

@@ -19,7 +19,7 @@ export const verdictOn = (
     .validation$(input, hidden)
     .subscribe({
       next: (validation) => verdicts.push({ problems: [], ...validation }),
-      error: (error) => {
+      error: (error: unknown) => {
         throw error;
       },
     });
