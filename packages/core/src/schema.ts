@@ -5,7 +5,7 @@ import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 import { compile, type CompileOptions } from './schema/compile.js';
 import type { JsonSchema } from './schema/json-schema.js';
-import { describe, ofError, ofIssue } from './schema/problems.js';
+import { describe, notAt, ofError, ofInfinite, ofIssue } from './schema/problems.js';
 import { prune } from './schema/prune.js';
 
 /** A schema of a library that speaks Standard Schema and can say itself as JSON Schema, as zod and arktype do. */
@@ -126,7 +126,11 @@ const standardValidator = (
     jsonSchema: objectSchema(jsonSchema.input({ target: 'draft-2020-12' }), owner),
     warnings: [],
     validation$: (input, hidden) => {
-      const whole = withHidden(prune(withoutHidden(input, hidden), anything).value, hidden);
+      const { value, infinite } = prune(withoutHidden(input, hidden), anything);
+      if (infinite.length > 0) {
+        return of({ valid: false, problems: describe(infinite.map(ofInfinite), hidden) });
+      }
+      const whole = withHidden(value, hidden);
       const result = validate(whole);
       return ('then' in result ? from(result) : of(result)).pipe(
         map((settled) => verdict(settled, whole, hidden)),
@@ -149,13 +153,17 @@ const jsonSchemaValidator = (
         `${owner}: the pattern ${JSON.stringify(pattern)} cannot be checked: it is passed over.`,
     ),
     validation$: (input, hidden) => {
-      const { value, unknown } = prune(withoutHidden(input, hidden), jsonSchema, coerceInput);
+      const { value, unknown, infinite } = prune(
+        withoutHidden(input, hidden),
+        jsonSchema,
+        coerceInput,
+      );
       const whole = withHidden(value, hidden);
       const tooMuch = pruneInput
         ? []
         : unknown.map((path) => ({ path, message: 'is not a parameter' }));
       const wrong = validate(whole) ? [] : (validate.errors ?? []).map(ofError);
-      const problems = [...tooMuch, ...wrong];
+      const problems = [...tooMuch, ...infinite.map(ofInfinite), ...notAt(infinite, wrong)];
       return of(
         problems.length === 0
           ? { valid: true, value: whole }

@@ -23,6 +23,7 @@ export interface Compiled {
 
 const ajvOptions: Options = {
   strict: false,
+  strictNumbers: true,
   ownProperties: true,
   allErrors: true,
   verbose: true,

@@ -63,6 +63,22 @@ export const ofError = ({ instancePath, keyword, params, message, data }: ErrorO
   return { path, message: `${message ?? keyword}${allowed}`, received: data };
 };
 
+/** A number that no JSON can say again. */
+export const ofInfinite = (path: readonly string[]): Problem => ({
+  path,
+  message: 'must be a number that is not too large',
+});
+
+/** The problems of other places than these. */
+export const notAt = (
+  places: readonly (readonly string[])[],
+  problems: readonly Problem[],
+): readonly Problem[] => {
+  if (places.length === 0) return problems;
+  const known = new Set(places.map((path) => JSON.stringify(path)));
+  return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
+};
+
 /** A key in a JSON Pointer. */
 const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 

@@ -5,6 +5,8 @@ export interface Pruned {
   readonly value: unknown;
   /** Where the keys were that are left out. */
   readonly unknown: readonly (readonly string[])[];
+  /** Where numbers are that no JSON can say again: `1e999` is read as infinite. */
+  readonly infinite: readonly (readonly string[])[];
 }
 
 /**
@@ -14,6 +16,7 @@ export interface Pruned {
  */
 export const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: (readonly string[])[] = [];
+  const infinite: (readonly string[])[] = [];
   const copy = (value: unknown, rules: unknown, place?: Place): unknown => {
     const known = isRecord(rules) ? rules : {};
     if (Array.isArray(value)) {
@@ -25,6 +28,7 @@ export const prune = (input: unknown, schema: unknown, coerces = false): Pruned 
       );
     }
     if (typeof value === 'string') return coerces ? readAs(known['type'], value) : value;
+    if (typeof value === 'number' && !Number.isFinite(value)) infinite.push(pathOf(place));
     if (!isRecord(value)) return value;
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
@@ -39,13 +43,16 @@ export const prune = (input: unknown, schema: unknown, coerces = false): Pruned 
       kept.map(([key, item]) => [key, copy(item, ruleOf(key), { key, above: place })]),
     );
   };
-  return { value: copy(input, schema), unknown };
+  return { value: copy(input, schema), unknown, infinite };
 };
 
-/** A text as what a schema asks for: `"5"` as 5, `"true"` as true. */
+/** A text as what a schema asks for: `"5"` as 5, `"true"` as true. A number that cannot be held as it is written stays a text. */
 const readAs = (type: unknown, text: string): unknown => {
   if ((type === 'number' || type === 'integer') && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu.test(text)) {
-    return Number(text);
+    const number = Number(text);
+    return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+      ? number
+      : text;
   }
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
 };
@@ -56,10 +63,8 @@ interface Place {
   readonly above: Place | undefined;
 }
 
-const pathOf = ({ key, above }: Place): readonly string[] => [
-  ...(above === undefined ? [] : pathOf(above)),
-  String(key),
-];
+const pathOf = (place: Place | undefined): readonly string[] =>
+  place === undefined ? [] : [...pathOf(place.above), String(place.key)];
 
 /** Keywords that may speak of further keys. */
 const openEnded = [
