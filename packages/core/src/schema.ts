@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import { from, map, type Observable, of } from 'rxjs';
-import { misuse } from './errors.js';
+import { messageOf, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import { compile, type CompileOptions } from './schema/compile.js';
 import type { JsonSchema } from './schema/json-schema.js';
@@ -112,7 +112,7 @@ const standardValidator = (
       `${owner}: a '${schema['~standard'].vendor}' schema says itself what it does with unknown keys, texts for numbers and patterns. Say it there, and drop '${Object.keys(options).join("', '")}'.`,
     );
   }
-  const { validate, jsonSchema } = schema['~standard'];
+  const { validate } = schema['~standard'];
   const verdict = (
     result: StandardSchemaV1.Result<unknown>,
     input: unknown,
@@ -123,7 +123,7 @@ const standardValidator = (
     return { valid: false, problems: describe(problems, hidden) };
   };
   return {
-    jsonSchema: objectSchema(jsonSchema.input({ target: 'draft-2020-12' }), owner),
+    jsonSchema: objectSchema(saidAsJsonSchema(schema, owner), owner),
     warnings: [],
     validation$: (input, hidden) => {
       const { value, infinite } = prune(withoutHidden(input, hidden), anything);
@@ -137,6 +137,17 @@ const standardValidator = (
       );
     },
   };
+};
+
+const saidAsJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {
+  const { vendor, jsonSchema } = schema['~standard'];
+  try {
+    return jsonSchema.input({ target: 'draft-2020-12' });
+  } catch (cause) {
+    throw misuse(
+      `${owner}: the '${vendor}' schema cannot be shown to a model: ${messageOf(cause)}. Declare what JSON can hold, such as a text for a date, and make of it what you need where it is used; or pass a JSON Schema.`,
+    );
+  }
 };
 
 const jsonSchemaValidator = (

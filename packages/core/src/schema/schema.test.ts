@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { createAgent, type PatternEngine, tool, type ToolDefinition } from '../index.js';
+import {
+  createAgent,
+  MillraceError,
+  type PatternEngine,
+  tool,
+  type ToolDefinition,
+} from '../index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 
 const trip = {
@@ -145,5 +151,23 @@ describe('X13: patterns of a schema', () => {
       },
     ]);
     expect(JSON.stringify(events)).toContain('taken');
+  });
+});
+
+describe('T1: a schema that cannot be said as JSON Schema', () => {
+  it.each([
+    ['z.date()', z.object({ when: z.date() })],
+    ['z.custom()', z.object({ when: z.custom<Date>() })],
+    ['z.bigint()', z.object({ when: z.bigint() })],
+  ])('%s is a misuse, told with whose it is and what to do', (_what, input) => {
+    const make = () => tool({ name: 'book', description: 'Books.', input, run: () => 1 });
+    const agent = () => createAgent({ model: scriptedModel(), output: input });
+    expect(make).toThrow(
+      /^tool 'book': 'input': the 'zod' schema cannot be shown to a model: .* cannot be represented in JSON Schema\. Declare what JSON can hold, .*JSON Schema\.$/,
+    );
+    for (const misused of [make, agent]) {
+      expect(misused).toThrow(MillraceError);
+      expect(misused).toThrow(/cannot be shown to a model/);
+    }
   });
 });
