@@ -1,5 +1,7 @@
 import { isRecord } from '../json.js';
 
+type Rules = Readonly<Record<string, unknown>>;
+
 /** An input without the keys that its schema does not name. */
 export interface Pruned {
   readonly value: unknown;
@@ -10,7 +12,7 @@ export interface Pruned {
 }
 
 /**
- * Copies an input without the keys that its schema does not name, where the schema names its keys. It does not reach
+ * Copies an input without the keys that its schema neither names nor requires, where the schema names its keys. It does not reach
  * through keywords that may speak of further keys: an object under one of them is left whole. Where it `coerces`, it reads a text as the number or
  * the truth value that the schema asks for, where the text is one.
  */
@@ -32,10 +34,13 @@ export const prune = (input: unknown, schema: unknown, coerces = false): Pruned 
     if (!isRecord(value)) return value;
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
+    let required: ReadonlySet<unknown> | undefined;
+    const isRequired = (key: string): boolean => (required ??= requiredBy(known)).has(key);
     const ruleOf = (key: string): unknown =>
       Object.hasOwn(properties, key) ? properties[key] : undefined;
     const kept = Object.entries(value).filter(([key]) => {
-      const keep = key !== '__proto__' && (!closed || Object.hasOwn(properties, key));
+      const isKnown = !closed || Object.hasOwn(properties, key) || isRequired(key);
+      const keep = isKnown && key !== '__proto__';
       if (!keep) unknown.push(pathOf({ key, above: place }));
       return keep;
     });
@@ -55,6 +60,12 @@ const readAs = (type: unknown, text: string): unknown => {
       : text;
   }
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
+};
+
+/** Keys that must be there, though their schema may be named nowhere. */
+const requiredBy = ({ required, dependentRequired }: Rules): ReadonlySet<unknown> => {
+  const lists = isRecord(dependentRequired) ? Object.values(dependentRequired) : [];
+  return new Set([required, ...lists].filter(Array.isArray).flat());
 };
 
 /** Where a value is. A path that nobody asks for is not written out. */
@@ -84,6 +95,6 @@ const openEnded = [
   '$recursiveRef',
 ];
 
-const namesItsKeys = (rules: Readonly<Record<string, unknown>>): boolean =>
+const namesItsKeys = (rules: Rules): boolean =>
   isRecord(rules['properties']) &&
   openEnded.every((keyword) => !Object.hasOwn(rules, keyword) || rules[keyword] === false);

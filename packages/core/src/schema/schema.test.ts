@@ -8,6 +8,7 @@ import {
   type ToolDefinition,
 } from '../index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { verdictOn } from './validate.test-support.js';
 
 const trip = {
   type: 'object',
@@ -169,5 +170,25 @@ describe('T1: a schema that cannot be said as JSON Schema', () => {
       expect(misused).toThrow(MillraceError);
       expect(misused).toThrow(/cannot be shown to a model/);
     }
+  });
+});
+
+describe('T5: what is required, but not named among the properties', () => {
+  const part = { type: 'object', properties: { c: {} }, required: ['d'] };
+  const schema = { type: 'object', properties: { a: { type: 'string' }, part }, required: ['b'] };
+
+  it('is not left out', () => {
+    const input = { a: 'x', b: [1], part: { d: 2 } };
+    expect(verdictOn(schema, { ...input, e: 3 }).value).toEqual(input);
+    expect(verdictOn(schema, input, { pruneInput: false }).problems).toEqual([]);
+    expect(verdictOn(schema, { part: {} }).problems).toEqual([
+      'b: is required, but missing',
+      'part.d: is required, but missing',
+    ]);
+  });
+
+  it('is not left out where it is required beside another key', () => {
+    const pair = { type: 'object', properties: { a: {} }, dependentRequired: { a: ['b'] } };
+    expect(verdictOn(pair, { a: 1, b: 2, c: 3 }).value).toEqual({ a: 1, b: 2 });
   });
 });
