@@ -13,6 +13,11 @@ export interface Problem {
 /** Problems that are told; a model that gets a few things right gets the rest right, too. */
 const maxProblems = 20;
 
+/** How much is told of where a problem is, of what is wrong, and of the value, in characters. */
+const maxPath = 200;
+const maxMessage = 300;
+const maxReceived = 80;
+
 /**
  * Tells of problems, one line each: the parameter, the rule and the value. Of parameters that are hidden from the model
  * it says nothing but that they are wrong.
@@ -25,12 +30,14 @@ export const describe = (
     name !== undefined && Object.hasOwn(hidden, name);
   const hidesSome = Object.keys(hidden).length > 0;
   const told = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
-    if (isHidden(path)) return `${String(path[0])}: what the program gives for it is not valid`;
+    if (isHidden(path))
+      return `${cut(String(path[0]), maxPath)}: what the program gives for it is not valid`;
     // What a library says of the whole may name what is hidden.
     if (path.length === 0 && hidesSome) return 'the input: is not valid as a whole';
     const where = path.join('.') || 'the input';
     const said = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
-    return `${where}: ${said}${'received' in rest ? shown(rest.received) : ''}`;
+    const received = 'received' in rest ? shown(rest.received) : '';
+    return `${cut(where, maxPath)}: ${cut(said, maxMessage)}${received}`;
   });
   const more = problems.length - told.length;
   return more > 0 ? [...told, `and ${more} more`] : told;
@@ -59,7 +66,7 @@ export const ofError = ({ instancePath, keyword, params, message, data }: ErrorO
       message: 'is required, but missing',
     };
   }
-  const allowed = keyword === 'enum' ? `: ${JSON.stringify(params['allowedValues'])}` : '';
+  const allowed = keyword === 'enum' ? `: ${brief(params['allowedValues'], maxMessage)}` : '';
   return { path, message: `${message ?? keyword}${allowed}`, received: data };
 };
 
@@ -83,9 +90,12 @@ export const notAt = (
 const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 
 const shown = (value: unknown): string => {
-  const text = value === undefined ? 'nothing' : brief(value, 81);
-  return ` (received ${text.length > 80 ? `${text.slice(0, 80)}…` : text})`;
+  const text = value === undefined ? 'nothing' : brief(value, maxReceived + 1);
+  return ` (received ${cut(text, maxReceived)})`;
 };
+
+const cut = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text;
 
 /** The beginning of a value's JSON, without writing all of what may be huge. */
 const brief = (value: unknown, room: number): string => {
