@@ -54,7 +54,15 @@ type OpenEnded =
 
 /** What became of an input: the value to use, or what is wrong with it, one line a parameter. */
 export type Validation =
-  | { readonly valid: true; readonly value: unknown }
+  | {
+      readonly valid: true;
+      readonly value: unknown;
+      /**
+       * What the schema was given: without the keys that are left out, with the hidden values, before a Standard Schema
+       * made the value of it. For a JSON Schema it is the value.
+       */
+      readonly input?: unknown;
+    }
   | { readonly valid: false; readonly problems: readonly string[] };
 
 /** Values that the model neither sees nor says: they are laid over what it gave, and are handed on as they are. */
@@ -118,7 +126,7 @@ const standardValidator = (
     input: unknown,
     hidden: HiddenInput | undefined,
   ): Validation => {
-    if (result.issues === undefined) return { valid: true, value: result.value };
+    if (result.issues === undefined) return { valid: true, value: result.value, input };
     const problems = result.issues.map((issue) => ofIssue(issue, input));
     return { valid: false, problems: describe(problems, hidden) };
   };
@@ -177,7 +185,7 @@ const jsonSchemaValidator = (
       const problems = [...tooMuch, ...infinite.map(ofInfinite), ...notAt(infinite, wrong)];
       return of(
         problems.length === 0
-          ? { valid: true, value: whole }
+          ? { valid: true, value: whole, input: whole }
           : { valid: false, problems: describe(problems, hidden) },
       );
     },

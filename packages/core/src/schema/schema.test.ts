@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import {
   createAgent,
@@ -7,6 +8,7 @@ import {
   tool,
   type ToolDefinition,
 } from '../index.js';
+import { createValidator } from '../schema.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { verdictOn } from './validate.test-support.js';
 
@@ -190,5 +192,34 @@ describe('T5: what is required, but not named among the properties', () => {
   it('is not left out where it is required beside another key', () => {
     const pair = { type: 'object', properties: { a: {} }, dependentRequired: { a: ['b'] } };
     expect(verdictOn(pair, { a: 1, b: 2, c: 3 }).value).toEqual({ a: 1, b: 2 });
+  });
+});
+
+describe('I13: the input of a valid verdict', () => {
+  const polluted: unknown = JSON.parse('{"n":"5","__proto__":{"polluted":1},"user":"model"}');
+  const hidden = { user: 'ada' };
+
+  it('is what a Standard Schema was given, not what it made of it', () => {
+    const schema = z.object({ n: z.string().transform(Number), user: z.string() });
+    const verdict = verdictOn(schema, polluted, { hidden });
+    expect(verdict.value).toEqual({ n: 5, user: 'ada' });
+    expect(JSON.stringify(verdict.input)).toBe('{"n":"5","user":"ada"}');
+    expect(Object.getPrototypeOf(verdict.input)).toBe(Object.prototype);
+    expect(verdictOn(schema, verdict.input).value).toEqual(verdict.value);
+  });
+
+  it('is the value of a JSON Schema', () => {
+    const schema = { type: 'object', properties: { n: { type: 'number' }, user: {} } };
+    const verdict = verdictOn(schema, polluted, { hidden, coerceInput: true });
+    expect(verdict.input).toEqual({ n: 5, user: 'ada' });
+    expect(verdict.input).toBe(verdict.value);
+  });
+
+  it('is there after a Promise, too, and not where the verdict is that it is not valid', async () => {
+    const schema = z.object({ n: z.string().refine((n) => Promise.resolve(n !== '')) });
+    const check = (input: unknown) =>
+      firstValueFrom(createValidator(schema, 'The schema').validation$(input));
+    expect(await check({ n: '5' })).toEqual({ valid: true, value: { n: '5' }, input: { n: '5' } });
+    expect(await check({ n: '' })).not.toHaveProperty('input');
   });
 });
