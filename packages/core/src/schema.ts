@@ -26,15 +26,69 @@ export type Infer<Schema> = Schema extends StandardSchemaV1
   : JsonSchema extends Schema
     ? Readonly<Record<string, unknown>>
     : Schema extends JSONSchema
-      ? Named<Schema, FromSchema<Schema>>
+      ? Read<Exact<Schema>>
       : unknown;
 
-/** Keys that a schema does not name are left out, unless it speaks of further ones. */
-type Named<Schema, Value> = Schema extends { readonly properties: object } & Partial<
-  Readonly<Record<OpenEnded, never>>
->
-  ? { [Key in keyof Value as string extends Key ? never : Key]: Value[Key] }
-  : Value;
+/** A default is told to the model, but never filled in. */
+type Read<Schema> = Schema extends JSONSchema
+  ? FromSchema<Schema, { keepDefaultedPropertiesOptional: true }>
+  : unknown;
+
+/**
+ * A schema as inputs are pruned by it: keys that it neither names nor requires are left out, unless it speaks of further
+ * ones. Lists are typed by their `prefixItems`, too. That any schema is one of itself keeps the compiler from going round.
+ */
+type Exact<Schema> = JSONSchema extends Schema
+  ? Schema
+  : Schema extends { readonly properties: object }
+    ? ExactObject<Schema>
+    : Schema extends { readonly prefixItems: readonly unknown[] }
+      ? ExactTuple<Schema>
+      : Schema extends { readonly items: object }
+        ? { readonly [Key in keyof Schema]: Key extends 'items' ? Exact<Schema[Key]> : Schema[Key] }
+        : Schema;
+
+type ExactObject<Schema extends { readonly properties: object }> = {
+  readonly [Key in keyof Schema | Closing<Schema>]: Key extends 'properties'
+    ? ExactEach<Schema['properties'], RequiredKeys<Schema>>
+    : Key extends keyof Schema
+      ? Schema[Key]
+      : false;
+};
+
+type ExactEach<Properties, Required extends string> = {
+  readonly [Key in keyof Properties | Required]: Key extends keyof Properties
+    ? Exact<Properties[Key]>
+    : true;
+};
+
+type Closing<Schema> =
+  Extract<keyof Schema, OpenEnded> extends never ? 'additionalProperties' : never;
+
+/** The keys that a schema requires, where its type says which. */
+type RequiredKeys<Schema> = Schema extends {
+  readonly required: readonly (infer Key extends string)[];
+}
+  ? string extends Key
+    ? never
+    : Key
+  : never;
+
+type ExactTuple<Schema extends { readonly prefixItems: readonly unknown[] }> = {
+  readonly [
+    Key in Exclude<keyof Schema, 'prefixItems'> | 'items' | 'additionalItems'
+  ]: Key extends 'items'
+    ? ExactItems<Schema['prefixItems']>
+    : Key extends 'additionalItems'
+      ? Schema extends { readonly items: infer Items }
+        ? Exact<Items>
+        : true
+      : Schema[Key & keyof Schema];
+};
+
+type ExactItems<Items extends readonly unknown[]> = {
+  readonly [Index in keyof Items]: Exact<Items[Index]>;
+};
 
 type OpenEnded =
   | 'additionalProperties'
