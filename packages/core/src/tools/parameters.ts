@@ -1,24 +1,17 @@
 import { misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import type { JsonSchema } from '../schema/json-schema.js';
+import { relax } from '../schema/relax.js';
 
 /** The schema that a model is shown, without some parameters: it cannot say what it does not know of. */
-export const withoutParameters = (schema: JsonSchema, names: readonly string[]): JsonSchema => {
-  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-  const isShown = ([name]: readonly [string, unknown]): boolean => !names.includes(name);
-  return {
-    ...optional(schema, names),
-    properties: Object.fromEntries(Object.entries(properties).filter(isShown)),
-  };
-};
+export const withoutParameters = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
+  properties: {},
+  ...relax(schema, { names, hides: true }),
+});
 
 /** The same schema, with some parameters that need not be given. */
-export const optional = (schema: JsonSchema, names: readonly string[]): JsonSchema => {
-  const { required, ...rest } = schema;
-  if (!Array.isArray(required)) return schema;
-  const left = required.filter((name) => !names.some((it) => it === name));
-  return left.length > 0 ? { ...rest, required: left } : rest;
-};
+export const optional = (schema: JsonSchema, names: readonly string[]): JsonSchema =>
+  relax(schema, { names, hides: false });
 
 /** Refuses names of parameters that a schema does not have: they would be given in vain. */
 export const checkParameters = (

@@ -97,6 +97,141 @@ describe('T2: parameters that are set', () => {
   });
 });
 
+/** Everything that a schema can say of `city`, beside the preset `tenant`, and whether `{ city: 'Oslo' }` fits with it. */
+const speaking: readonly (readonly [string, object])[] = [
+  ['required in allOf', { allOf: [{ required: ['tenant', 'city'] }] }],
+  ['required in anyOf', { anyOf: [{ required: ['tenant', 'zip'] }, { required: ['tenant'] }] }],
+  [
+    'oneOf, told apart by it alone',
+    {
+      oneOf: [
+        { properties: { tenant: { const: 'acme' } }, required: ['tenant', 'city'] },
+        { properties: { tenant: { const: 'umbrella' } }, required: ['tenant', 'city'] },
+      ],
+    },
+  ],
+  [
+    'oneOf beside anyOf',
+    {
+      anyOf: [{ required: ['city'] }, { required: ['zip'] }],
+      oneOf: [{ required: ['tenant', 'city'] }, { required: ['zip'] }],
+    },
+  ],
+  ['not', { not: { required: ['tenant', 'zip'] } }],
+  ['not, of its value', { not: { properties: { tenant: { const: 'umbrella' } } } }],
+  [
+    'if',
+    {
+      if: { properties: { tenant: { const: 'umbrella' } } },
+      then: { required: ['zip'] },
+      else: { required: ['city'] },
+    },
+  ],
+  [
+    'then and else',
+    {
+      if: { required: ['zip'] },
+      then: { required: ['tenant', 'zip'] },
+      else: { required: ['tenant'] },
+    },
+  ],
+  ['dependentRequired', { dependentRequired: { city: ['tenant'], tenant: ['city'] } }],
+  [
+    'dependentSchemas',
+    { dependentSchemas: { city: { required: ['tenant'] }, tenant: { required: ['city'] } } },
+  ],
+  ['dependencies', { dependencies: { city: ['tenant'], tenant: { required: ['city'] } } }],
+  ['examples', { examples: [{ city: 'Oslo', tenant: 'acme' }] }],
+  ['default', { default: { city: 'Oslo', tenant: 'acme' } }],
+  ['const', { const: { city: 'Oslo', tenant: 'acme' } }],
+  [
+    'enum',
+    {
+      enum: [
+        { city: 'Oslo', tenant: 'acme' },
+        { city: 'Rome', tenant: 'umbrella' },
+      ],
+    },
+  ],
+  ['propertyNames', { propertyNames: { enum: ['city', 'zip', 'tenant'] } }],
+  ['a pattern of propertyNames', { propertyNames: { pattern: '^(city|zip|tenant)$' } }],
+  [
+    'patternProperties',
+    { patternProperties: { '^(city|tenant)$': { minLength: 1 } }, additionalProperties: false },
+  ],
+  ['minProperties', { minProperties: 2 }],
+  ['all at once', { allOf: [{ anyOf: [{ not: { required: ['tenant', 'zip'] } }] }] }],
+];
+
+describe.each(speaking)('I12: a preset that the schema speaks of: %s', (_what, more) => {
+  const input = {
+    type: 'object',
+    properties: {
+      city: { type: 'string' },
+      zip: { type: 'string' },
+      tenant: { type: 'string', enum: ['acme', 'umbrella'] },
+    },
+    required: ['tenant'],
+    ...more,
+  };
+  const lookup = tool({ name: 'lookup', description: 'Looks up.', input, run: (given) => given });
+  const outputOf = (used: Tool) => use(used, { city: 'Oslo' }).then(({ output = '' }) => output);
+  const fits = async (inputSchema: object, given: Record<string, unknown>) => {
+    const shown = { type: 'object', ...inputSchema };
+    const checked = tool({
+      name: 'checked',
+      description: 'Checks.',
+      input: shown,
+      run: () => 'fits',
+    });
+    return (await use(checked, given)).output;
+  };
+
+  it('names neither it nor its values, takes what fits with it, and is held to as a whole', async () => {
+    const own = preset(lookup, { tenant: 'acme' });
+    expect(JSON.stringify(own.inputSchema)).not.toMatch(/tenant|acme|umbrella/);
+    expect(await fits(own.inputSchema, { city: 'Oslo' })).toBe('fits');
+    expect(JSON.parse(await outputOf(own))).toEqual({ city: 'Oslo', tenant: 'acme' });
+  });
+
+  it('need not be given, but may be, where the model may say otherwise', async () => {
+    const own = preset(lookup, { tenant: 'acme' }, { overridable: true });
+    expect(own.inputSchema).toMatchObject({ properties: { tenant: {} } });
+    expect(await fits(own.inputSchema, { city: 'Oslo' })).toBe('fits');
+    expect(await fits(own.inputSchema, { city: 'Oslo', tenant: 'acme' })).toBe('fits');
+  });
+});
+
+describe('I12: what is left of a schema without a preset', () => {
+  const input = {
+    type: 'object',
+    properties: { a: {}, b: {}, user: {}, inner: { type: 'object', required: ['user'] } },
+    anyOf: [{ required: ['a', 'user'] }, { required: ['b'], properties: { user: { const: 1 } } }],
+    dependentRequired: { a: ['b', 'user'], user: ['a'] },
+    not: { required: ['a', 'inner'] },
+    if: { required: ['b'] },
+    then: { required: ['user', 'inner'] },
+    enum: [
+      { a: 1, user: 1 },
+      { a: 1, user: 2 },
+    ],
+  };
+
+  it('is what it says of the other parameters, and all of what it says of objects within', () => {
+    const any = tool({ name: 'any', description: 'Any.', input, run: () => 1 });
+    expect(preset(any, { user: 1 }).inputSchema).toEqual({
+      type: 'object',
+      properties: { a: {}, b: {}, inner: { type: 'object', required: ['user'] } },
+      anyOf: [{ required: ['a'] }, { required: ['b'] }],
+      dependentRequired: { a: ['b'] },
+      not: { required: ['a', 'inner'] },
+      if: { required: ['b'] },
+      then: { required: ['inner'] },
+      enum: [{ a: 1 }],
+    });
+  });
+});
+
 describe('T2: the context of a call', () => {
   const asks = tool({
     name: 'asks',
