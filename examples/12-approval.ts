@@ -15,7 +15,7 @@ const pay = tool({
   name: 'pay',
   description: 'Pays somebody.',
   input: payment,
-  approve: ({ input }) => timer(10).pipe(map(() => decide(payment.parse(input)))),
+  approve: ({ value }) => timer(10).pipe(map(() => decide(value))),
   run: ({ to, euros }) => `${to} has got ${euros} euros.`,
 });
 const sign = tool({

@@ -6,11 +6,12 @@ import { heldBack } from './held-back.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
-import { runTool$ } from './run-tool.js';
+import { rejectedResult } from './rejected-result.js';
+import { type Ran, runTool$ } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import type { Planned } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
-import { failuresInRow, noted, sameAgain, tooManyFailures } from './tools/notes.js';
+import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 /** One tool use, answered. */
 export interface Acted {
@@ -22,6 +23,8 @@ export interface Acted {
   readonly ms: number;
   /** Whether the tool was asked at all. */
   readonly executed: boolean;
+  /** It failed, or could not begin for what the model said. */
+  readonly failed: boolean;
   /** What the tool passes on to others, past the model. */
   readonly extras: Extras;
   /** All that the tool gave, where it is the answer. */
@@ -56,10 +59,14 @@ export const act$ = (
     );
   });
 
-/** As an interceptor has made it: it is still the same use, and an input that it was given is one. */
-const edited = (asked: ToolUseBlock, { invalidInput, ...made }: ToolUseBlock): ToolUseBlock => {
-  const isBroken = invalidInput !== undefined && made.input === asked.input;
-  return frozen({ ...made, id: asked.id, ...(isBroken && { invalidInput }) });
+/** As an interceptor has made it: it is still the same use. Arguments that could not be read stay so, also in a copy, until there are others. */
+const edited = (
+  { id, input, invalidInput }: ToolUseBlock,
+  { invalidInput: stillInvalid, ...made }: ToolUseBlock,
+): ToolUseBlock => {
+  const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
+  const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
+  return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
 };
 
 /** Why a tool use is answered without being run. */
@@ -87,15 +94,13 @@ const perform$ = (
   const ran$ =
     known === undefined
       ? runTool$(context, run, toolUse, plan)
-      : of({ toolUse, output: known, executed: false });
+      : of({ toolUse, output: known, executed: false, failed: false });
   return ran$.pipe(
     concatMap((ran) => {
       const ms = scheduler.now() - startedAt;
-      const failures = ran.output.isError ? failuresInRow(run.toolRuns, toolUse.name) : 0;
-      // The answer is for the user, who is not to read what a model is told.
-      const notes = ran.output.finalAnswer === true ? [] : notesOn(context, run, plan, failures);
-      const output = noted(ran.output, notes);
-      const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, output);
+      const failures = ran.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
+      const note = noteOn(context, run, plan, failures);
+      const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, note);
       // The longer a tool fails, the longer the model waits for the news of it.
       const backoff = ran.executed ? failures * context.limits.toolBackoffMs : 0;
       return finished$.pipe(heldBack(backoff, context));
@@ -104,32 +109,41 @@ const perform$ = (
 };
 
 /** What the model should know of this use beside its result. */
-const notesOn = (
+const noteOn = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
   { toolUse: { name }, repeats, refusal: refused }: Planned,
   failures: number,
-): readonly string[] => {
-  const again = repeats > 0 && refused === undefined ? [sameAgain(name, repeats)] : [];
-  if (repeats > 1) {
-    const message = `The model has asked for the tool '${name}' with the same arguments ${repeats + 1} times in a row.`;
-    hooks.report(iteration, { type: 'warning', message });
+): string => {
+  const warn = (message: string): void => hooks.report(iteration, { type: 'warning', message });
+  const isAgain = repeats > 0 && refused === undefined;
+  const isHopeless = failures > limits.maxToolErrors;
+  if (isAgain && repeats > 1) {
+    warn(
+      `The model has asked for the tool '${name}' with the same arguments ${repeats + 1} times in a row.`,
+    );
   }
-  return failures > limits.maxToolErrors ? [...again, tooManyFailures(name, failures)] : again;
+  if (isHopeless) warn(`The tool '${name}' has failed ${failures} times in a row.`);
+  return [
+    ...(isAgain ? [sameAgain(name, repeats)] : []),
+    ...(isHopeless ? [tooManyFailures(name, failures)] : []),
+  ].join('\n');
 };
 
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { index, toolUse, ms, executed }: Pick<Acted, 'index' | 'toolUse' | 'ms' | 'executed'>,
-  output: ToolOutput,
+  { output, ...ran }: Ran & Pick<Acted, 'index' | 'ms'>,
+  note: string,
 ): Observable<Acted> => {
+  const { toolUse, ms } = ran;
   const { finalAnswer = false, extras = {} } = output;
   const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
     toolUseId: toolUse.id,
     content,
     isError,
+    ...(note === '' ? {} : { note }),
     ...(details === undefined ? {} : { details }),
     ...(suspended === undefined ? {} : { suspended }),
   });
@@ -139,17 +153,20 @@ const finish$ = (
       content: cutObservation(result.content, limits.maxObservation),
     });
   const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
-  const acted = { index, toolUse, ms, executed };
   return hooks.emit$(iteration, finalAnswer ? { ...after, finalAnswer } : after).pipe(
     defaultIfEmpty(undefined),
     map((event) => {
       if (event !== undefined) {
         const { suspended } = event.result;
         if (suspended !== undefined) {
-          hooks.report(iteration, { type: 'suspended', toolUse, request: suspended.request });
+          hooks.report(iteration, {
+            type: 'suspended',
+            toolUse,
+            request: frozen(suspended.request),
+          });
         }
         return {
-          ...acted,
+          ...ran,
           result: cut({ ...event.result, toolUseId: toolUse.id }),
           extras,
           finalAnswer:
@@ -157,9 +174,9 @@ const finish$ = (
           stop: event.stop === true,
         };
       }
-      const result = freezeResult(resultOf(failedOutput('The result of this tool was rejected.')));
+      const result = rejectedResult(toolUse.id);
       hooks.report(iteration, { ...after, result });
-      return { ...acted, result, extras: {}, finalAnswer: undefined, stop: false };
+      return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
     }),
   );
 };

@@ -82,7 +82,7 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
    * A call without a `temperature` counts from 1. Default: off.
    */
   readonly temperatureRamp?: Partial<TemperatureRamp>;
-  /** Decides on every run of a tool, when the tool's own `approve` has said yes. Default: nobody is asked. */
+  /** Decides on every run of a tool, those of sub-agents too, when the tool's own `approve` has said yes. Default: nobody is asked. */
   readonly approve?: Approver;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
   readonly context?: readonly ContextEntry[];

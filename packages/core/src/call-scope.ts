@@ -12,7 +12,7 @@ import type { Reply } from './reply.js';
 import { type ContextValues, contextValues, valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
-import type { ToolContext } from './tools/types.js';
+import type { Approver, ToolContext } from './tools/types.js';
 
 /** What one call owns, and hands down to the calls that its tools make. */
 export interface CallScope {
@@ -36,6 +36,8 @@ export interface CallScope {
   readonly nextSeq: () => number;
   /** What tools find under context keys. */
   readonly values: ContextValues;
+  /** Decide on every run of a tool, here and below. */
+  readonly approvers: readonly Approver[];
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
   /** The calls above it, and itself. */
@@ -45,10 +47,20 @@ export interface CallScope {
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
 export const createScope = (
   agentName: string,
-  { parent, callId, demand, scheduler, metadata, context, retryBudget = 10 }: CallOptions,
+  options: CallOptions,
   sessionId: string | undefined,
   listener: Listener,
 ): CallScope => {
+  const {
+    parent,
+    callId,
+    demand,
+    scheduler,
+    metadata,
+    context,
+    approve,
+    retryBudget = 10,
+  } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
     get hears() {
@@ -81,6 +93,7 @@ export const createScope = (
     nextSeq: scope?.nextSeq ?? counter(),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, context),
+    approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,
     lineage: [...(scope?.lineage ?? []), call],
   };

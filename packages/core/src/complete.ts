@@ -49,7 +49,7 @@ export const complete = (
       defaultIfEmpty(stopped(context, reply)),
       concatMap((final) =>
         concat(
-          remember$(context.memory, unstored(run, final)),
+          remember$(context.memory, unstored(run, final), run.late),
           defer(() => {
             const last = frozen(final);
             beforeLast(last);

@@ -37,8 +37,8 @@ export interface Context {
   readonly retryBudget: RetryBudget;
   /** What tools find under context keys. */
   readonly values: ContextValues;
-  /** Decides on every run of a tool, where somebody is to. */
-  readonly approve: Approver | undefined;
+  /** Decide on every run of a tool: those of the call, and those of the calls above it. */
+  readonly approvers: readonly Approver[];
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
   /** What every request says beside its messages and tools. */

@@ -10,5 +10,6 @@ export const freezeMessage = (message: Message): Message =>
 /** Freezes a tool's result, but for its `details`. */
 export const freezeResult = (result: ToolResultBlock): ToolResultBlock => {
   frozen(result.content);
+  frozen(result.suspended);
   return Object.freeze(result);
 };

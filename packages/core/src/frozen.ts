@@ -9,8 +9,8 @@ export const frozen = <T>(value: T): T => {
   return value;
 };
 
-/** Also of another realm, whose `Object` is not ours. */
-const isPlain = (value: unknown): value is object => {
+/** Tells plain data from all else. Also of another realm, whose `Object` is not ours. */
+export const isPlain = (value: unknown): value is object => {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);

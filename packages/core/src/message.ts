@@ -57,6 +57,8 @@ export interface ToolResultBlock {
   readonly toolUseId: string;
   readonly content: readonly ContentBlock[];
   readonly isError: boolean;
+  /** What the model is told before the content: it is no part of what the tool gave. */
+  readonly note?: string;
   /** For the user interface only; never sent to a model, and not frozen. */
   readonly details?: unknown;
   /** The result is still to come. */
@@ -141,6 +143,29 @@ const isMediaSource = (source: unknown): source is MediaSource => {
 /** A path or a data URL shows itself at its beginning; the rest is for the vendor to read. */
 const looksLikeBase64 = (data: string): boolean =>
   data !== '' && /^[A-Za-z0-9+/_\-\s]*=*\s*$/.test(data.slice(0, 256));
+
+/** A block with what is known of it, and no more. */
+export const plainBlock = (block: ContentBlock): ContentBlock => {
+  switch (block.type) {
+    case 'text':
+      return textBlock(block.text);
+    case 'file': {
+      const { type, source, name } = block;
+      return { type, source: plainSource(source), ...(typeof name === 'string' && { name }) };
+    }
+    default:
+      return { type: block.type, source: plainSource(block.source) };
+  }
+};
+
+const plainSource = (source: MediaSource): MediaSource => {
+  if (source.kind === 'base64') {
+    const { kind, mediaType, data } = source;
+    return { kind, mediaType, data };
+  }
+  const { kind, url, mediaType } = source;
+  return { kind, url, ...(typeof mediaType === 'string' && { mediaType }) };
+};
 
 /** Tells whether a value is a list of such blocks. */
 export const areContentBlocks = (value: unknown): value is readonly ContentBlock[] =>

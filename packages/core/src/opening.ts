@@ -1,5 +1,4 @@
 import {
-  concat,
   concatMap,
   defaultIfEmpty,
   defer,
@@ -11,23 +10,28 @@ import {
   takeUntil,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
+import { limitsOf } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import type { CallScope } from './call-scope.js';
 import { contained } from './contained.js';
+import { cutObservation } from './cut-observation.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import { isRecord } from './json.js';
 import type { Memory } from './memory.js';
 import { type Message, textOf, type ToolMessage } from './message.js';
-import { rememberResults$ } from './remember.js';
 import { unpaired } from './run.js';
-import { unselected$ } from './tools/select.js';
-import { assertResumes, withResults } from './tools/suspend.js';
+import { brought$ } from './tools/brought.js';
+import { type ToolSelection, unselected$ } from './tools/select.js';
+import { assertResumes, usesIn, withResults } from './tools/suspend.js';
 
 /** What a call begins with, and would begin with again if it were resumed. */
 export interface Opening {
+  /** With the results that were brought in their places. */
   readonly history: readonly Message[];
+  /** These results, as memory is to have them. */
+  readonly late: readonly ToolMessage[];
   readonly system: string | undefined;
   /** The names of tools that the model is not shown. */
   readonly hidden: readonly string[];
@@ -36,7 +40,7 @@ export interface Opening {
 
 /** Opens a call: what memory holds, the results that were waited for, the system prompt, the tools that are shown. */
 export const opening$ = (
-  { instructions, toolkit, options: { toolSelection, toolChoice } }: CallPlan,
+  { instructions, toolkit, options }: CallPlan,
   { call, scheduler, interruption }: CallScope,
   hooks: Hooks,
   memory: Memory,
@@ -44,6 +48,8 @@ export const opening$ = (
   /** What the call brings for tools that wait; absent where it is not to go on. */
   resumed: { readonly results: ToolMessage | undefined } | undefined,
 ): Observable<Opening> => {
+  const { toolSelection, toolChoice } = options;
+  const { maxObservation } = limitsOf(options);
   const createdAt = scheduler.now();
   return defer(() => memory.load$()).pipe(
     contained(),
@@ -54,14 +60,16 @@ export const opening$ = (
       const results = resumed?.results;
       const asked = results === undefined ? input : [results, ...input];
       const history = usable(loaded, asked, call);
-      if (resumed === undefined) return of(history);
-      assertResumes(history, results);
-      return results === undefined
-        ? of(history)
-        : concat(rememberResults$(memory, results), of(withResults([...history, results])));
+      if (resumed !== undefined) assertResumes(history, results);
+      if (results === undefined) return of({ history, late: [] });
+      return brought$(hooks, history, results).pipe(
+        map((edited) => cutResults(edited, maxObservation)),
+        map((late) => ({ history: withResults([...history, late]), late: [late] })),
+      );
     }),
-    map((history) => ({
+    map(({ history, late }) => ({
       history,
+      late,
       system: typeof instructions === 'function' ? instructions(call) : instructions,
       hidden: [],
       createdAt,
@@ -70,9 +78,9 @@ export const opening$ = (
       ? identity
       : concatMap((opening) =>
           unselected$(
-            toolSelection,
+            { ...toolSelection, pinned: pinnedBy(toolSelection, opening) },
             toolkit.current,
-            input.map(textOf).join('\n'),
+            textToSelectBy(input, opening.history),
             toolChoice,
             (message) => hooks.report(0, { type: 'warning', message }),
           ).pipe(
@@ -82,6 +90,28 @@ export const opening$ = (
           ),
         ),
   );
+};
+
+const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
+  ...results,
+  content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
+});
+
+/** Where a call brings results and no words, what was asked last is what it goes on with. */
+const textToSelectBy = (input: readonly Message[], history: readonly Message[]): string => {
+  const said = input.map(textOf).join('\n');
+  const asked = history.findLast(({ role }) => role === 'user');
+  return said === '' && asked !== undefined ? textOf(asked) : said;
+};
+
+/** A tool whose result was brought may have to be asked again. */
+const pinnedBy = (
+  { pinned = [] }: ToolSelection,
+  { history, late }: Pick<Opening, 'history' | 'late'>,
+): readonly string[] => {
+  const uses = usesIn(history);
+  const resumed = late.flatMap(({ content }) => content.map((it) => uses.get(it.toolUseId)?.name));
+  return [...pinned, ...resumed.filter((name) => name !== undefined)];
 };
 
 /** Checked, because a memory is foreign code. */

@@ -271,6 +271,7 @@ describe('structured output', () => {
     expect(await verdict('{"__proto__":{"polluted":1},"city":"Oslo"}')).toEqual({
       valid: true,
       value: { city: 'Oslo' },
+      input: { city: 'Oslo' },
     });
     expect({}).not.toHaveProperty('polluted');
     expect(await verdict('{'.repeat(100_000))).toMatchObject({ valid: false });

@@ -4,14 +4,13 @@ import type { CallPlan } from './call-plan.js';
 import { type CallScope, lend } from './call-scope.js';
 import { complete } from './complete.js';
 import type { Context } from './context.js';
-import { cutObservation } from './cut-observation.js';
 import { endStopped } from './end-stopped.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { loop } from './loop.js';
 import { opening$ } from './opening.js';
 import { type Memory, noMemory } from './memory.js';
-import { type Message, type ToolMessage, toolUsesOf } from './message.js';
+import { type Message, toolUsesOf } from './message.js';
 import { ready } from './models/ready.js';
 import { type Prepared, prepared$, preparedInput$ } from './prepared.js';
 import type { Reply } from './reply.js';
@@ -83,17 +82,16 @@ const run$ = (
   status: Prepared['status'],
 ): Observable<Reply> => {
   const [first, ...others] = asked;
-  const { maxObservation } = limitsOf(plan.options);
-  const results = first?.role === 'tool' ? cutResults(first, maxObservation) : undefined;
+  const results = first?.role === 'tool' ? first : undefined;
   const input = results === undefined ? asked : others;
   const step$: Context['step$'] = (id, work) =>
     plan.journal.step$(`${scope.call.callId}/${id}`, work);
   const goesOn = status === 'prepared' && scope.interruption.current === undefined;
   const resumed = goesOn ? { results } : undefined;
   return step$('open', () => opening$(plan, scope, hooks, memory, input, resumed)).pipe(
-    concatMap(({ history, system, hidden, createdAt }) => {
+    concatMap(({ history, late, system, hidden, createdAt }) => {
       const context = contextOf(plan, scope, hooks, { memory, steering, system, hidden, step$ });
-      const run = open(history, input);
+      const run = open(history, input, late);
       toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
       return of(status === 'vetoed' ? endStopped(run, context) : run).pipe(
         loop(context, plan.phases),
@@ -106,11 +104,6 @@ const run$ = (
     }),
   );
 };
-
-const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
-  ...results,
-  content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
-});
 
 const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
   messages.flatMap((message) =>
@@ -161,7 +154,7 @@ const contextOf = (
     limits: limitsOf(options),
     retryBudget: scope.retryBudget,
     values,
-    approve: options.approve,
+    approvers: scope.approvers,
     toolUseIds: new Set(),
     step$,
     prepareInput$: ({ place, messages }) =>

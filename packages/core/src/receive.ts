@@ -19,7 +19,7 @@ import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel } from './events.js';
 import { fitMessages, tokensOfAll } from './fit-messages.js';
-import { type Message, textOf } from './message.js';
+import { type Message, textBlock, textOf, type ToolResultBlock } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
 import { randomOf } from './random.js';
@@ -67,7 +67,7 @@ export const receive$ = (
     );
   const response$ = defer(() => {
     const begun = draft.message();
-    const shown = detailed ? asked.messages.map(withoutDetails) : asked.messages;
+    const shown = detailed ? asked.messages.map(toModel) : asked.messages;
     const messages = begun.content.length > 0 ? [...shown, begun] : shown;
     return send$(messages).pipe(
       catchError((error: unknown) => {
@@ -141,7 +141,10 @@ const shortened = (
   { call, model }: Needs,
   messages: readonly Message[],
 ): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
-  const isTask = ({ id }: Message): boolean => id.startsWith(`${call.callId}/input/`);
+  const isOwn = ({ id }: Message): boolean => id.startsWith(`${call.callId}/input/`);
+  const asked = messages.findLast(({ role }) => role === 'user');
+  // A call that only brings results goes on with what was asked before.
+  const isTask = messages.some(isOwn) ? isOwn : (message: Message): boolean => message === asked;
   const fitted = fitMessages(messages, tokensOfAll(messages) / 2, isTask);
   if (fitted.omitted === 0) return undefined;
   const warning = `The model '${model.name}' found the request too long: it is sent again without ${fitted.omitted} earlier messages (about ${fitted.omittedTokens} tokens).`;
@@ -154,8 +157,9 @@ const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };
 
-/** A message without what is meant for the user interface. */
-const withoutDetails = (message: Message): Message =>
-  message.role === 'tool'
-    ? { ...message, content: message.content.map(({ details: _details, ...block }) => block) }
-    : message;
+/** A message as a model is to read it: with what it is told beside a result, and without what is meant for the user interface. */
+const toModel = (message: Message): Message =>
+  message.role === 'tool' ? { ...message, content: message.content.map(resultToModel) } : message;
+
+const resultToModel = ({ details: _details, note, ...block }: ToolResultBlock): ToolResultBlock =>
+  note === undefined ? block : { ...block, content: [textBlock(`${note}\n`), ...block.content] };

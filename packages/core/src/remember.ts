@@ -6,17 +6,16 @@ import type { Memory } from './memory.js';
 import type { Message, ToolMessage } from './message.js';
 import { assertPaired } from './run.js';
 
-/** Writes results that have come later than the turn that asked for them. */
-export const rememberResults$ = (memory: Memory, results: ToolMessage): Observable<never> =>
-  defer(() => memory.append$([freezeMessage(results)])).pipe(
-    contained(),
-    failAs('memory', 'The memory could not be written'),
-    ignoreElements(),
-  );
-
-/** Writes messages, all of them or none, and completes; refuses a tool use that is not with its result. */
-export const remember$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
+/**
+ * Writes messages, all of them or none, and completes; refuses a tool use that is not with its result. Before them go results that have come
+ * later than the turn that asked for them.
+ */
+export const remember$ = (
+  memory: Memory,
+  messages: readonly Message[],
+  late: readonly ToolMessage[] = [],
+): Observable<never> =>
   defer(() => {
     assertPaired(messages);
-    return memory.append$(messages.map(freezeMessage));
+    return memory.append$([...late, ...messages].map(freezeMessage));
   }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());

@@ -3,8 +3,8 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
-  EMPTY,
   filter,
+  identity,
   map,
   type Observable,
   of,
@@ -14,12 +14,14 @@ import {
   tap,
 } from 'rxjs';
 import { contained } from './contained.js';
+import { copied } from './copied.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
-import { messageOf } from './errors.js';
+import { isMillraceError, messageOf } from './errors.js';
+import { isRecord } from './json.js';
 import { createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
-import type { Timeouts } from './limits.js';
+import type { Limits, Timeouts } from './limits.js';
 import type { OpenRun } from './run.js';
 import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
 import { approved, type Checked, type Ready } from './tools/approve.js';
@@ -30,7 +32,7 @@ import type { Tool, ToolContext } from './tools/types.js';
 
 type Needs = Pick<
   Context,
-  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'approve' | 'lend'
+  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'lend'
 >;
 
 /** What a tool use came to. */
@@ -40,6 +42,8 @@ export interface Ran {
   readonly output: ToolOutput;
   /** Whether the tool was run, or answered without. */
   readonly executed: boolean;
+  /** The run failed, or could not begin for what the model said. A use that somebody would not have is no failure. */
+  readonly failed: boolean;
 }
 
 /**
@@ -50,17 +54,18 @@ export const runTool$ = (
   context: Needs,
   run: OpenRun,
   asked: ToolUseBlock,
-  { extras: passedOn, toolUse: planned, isKnown }: Planned,
+  plan: Planned,
 ): Observable<Ran> => {
   const { toolkit, interruption, scheduler, limits, values } = context;
   const { name, invalidInput } = asked;
-  const isAsPlanned = name === planned.name;
-  // A tool that has come since the batch was planned is for the next turn.
-  const tool = isAsPlanned && !isKnown ? undefined : toolkit.find(name);
-  const extras = isAsPlanned ? passedOn : {};
+  const isAsPlanned = name === plan.toolUse.name;
+  const tool = toolkit.find(name);
+  const extras = isAsPlanned ? plan.extras : {};
   const notRun = (why: string): Observable<Ran> =>
-    of({ toolUse: asked, output: failedOutput(why), executed: false });
+    of({ toolUse: asked, output: failedOutput(why), executed: false, failed: true });
   if (tool === undefined) return notRun(unknownTool(name, toolkit.names));
+  if (isAsPlanned && plan.tool === undefined) return notRun(notYet(name));
+  if (!isAsPlanned && !mayBecome(tool, plan, limits)) return notRun(renamed(name));
   if (invalidInput !== undefined) return notRun(notAnObject(name, invalidInput));
   const abort = createLazyAbort();
   const lent = context.lend(asked.id, run.iteration, abort);
@@ -73,20 +78,22 @@ export const runTool$ = (
       inTime(),
       map((validation) =>
         validation.valid
-          ? { status: 'ready', toolUse, value: validation.value }
-          : { status: 'refused', toolUse, why: invalid(name, validation.problems) },
+          ? { status: 'ready', toolUse, input: inputOf(validation), value: validation.value }
+          : { ...validation, status: 'refused', toolUse, why: invalid(name, validation.problems) },
       ),
     );
   let toolUse = asked;
   let executed = false;
+  let refused = false;
   let finished = false;
   return check$(asked).pipe(
     approved(context, run, { tool, lent, check$ }),
     concatMap((checked) => {
       toolUse = checked.toolUse;
       executed = checked.status === 'ready';
+      refused = checked.status === 'refused' && checked.problems.length === 0;
       return checked.status === 'ready'
-        ? output$(context, run, tool, checked, lent, check$).pipe(inTime())
+        ? output$(context, run, tool, checked, lent).pipe(inTime())
         : of(failedOutput(checked.why));
     }),
     tap({
@@ -98,39 +105,52 @@ export const runTool$ = (
       },
     }),
     takeUntil(interruption.cut$),
-    catchError((error: unknown) => of(failedOutput(`Failed: ${messageOf(error)}`))),
+    catchError((error: unknown) => of(failedBy(context, run, name, error))),
     defaultIfEmpty(undefined),
-    map((output) => ({
-      toolUse,
-      output: output ?? missing(interruption.current !== undefined),
-      executed,
-    })),
+    map((given) => {
+      const output = given ?? missing(interruption.current !== undefined);
+      return { toolUse, output, executed, failed: output.isError && !refused };
+    }),
   );
 };
+
+/** A use is planned by the name that the model gave: another tool must not get past what was planned. */
+const mayBecome = (
+  tool: Tool,
+  { tool: former }: Planned,
+  { maxToolCalls }: Pick<Limits, 'maxToolCalls'>,
+): boolean =>
+  former === undefined
+    ? tool.exclusive !== true && maxToolCalls === Infinity
+    : tool.exclusive !== true || former.exclusive === true;
 
 const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
 
 type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
 
-/** The last output that a tool emits; what else it does is told. A second attempt has an input of its own. */
+/** The last output that a tool emits; what else it does is told. A tool that may run again gets its input anew each time. */
 const output$ = (
-  { hooks, scheduler }: Needs,
+  context: Needs,
   { iteration }: OpenRun,
   tool: Tool,
   { toolUse, value }: Ready,
   lent: ToolContext,
-  check$: (toolUse: ToolUseBlock) => Observable<Checked>,
 ): Observable<ToolOutput> => {
-  const attempt$ =
-    tool.retry === undefined
-      ? defer(() => tool.run$(value, lent)).pipe(contained())
-      : check$(toolUse).pipe(
-          concatMap((checked) =>
-            checked.status === 'ready' ? tool.run$(checked.value, lent) : EMPTY,
-          ),
-          contained(),
-          retryTransient(tool.retry, scheduler),
-        );
+  const { hooks, scheduler } = context;
+  const { name, retry } = tool;
+  const attempt$ = defer(() => {
+    // It may have been taken away while somebody decided, or between two attempts.
+    if (context.toolkit.find(name) === undefined) return of(gone(name));
+    return tool.run$(retry === undefined ? value : copied(value), lent);
+  }).pipe(
+    contained(),
+    retry === undefined
+      ? identity
+      : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
+          const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
+          hooks.report(iteration, { type: 'warning', message });
+        }),
+  );
   return attempt$.pipe(
     filter((emission): emission is OutputEmission => {
       if (emission.type === 'output') return true;
@@ -141,6 +161,28 @@ const output$ = (
     map(({ output }) => output),
   );
 };
+
+const inputOf = ({ value, input = value }: Extract<Validation, { valid: true }>): Ready['input'] =>
+  isRecord(input) ? input : {};
+
+/** What a program has not set up is no matter of the model's. */
+const failedBy = (
+  { hooks }: Needs,
+  { iteration }: OpenRun,
+  name: string,
+  error: unknown,
+): ToolOutput => {
+  if (!isMillraceError(error) || error.code !== 'config') {
+    return failedOutput(`Failed: ${messageOf(error)}`);
+  }
+  hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
+  return failedOutput('Failed: the tool is not set up. Go on without it.');
+};
+
+const gone = (name: string): OutputEmission => ({
+  type: 'output',
+  output: failedOutput(`Not run: there is no tool ${name} any more.`),
+});
 
 const timeoutOf = (
   { name, timeoutMs }: Tool,
@@ -154,6 +196,12 @@ const unknownTool = (name: string, names: readonly string[]): string =>
   names.length === 0
     ? `No tool is named '${name}': there are no tools.`
     : `No tool is named '${name}'. The tools are: ${names.join(', ')}.`;
+
+const notYet = (name: string): string =>
+  `Not run: the tool ${name} can be used from your next step on. Ask for it again.`;
+
+const renamed = (name: string): string =>
+  `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
 
 const notAnObject = (name: string, text: string): string =>
   `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}`;

@@ -4,12 +4,12 @@ import {
   type AssistantMessage,
   type Message,
   type ToolMessage,
-  type ToolUseBlock,
   toolUsesOf,
   type UserMessage,
 } from './message.js';
 import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
+import type { Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
@@ -22,15 +22,17 @@ interface RunState {
   readonly messages: readonly Message[];
   /** How many of `messages` are in memory. */
   readonly stored: number;
+  /** Results of tools of earlier calls, which memory does not have yet. */
+  readonly late: readonly ToolMessage[];
   readonly usage: Usage;
   readonly toolRuns: readonly ToolRun[];
   /** The uses of tools that the model asked for, as it did: those of `toolRuns` are as they were run. */
-  readonly asked: readonly ToolUseBlock[];
+  readonly uses: readonly Use[];
   /** How many tools have been run: a use that was refused is none. */
   readonly executed: number;
   /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
   readonly extras: Extras;
-  /** Whether results among the messages hold `details`, which a model must not see. */
+  /** Whether results among the messages hold `details`, which a model must not see, or a `note`, which it must. */
   readonly detailed: boolean;
 }
 
@@ -56,15 +58,20 @@ export interface EndedRun extends RunState {
 /** The value that flows through the loop. */
 export type Run = OpenRun | EndedRun;
 
-/** Begins a run: what memory holds, then what was asked. */
-export const open = (history: readonly Message[], input: readonly Message[]): OpenRun => ({
+/** Begins a run: what memory holds, with results that have come since in their places, then what was asked. */
+export const open = (
+  history: readonly Message[],
+  input: readonly Message[],
+  late: readonly ToolMessage[] = [],
+): OpenRun => ({
   status: 'open',
   iteration: 0,
   messages: joined([], [...history, ...input]),
   stored: history.length,
+  late,
   usage: noUsage,
   toolRuns: [],
-  asked: [],
+  uses: [],
   executed: 0,
   extras: {},
   detailed: [...history, ...input].some(isDetailed),
@@ -89,7 +96,8 @@ const rejoined = (
 };
 
 const isDetailed = (message: Message): boolean =>
-  message.role === 'tool' && message.content.some(({ details }) => details !== undefined);
+  message.role === 'tool' &&
+  message.content.some(({ details, note }) => details !== undefined || note !== undefined);
 
 /** Counts one more reasoning call. */
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
@@ -119,17 +127,12 @@ export const answerTools = (
   run: OpenRun,
   asked: AssistantMessage,
   results: ToolMessage,
-  {
-    toolRuns,
-    asked: uses,
-    executed,
-    extras,
-  }: Pick<RunState, 'toolRuns' | 'asked' | 'executed' | 'extras'>,
+  { toolRuns, uses, executed, extras }: Pick<RunState, 'toolRuns' | 'uses' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
   messages: rejoined(run.messages, asked, results),
   toolRuns: [...run.toolRuns, ...toolRuns],
-  asked: [...run.asked, ...uses],
+  uses: [...run.uses, ...uses],
   executed: run.executed + executed,
   extras,
   detailed: run.detailed || isDetailed(results),

@@ -1,7 +1,13 @@
 import { concat, defer, EMPTY, mergeMap, type Observable, of } from 'rxjs';
 import { messageOf } from './errors.js';
 import { isRecord } from './json.js';
-import { areContentBlocks, type ContentBlock, type Suspended, textBlock } from './message.js';
+import {
+  areContentBlocks,
+  type ContentBlock,
+  plainBlock,
+  type Suspended,
+  textBlock,
+} from './message.js';
 
 /** What a tool gave in the end. */
 export interface ToolOutput {
@@ -51,19 +57,29 @@ export const failedOutput = (text: string): ToolOutput =>
 
 /** Makes an output of whatever a tool returned; what JSON cannot hold becomes a failed one. */
 export const toOutput = (returned: unknown): ToolOutput => {
-  if (isOutput(returned)) {
-    return areContentBlocks(returned.content)
-      ? returned
-      : failedOutput(
-          "The tool's output is broken: its content is neither a text nor content blocks.",
-        );
-  }
+  if (isOutput(returned)) return checkedOutput(returned);
   if (typeof returned === 'string') return toolOutput({ content: returned });
   if (returned === undefined) return toolOutput({ content: '(no output)' });
   try {
     return toolOutput({ content: asJson(returned) });
   } catch (cause) {
     return failedOutput(`The tool's output cannot be written as JSON: ${messageOf(cause)}.`);
+  }
+};
+
+/** What a tool gave with `toolOutput`, and of its blocks only what is known: anything else may be broken, or too deep. */
+const checkedOutput = (output: ToolOutput): ToolOutput => {
+  try {
+    if (areContentBlocks(output.content)) {
+      // From outside: it may be anything.
+      const isError: unknown = output.isError;
+      return { ...output, content: output.content.map(plainBlock), isError: isError === true };
+    }
+    return failedOutput(
+      "The tool's output is broken: its content is neither a text nor content blocks.",
+    );
+  } catch (cause) {
+    return failedOutput(`The tool's output is broken: ${messageOf(cause)}.`);
   }
 };
 

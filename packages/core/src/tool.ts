@@ -14,19 +14,24 @@ import type { PatternEngine } from './schema/compile.js';
 import { createValidator, type Infer, type InputSchema } from './schema.js';
 import { emissions } from './tools/emissions.js';
 import { checkParameters, withoutKeys, withoutParameters } from './tools/parameters.js';
-import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './tools/types.js';
+import type { Approver, Tool, ToolContext, ToolPolicy, ToolRetry } from './tools/types.js';
 
 /** The schema of a tool that declares no input. */
 export type NoParameters = Readonly<Record<'type', 'object'>>;
 
 /** What `tool()` makes a tool of. */
-export interface ToolDefinition<Schema> extends ToolPolicy {
+export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
   /** What the model calls it: letters, digits, `_`, `-` and `.`, at most 64 of them. */
   readonly name: string;
   /** Tells the model what it is for, and when to use it. */
   readonly description: string;
   /** The parameters. Default: none. */
   readonly input?: Schema;
+  /**
+   * Whether a run may begin: yes or no, or who decides, with the valid input in hand. An approver may return, promise or emit
+   * its verdict; it may take its time, and may change the input. Default: yes.
+   */
+  readonly approve?: boolean | Approver<Infer<Schema>>;
   /**
    * Does the work. It may return a value, a Promise, a generator, an AsyncIterable or an Observable;
    * what the latter three emit is progress, shown at once. The output is what a generator returns in the end, else all
@@ -49,8 +54,8 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
   definition: ToolDefinition<Schema>,
 ): Tool => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
-  const { name, description, input, run, pruneInput, coerceInput, patterns, ...policy } =
-    definition;
+  const { name, description, input, run, approve, ...rest } = definition;
+  const { pruneInput, coerceInput, patterns, ...policy } = rest;
   const owner = `tool '${name}': 'input'`;
   const { jsonSchema, warnings, validation$ } = createValidator(
     input ?? noParameters,
@@ -62,6 +67,14 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
   return {
     exclusive: false,
     ...policy,
+    ...(approve !== undefined && {
+      approve:
+        typeof approve === 'boolean'
+          ? approve
+          : // What the validator has passed is of the schema's type, which no guard can say.
+            // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+            (request) => approve({ ...request, value: request.value as Infer<Schema> }),
+    }),
     ...{ name, description },
     hidden: accepts,
     inputSchema: accepts.length > 0 ? withoutParameters(jsonSchema, accepts) : jsonSchema,

@@ -58,6 +58,10 @@ const refuseRepeats = (tools: readonly Tool[], groups: readonly ToolGroup[]): vo
   if (tool !== undefined) {
     throw misuse(`Two tools are named '${tool}'. Rename one of them, or drop it.`);
   }
+  const both = groups.find(({ name }) => tools.some((it) => it.name === name));
+  if (both !== undefined) {
+    throw misuse(`A tool and a group of tools are named '${both.name}'. Rename one of them.`);
+  }
   const group = repeatIn(groups.map(({ name }) => name));
   if (group !== undefined) {
     throw misuse(`Two groups of tools are named '${group}'. Rename one of them, or join them.`);

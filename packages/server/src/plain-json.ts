@@ -17,6 +17,18 @@ export const plainJson = (value: unknown): unknown => {
   }
 };
 
+/** Tells whether a value, as JSON, has keys that `plainJson` leaves out. */
+export const hidesKeys = (value: unknown): boolean => {
+  try {
+    const text: unknown = JSON.stringify(value, bigintAsText);
+    if (typeof text !== 'string' || !suspects.some((key) => text.includes(key))) return false;
+    return JSON.stringify(JSON.parse(text, harmless)) !== text;
+  } catch {
+    // It is shown as a sentence that says so.
+    return false;
+  }
+};
+
 const suspects = ['"__proto__"', '"constructor"'];
 
 const bigintAsText = (_key: string, value: unknown): unknown =>

@@ -80,6 +80,7 @@ describe.each(tools)('$name', ({ name, create, valid, invalid }) => {
     await expect(verdictOn(create(), input)).resolves.toEqual({
       valid: true,
       value: valid.at(-1),
+      input: valid.at(-1),
     });
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });

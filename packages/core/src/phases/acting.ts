@@ -1,6 +1,8 @@
 import { concat, concatMap, from, identity, map, mergeMap, of, startWith, toArray } from 'rxjs';
 import { act$, type Acted } from '../act.js';
+import type { Context } from '../context.js';
 import { frozen } from '../frozen.js';
+import { noMemory } from '../memory.js';
 import {
   type AssistantMessage,
   textBlock,
@@ -14,12 +16,14 @@ import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
 import { answerTools, end, type OpenRun, type Run, unanswered } from '../run.js';
 import { says } from '../say.js';
-import { type Planned, planned } from '../tools/batch.js';
+import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
 import { repaired } from '../tools/repair.js';
-import type { Toolkit } from '../toolkit.js';
 
-type Needs = Parameters<typeof act$>[0];
+type Needs = Parameters<typeof act$>[0] & Pick<Context, 'memory'>;
+
+const lost =
+  'The call is suspended, and nothing remembers it: no later call can go on with it. Make it in a session: agent.session(id).';
 
 /** Runs the tools that the model asked for, and answers it in the order that it asked. */
 export const acting = (context: Needs): Phase =>
@@ -28,10 +32,14 @@ export const acting = (context: Needs): Phase =>
     if (asked === undefined) return of(run);
     const { parallel, maxToolCalls } = context.limits;
     const toolUses = toolUsesOf(asked).map((toolUse) => readable(toolUse, run, context));
-    const { uses, extras } = planned(run, toolUses, context.toolkit, maxToolCalls);
+    const { uses, extras, isLimited } = planned(run, toolUses, context.toolkit, maxToolCalls);
+    if (isLimited) {
+      const message = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
+      context.hooks.report(run.iteration, { type: 'warning', message });
+    }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
     return concat(
-      ...batchesOf(uses, context.toolkit).map((batch) =>
+      ...batchesOf(uses).map((batch) =>
         from(batch).pipe(mergeMap((use) => act$(context, run, use), parallel)),
       ),
     ).pipe(
@@ -66,12 +74,12 @@ const readable = (
 };
 
 /** Neighbours run together, in so far as none of them must run alone. What another one's result answers is not among them. */
-const batchesOf = (uses: readonly Planned[], toolkit: Toolkit): readonly (readonly Planned[])[] => {
+const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] => {
   const batches: Planned[][] = [];
   let together = false;
   for (const use of uses) {
     if (use.sameAs !== undefined) continue;
-    const alone = toolkit.find(use.toolUse.name)?.exclusive === true;
+    const alone = use.tool?.exclusive === true;
     if (together && !alone) batches.at(-1)?.push(use);
     else batches.push([use]);
     together = !alone;
@@ -100,7 +108,7 @@ const settle = (
   uses: readonly Planned[],
   given: readonly Acted[],
   extras: Extras,
-  { call, interruption }: Needs,
+  { call, hooks, interruption, memory }: Needs,
 ): Run => {
   const isCut = interruption.current !== undefined;
   const acted = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
@@ -115,11 +123,12 @@ const settle = (
   };
   const answered = answerTools(run, { ...asked, content }, results, {
     toolRuns: acted.map(toToolRun),
-    asked: uses.map(({ toolUse }) => toolUse),
+    uses: acted.map((it, index) => useOf(it, uses[index])).filter((use) => use !== undefined),
     executed: acted.filter(({ executed }) => executed).length,
     extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
   if (!isCut && acted.some(({ result }) => result.suspended !== undefined)) {
+    if (memory === noMemory) hooks.report(run.iteration, { type: 'warning', message: lost });
     return end(answered, 'suspended', says(call, `${run.iteration}/suspended`, []));
   }
   const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
@@ -129,6 +138,17 @@ const settle = (
   return run.stopping || acted.some(({ stop }) => stop)
     ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, textOf(asked) || 'Stopped.'))
     : answered;
+};
+
+/** What is remembered of a use: whether it failed, and whether its result answers another of the kind. */
+const useOf = (
+  { toolUse, result, failed, executed, extras }: Acted,
+  plan: Planned | undefined,
+): Use | undefined => {
+  if (plan === undefined) return undefined;
+  const isWhole = executed && !result.isError && result.suspended === undefined;
+  const isItself = toolUse.name === plan.toolUse.name && Object.keys(extras).length === 0;
+  return { toolUse: plan.toolUse, failed, reusable: isWhole && isItself ? plan.tool : undefined };
 };
 
 /** The call ends, and nobody is to bring a result later. */

@@ -14,11 +14,15 @@ export const storeMemory = ({ memory }: Pick<Context, 'memory'>): Phase =>
       })
     : phase((run) => {
         const messages = unstored(run);
-        return messages.length === 0
+        return messages.length + run.late.length === 0
           ? of(run)
-          : concat(remember$(memory, messages), of(stored(run)));
+          : concat(remember$(memory, messages, run.late), of(stored(run)));
       });
 
 const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);
 
-const stored = (run: OpenRun): OpenRun => ({ ...run, stored: run.messages.length });
+const stored = (run: OpenRun): OpenRun => ({
+  ...run,
+  stored: run.messages.length,
+  late: [],
+});

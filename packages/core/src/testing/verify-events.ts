@@ -91,6 +91,8 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       move(event, heard, event.toolUse.id, 'acting');
       return;
     case 'postActing':
+      // A result that was brought for a suspended tool of an earlier call.
+      if (event.iteration === 0) return;
       move(event, heard, event.toolUse.id, 'acting', 'done');
       return;
     case 'postCall':

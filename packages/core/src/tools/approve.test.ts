@@ -1,6 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, map, NEVER, of, throwError, timer } from 'rxjs';
-import { type Approver, createAgent, only, preset, tool, type ToolPolicy } from '../index.js';
+import { concatWith, EMPTY, last, map, NEVER, of, tap, throwError, timer } from 'rxjs';
+import { z } from 'zod';
+import {
+  type Approver,
+  createAgent,
+  only,
+  preset,
+  tool,
+  type ToolPolicy,
+  transient,
+} from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 
 /** What became of a use of a tool that deletes a file. */
@@ -28,6 +37,7 @@ const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
   );
   const reply = events.at(-1);
   return {
+    events,
     output: reply?.type === 'postCall' ? reply.reply.toolUses[0]?.output : undefined,
     ran: run.mock.calls.length,
     types: events.map(({ type }) => type),
@@ -52,13 +62,13 @@ describe('T12: an approval', () => {
     ['a predicate that refuses', () => false, no()],
     ['a reason', () => ({ approved: false, reason: 'Not this one.' }), no('Not this one.')],
     ['an Observable that is empty', () => EMPTY, no('Nobody has decided on it.')],
-    ['an error', () => throwError(() => new Error('no line')), no('no line')],
+    ['an error', () => throwError(() => new Error('no line')), no('It could not be decided on.')],
     [
       'a throw',
       () => {
         throw new Error('no line');
       },
-      no('no line'),
+      no('It could not be decided on.'),
     ],
     ['a word for yes', () => 'yes' as never, no()],
     ['a number', () => 1 as never, no()],
@@ -70,12 +80,12 @@ describe('T12: an approval', () => {
         approved: true,
         input: JSON.parse(`{"path":${'['.repeat(101)}${']'.repeat(101)}}`),
       }),
-      no('The input that was approved is not a plain object.'),
+      no('It could not be decided on.'),
     ],
     [
       'an input that is no object',
       () => ({ approved: true, input: ['/'] }),
-      no('The input that was approved is not a plain object.'),
+      no('It could not be decided on.'),
     ],
   ])('by %s', async (_, approve, output) => {
     const { output: given, ran } = await deletes(approve);
@@ -112,8 +122,142 @@ describe('T12: an approval', () => {
     const edited = await deletes(() => ({ approved: true, input: { path: '/tmp/a' } }));
     expect(edited).toMatchObject({ output: 'deleted /tmp/a', said: ['true {"path":"/tmp/a"}'] });
     const spoilt = await deletes(() => ({ approved: true, input: { path: '/' } }));
-    expect(spoilt.output).toMatch(/invalid:\n- path: must NOT have fewer than 2 characters/);
+    expect(spoilt.output).toMatch(
+      /approved with another input, which is not valid:\n- path: must NOT have fewer than 2 characters/,
+    );
     expect(spoilt.ran).toBe(0);
+  });
+
+  it('that fails is told to the program, and to the model nothing of why', async () => {
+    const failing: readonly [Approver, string][] = [
+      [() => throwError(() => new Error('postgres://root:pw@db')), 'postgres://root:pw@db'],
+      [
+        () => undefined as never,
+        'An approver must give true, false or { approved, input?, reason? }.',
+      ],
+      [() => of({ aproved: true }) as never, 'An approver must give'],
+    ];
+    for (const [approve, message] of failing) {
+      const { output, events } = await deletes(approve);
+      expect(output).toBe(no('It could not be decided on.'));
+      const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
+      expect(failure).toMatchObject({ of: 'approve', name: 'remove' });
+      expect(failure?.error.message).toContain(message);
+    }
+  });
+
+  it('I13: what was approved is what runs: a schema makes one value of one input', async () => {
+    let keys = 0;
+    const seen: unknown[] = [];
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: z.object({ euros: z.number(), key: z.string().default(() => `key ${(keys += 1)}`) }),
+      approve: ({ value, input }) => {
+        seen.push(structuredClone({ value, input }));
+        // Nothing that is done to it reaches the run.
+        Object.assign(value, { euros: 1_000_000 });
+        return true;
+      },
+      retry: { backoffMs: 0 },
+      run: (given) => {
+        seen.push({ ...given });
+        given.euros = 0;
+        throw transient('busy');
+      },
+    });
+    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
+    await createAgent({ model, tools: [pay] }).call('?');
+    const { value: first } = seen[0] as { readonly value: { readonly key: string } };
+    const value = { euros: 5, key: first.key };
+    expect(seen).toEqual([{ value, input: { euros: 5 } }, value, value, value]);
+  });
+
+  it('I13: an edit is made of what was said, and goes through the schema once', async () => {
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: z.object({ euros: z.number().transform((euros) => euros * 100) }),
+      approve: ({ input, value }) => ({
+        approved: value.euros === 500,
+        input: { ...input, note: 'ok' },
+      }),
+      run: ({ euros }) => `${euros} cents`,
+    });
+    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
+    const { toolUses } = await createAgent({ model, tools: [pay] }).call('?');
+    expect(toolUses).toMatchObject([{ input: { euros: 5, note: 'ok' }, output: '500 cents' }]);
+  });
+
+  it('can ask what would be wrong with another input', async () => {
+    const problems: (readonly string[])[] = [];
+    await deletes((request) =>
+      request.problems$({ path: '/' }).pipe(
+        concatWith(request.problems$('/'), request.problems$({ path: '/tmp' })),
+        tap((given) => problems.push(given)),
+        last(),
+        map(({ length }) => length === 0),
+      ),
+    );
+    expect(problems).toEqual([
+      ['path: must NOT have fewer than 2 characters (received "/")'],
+      ['The input must be an object.'],
+      [],
+    ]);
+  });
+
+  it('T10: does not bring back a tool that was taken away meanwhile', async () => {
+    const session = createAgent({
+      model: scriptedModel([toolUse('late')], [text('done')]),
+      tools: [
+        tool({
+          name: 'late',
+          description: 'Is taken away.',
+          approve: ({ context }) => {
+            context.toolkit.remove('late');
+            return true;
+          },
+          run: () => 'ran',
+        }),
+      ],
+    }).session('s');
+    const { toolUses } = await session.call('?');
+    expect(toolUses[0]?.output).toBe('Not run: there is no tool late any more.');
+  });
+
+  it('of a call decides on the tools of the calls below it, too', async () => {
+    const asked: string[] = [];
+    const danger = tool({ name: 'danger', description: 'Dangerous.', run: () => 'boom' });
+    const inner = createAgent({
+      model: scriptedModel([toolUse('danger')], [text('inner done')]),
+      tools: [danger],
+    });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks the other one.',
+      run: (_input, parent) =>
+        inner.call$('?', { parent }).pipe(map(({ toolUses }) => toolUses[0]?.output)),
+    });
+    const model = scriptedModel([toolUse('ask')], [text('done')]);
+    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
+      approve: ({ tool: name }) => asked.push(name) === 1,
+    });
+    expect(asked).toEqual(['ask', 'danger']);
+    expect(toolUses[0]?.output).toBe('Not run: this use of danger was not approved.');
+  });
+
+  it('that is a no is no failure of the tool', async () => {
+    const turns = [1, 2, 3, 4].map((n) => [toolUse('remove', { path: `/tmp/${n}` })]);
+    const model = scriptedModel(...turns, [text('done')]);
+    const remove = tool({
+      name: 'remove',
+      description: 'Deletes a file.',
+      input: { type: 'object' },
+      approve: false,
+      run: () => 'deleted',
+    });
+    await createAgent({ model, tools: [remove] }).call('?');
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('Do not try it again');
   });
 
   it('I11: that changed the input reaches memory: the model sees what was run', async () => {
@@ -194,7 +338,7 @@ describe('T12: an approval', () => {
         .call$('?', { scheduler, timeouts: { approvalMs: 7 } })
         .pipe(map((reply) => reply.toolUses[0]?.output));
       expectObservable(output$).toBe('-------(o|)', {
-        o: 'Not run: this use of tool was not approved. The approval of tool did not finish within 7 ms (approvalMs).',
+        o: 'Not run: this use of tool was not approved. Nobody has decided on it in time.',
       });
       expectSubscriptions(asked.subscriptions).toBe('^------!');
     });

@@ -4,17 +4,20 @@ import {
   defaultIfEmpty,
   defer,
   from,
+  identity,
   map,
   type MonoTypeOperatorFunction,
   type Observable,
   type ObservableInput,
   of,
   take,
+  throwError,
+  timeout,
 } from 'rxjs';
 import { contained } from '../contained.js';
 import type { Context } from '../context.js';
-import { deadline } from '../deadline.js';
-import { messageOf } from '../errors.js';
+import { copied } from '../copied.js';
+import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
 import type { ToolUseBlock } from '../message.js';
@@ -22,7 +25,7 @@ import type { OpenRun } from '../run.js';
 import { withoutKeys } from './parameters.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './types.js';
 
-type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approve'>;
+type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers'>;
 
 /** What was decided. */
 interface Decision {
@@ -33,51 +36,79 @@ interface Decision {
 
 /** Asks an approver. Emits one decision, and never errors: nothing runs because an approver has failed, or is late. */
 const decided$ = (
+  { hooks, scheduler, limits }: Needs,
+  { iteration }: OpenRun,
   approver: boolean | Approver,
   request: ApprovalRequest,
-  inTime: MonoTypeOperatorFunction<unknown>,
-): Observable<Decision> =>
-  typeof approver === 'boolean'
-    ? of({ approved: approver })
-    : defer(() => verdicts(approver(request))).pipe(
-        contained(),
-        take(1),
-        inTime,
-        map(toDecision),
-        catchError((error: unknown) => of({ approved: false, reason: messageOf(error) })),
-        defaultIfEmpty({ approved: false, reason: 'Nobody has decided on it.' }),
-      );
+): Observable<Decision> => {
+  if (typeof approver === 'boolean') return of({ approved: approver });
+  const { approvalMs } = limits.timeouts;
+  const late = new MillraceError('timeout', 'Nobody has decided on it in time.');
+  const failed = (cause: unknown): Decision => {
+    if (cause === late) return { approved: false, reason: late.message };
+    const error = toMillraceError(cause, 'config', `The approver of '${request.tool}' failed`);
+    hooks.report(iteration, { type: 'handlerError', of: 'approve', name: request.tool, error });
+    return { approved: false, reason: 'It could not be decided on.' };
+  };
+  return defer(() => verdicts(approver(request))).pipe(
+    contained(),
+    take(1),
+    approvalMs === undefined
+      ? identity
+      : timeout({ each: approvalMs, scheduler, with: () => throwError(() => late) }),
+    map(toDecision),
+    catchError((cause: unknown) => of(failed(cause))),
+    defaultIfEmpty({ approved: false, reason: 'Nobody has decided on it.' }),
+  );
+};
 
 const verdicts = (given: Verdict | ObservableInput<Verdict>): Observable<unknown> =>
-  isVerdict(given) ? of(given) : from(given);
+  isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
+
+const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
+  typeof given === 'object' &&
+  given !== null &&
+  ('subscribe' in given ||
+    'then' in given ||
+    Symbol.iterator in given ||
+    Symbol.asyncIterator in given ||
+    Symbol.observable in given);
 
 const isVerdict = (given: unknown): given is Verdict =>
   typeof given === 'boolean' || (isRecord(given) && 'approved' in given);
 
 /** From outside: all but a plain yes is a no. */
 const toDecision = (given: unknown): Decision => {
-  if (given === true) return { approved: true };
-  if (!isRecord(given) || given['approved'] !== true) {
-    const reason = isRecord(given) ? given['reason'] : undefined;
-    return { approved: false, ...(typeof reason === 'string' && { reason }) };
+  if (typeof given === 'boolean') return { approved: given };
+  if (!isRecord(given) || typeof given['approved'] !== 'boolean') {
+    throw misuse('An approver must give true, false or { approved, input?, reason? }.');
   }
-  const { input } = given;
+  const { approved: isApproved, input, reason } = given;
+  if (!isApproved) return { approved: false, ...(typeof reason === 'string' && { reason }) };
   if (input === undefined) return { approved: true };
-  return isRecord(input) && !isTooDeep(input)
-    ? { approved: true, input }
-    : { approved: false, reason: 'The input that was approved is not a plain object.' };
+  if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
+  throw misuse('The input that an approver gives must be an object, of at most 100 levels.');
 };
 
 /** A tool use whose input is valid, with what the tool is to be run with. */
 export interface Ready {
   readonly status: 'ready';
   readonly toolUse: ToolUseBlock;
+  /** The input as it was said, with what the program has set. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the schema has made of it. */
   readonly value: unknown;
 }
 
 /** A tool use as it stands: ready, or refused, and why. */
 export type Checked =
-  Ready | { readonly status: 'refused'; readonly toolUse: ToolUseBlock; readonly why: string };
+  | Ready
+  | {
+      readonly status: 'refused';
+      readonly toolUse: ToolUseBlock;
+      readonly problems: readonly string[];
+      readonly why: string;
+    };
 
 /** One use that is to be approved. */
 export interface Use {
@@ -92,7 +123,7 @@ export const approved = (
   run: OpenRun,
   use: Use,
 ): MonoTypeOperatorFunction<Checked> => {
-  const approvers = [use.tool.approve, context.approve].filter(isApprover);
+  const approvers = [use.tool.approve, ...context.approvers].filter(isApprover);
   return (checked$) =>
     approvers.reduce(
       (before$, approver) =>
@@ -112,40 +143,67 @@ const isApprover = (approver: Tool['approve']): approver is false | Approver =>
 
 /** Asks, tells that it is asked and what was decided, and does as was decided. */
 const afterApproval$ = (
-  { hooks, scheduler, limits }: Needs,
-  { iteration }: OpenRun,
+  context: Needs,
+  run: OpenRun,
   { tool: { name, hidden = [] }, lent, check$ }: Use,
   approver: false | Approver,
-  { toolUse, value }: Ready,
+  ready: Ready,
 ): Observable<Checked> =>
   defer(() => {
+    const { hooks } = context;
+    const { iteration } = run;
+    const { toolUse, input, value } = ready;
+    const refused = (why: string): Checked => ({ status: 'refused', toolUse, problems: [], why });
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
-    const { approvalMs } = limits.timeouts;
-    const inTime = deadline(approvalMs, scheduler, `The approval of ${name}`, 'approvalMs');
-    const request = { tool: name, toolUseId: toolUse.id, input: value, context: lent };
-    return decided$(approver, request, inTime).pipe(
-      concatMap(({ approved: isApproved, input, reason }) => {
-        const edited = input === undefined ? toolUse : withInput(toolUse, input, hidden);
-        hooks.report(iteration, {
-          type: 'approvalDecided',
-          toolUse: edited,
-          approved: isApproved,
-          ...(reason !== undefined && { reason }),
-        });
-        if (!isApproved)
-          return of<Checked>({ status: 'refused', toolUse, why: denied(name, reason) });
-        // Checked anew in any case: the approver has had the value in its hands.
-        return check$(edited);
+    const request: ApprovalRequest = {
+      tool: name,
+      toolUseId: toolUse.id,
+      // Copies: what was approved is what runs.
+      input: copiedRecord(input),
+      value: copied(value),
+      context: lent,
+      problems$: (other) =>
+        isRecord(other)
+          ? check$(withInput(toolUse, other, hidden)).pipe(map(problemsOf))
+          : of(['The input must be an object.']),
+    };
+    return decided$(context, run, approver, request).pipe(
+      concatMap(({ approved: isApproved, input: edit, reason }) => {
+        const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
+        const why = reason === undefined ? {} : { reason };
+        const decided = { toolUse: edited, approved: isApproved, ...why };
+        hooks.report(iteration, { type: 'approvalDecided', ...decided });
+        if (!isApproved) return of(refused(denied(name, reason)));
+        if (edit === undefined) return of(ready);
+        return check$(edited).pipe(
+          map((checked) =>
+            checked.status === 'ready' ? checked : refused(misedited(name, checked.problems)),
+          ),
+        );
       }),
     );
   });
+
+const problemsOf = (checked: Checked): readonly string[] =>
+  checked.status === 'ready' ? [] : checked.problems;
+
+const copiedRecord = (
+  input: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> => {
+  const copy = copied(input);
+  return isRecord(copy) ? copy : {};
+};
 
 /** A tool use with another input. What the program gives is no part of it. */
 const withInput = (
   toolUse: ToolUseBlock,
   input: ToolUseBlock['input'],
   hidden: readonly string[],
-): ToolUseBlock => frozen({ ...toolUse, input: withoutKeys(input, hidden) });
+): ToolUseBlock => frozen({ ...toolUse, input: copiedRecord(withoutKeys(input, hidden)) });
 
 const denied = (name: string, reason: string | undefined): string =>
   `Not run: this use of ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
+
+/** The model has not said what is wrong here. */
+const misedited = (name: string, problems: readonly string[]): string =>
+  `Not run: this use of ${name} was approved with another input, which is not valid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;

@@ -1,9 +1,9 @@
 import equal from 'fast-deep-equal';
 import type { ToolUseBlock } from '../message.js';
-import type { ToolRun } from '../reply.js';
 import type { OpenRun } from '../run.js';
 import type { Toolkit } from '../toolkit.js';
 import type { Extras } from './extras.js';
+import type { Tool } from './types.js';
 
 /** A tool use with all that is decided on it before its batch begins, in the order in which the model asked. */
 export interface Planned {
@@ -11,8 +11,8 @@ export interface Planned {
   readonly toolUse: ToolUseBlock;
   /** Values that earlier tools have passed on to it, past the model. */
   readonly extras: Extras;
-  /** Whether there is such a tool. One that comes while the batch runs is for the next turn. */
-  readonly isKnown: boolean;
+  /** The tool there is of that name. One that comes while the batch runs is for the next turn. */
+  readonly tool: Tool | undefined;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
   /** Why it is not run. */
@@ -21,74 +21,100 @@ export interface Planned {
   readonly sameAs?: string;
 }
 
-/** What is planned, and what nobody has taken of the extras. */
+/** What is planned, what nobody has taken of the extras, and whether the limit of tool calls has been reached. */
 export interface Plan {
   readonly uses: readonly Planned[];
   readonly extras: Extras;
+  readonly isLimited: boolean;
+}
+
+/** A use that was asked for, as the model did, and what is remembered of its run. */
+export interface Use {
+  readonly toolUse: ToolUseBlock;
+  /** The run failed, or could not begin for what the model said. */
+  readonly failed: boolean;
+  /** The tool whose result this is, where the result answers another use of the kind as well. */
+  readonly reusable: Tool | undefined;
 }
 
 /** Decides on a batch of tool uses, one after the other. */
 export const planned = (
-  {
-    toolRuns,
-    asked: before,
-    extras: passedOn,
-    executed,
-  }: Pick<OpenRun, 'toolRuns' | 'asked' | 'extras' | 'executed'>,
+  { uses: before, extras: passedOn, executed }: Pick<OpenRun, 'uses' | 'extras' | 'executed'>,
   asked: readonly ToolUseBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
 ): Plan => {
-  const earlier = before.map(({ id, name, input }, index): Use => {
-    const { isError = false } = toolRuns[index] ?? {};
-    return { toolUseId: id, name, input, isError };
-  });
+  const here: Planned[] = [];
   let extras = passedOn;
   let left = maxToolCalls - executed;
-  const uses = asked.map((toolUse, index): Planned => {
-    const { id, name, input } = toolUse;
-    const tool = toolkit.find(name);
-    const isKnown = tool !== undefined;
-    const { refusal: refused } = toolUse;
-    if (refused !== undefined) {
-      return { index, toolUse, isKnown, extras: {}, repeats: 0, refusal: refused };
+  let isLimited = false;
+  const plan = (toolUse: ToolUseBlock, index: number): Planned => {
+    const tool = toolkit.find(toolUse.name);
+    const { refusal } = toolUse;
+    const use = { index, toolUse, tool, extras: {}, repeats: 0 };
+    if (refusal !== undefined) return { ...use, refusal };
+    const repeats = repeatsOf(toolUse, before, here);
+    if (tool === undefined) return { ...use, repeats };
+    const [taken, rest] = parted(extras, tool.accepts ?? []);
+    if (tool.dedupe === true && taken === nothing) {
+      const sameAs = sameBefore(toolUse, tool, before, here);
+      if (sameAs !== undefined) return { ...use, repeats, sameAs };
     }
-    const repeats = repeatsOf(toolUse, earlier);
-    const same = tool?.dedupe === true ? earlier.find((use) => isSame(use, toolUse)) : undefined;
-    earlier.push({ toolUseId: id, name, input });
-    if (same !== undefined)
-      return { index, toolUse, isKnown, extras: {}, repeats, sameAs: same.toolUseId };
-    if (tool === undefined) return { index, toolUse, isKnown, extras: {}, repeats };
     if (left <= 0) {
-      const refusal = `Not run: the limit of tool calls (${maxToolCalls}) is reached.`;
-      return { index, toolUse, isKnown, extras: {}, repeats, refusal };
+      isLimited = true;
+      return {
+        ...use,
+        repeats,
+        refusal: `Not run: the limit of tool calls (${maxToolCalls}) is reached.`,
+      };
     }
     left -= 1;
-    const [taken, rest] = parted(extras, tool.accepts ?? []);
     extras = rest;
-    return { index, toolUse, isKnown, extras: taken, repeats };
-  });
-  return { uses, extras };
+    return { ...use, extras: taken, repeats };
+  };
+  asked.forEach((toolUse, index) => here.push(plan(toolUse, index)));
+  return { uses: here, extras, isLimited };
 };
 
-type Use = Pick<ToolRun, 'toolUseId' | 'name' | 'input'> & Partial<Pick<ToolRun, 'isError'>>;
+/** Arguments that could not be read are no input: they are the same only where their texts are. */
+const isSame = (a: ToolUseBlock, b: ToolUseBlock): boolean =>
+  a.name === b.name && a.invalidInput === b.invalidInput && equal(a.input, b.input);
 
-/** What has failed may succeed the next time. */
-const isSame = ({ name, input, isError = false }: Use, toolUse: ToolUseBlock): boolean =>
-  !isError && name === toolUse.name && equal(input, toolUse.input);
-
-const repeatsOf = (toolUse: ToolUseBlock, earlier: readonly Use[]): number => {
-  const differs = earlier.findLastIndex(
-    ({ name, input }) => name !== toolUse.name || !equal(input, toolUse.input),
+/** From the last one back, and no further than need be: a long run has asked for many. */
+const repeatsOf = (
+  toolUse: ToolUseBlock,
+  before: readonly Use[],
+  here: readonly Planned[],
+): number => {
+  const ownRun = here.findLastIndex((use) => !isSame(use.toolUse, toolUse));
+  if (ownRun >= 0) return here.length - 1 - ownRun;
+  return (
+    here.length + before.length - 1 - before.findLastIndex((use) => !isSame(use.toolUse, toolUse))
   );
-  return earlier.length - 1 - differs;
 };
+
+/** The use whose result answers this one: what has failed may succeed the next time, and what passes values on has more to give than its result. */
+const sameBefore = (
+  toolUse: ToolUseBlock,
+  tool: Tool,
+  before: readonly Use[],
+  here: readonly Planned[],
+): string | undefined => {
+  if (toolUse.invalidInput !== undefined) return undefined;
+  const earlier = before.find((use) => use.reusable === tool && isSame(use.toolUse, toolUse));
+  if (earlier !== undefined) return earlier.toolUse.id;
+  const isTwin = (use: Planned): boolean =>
+    use.refusal === undefined && use.sameAs === undefined && isSame(use.toolUse, toolUse);
+  return here.find(isTwin)?.toolUse.id;
+};
+
+const nothing: Extras = {};
 
 const parted = (
   extras: Extras,
   accepts: readonly string[],
 ): readonly [taken: Extras, rest: Extras] => {
-  if (!accepts.some((name) => Object.hasOwn(extras, name))) return [{}, extras];
+  if (!accepts.some((name) => Object.hasOwn(extras, name))) return [nothing, extras];
   const entries = Object.entries(extras);
   const isTaken = ([name]: readonly [string, unknown]): boolean => accepts.includes(name);
   return [

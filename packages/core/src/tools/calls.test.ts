@@ -4,6 +4,7 @@ import {
   type CallOptions,
   createAgent,
   only,
+  textOf,
   type Tool,
   tool,
   toolOutput,
@@ -14,7 +15,7 @@ import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.
 
 type Uses = readonly (readonly [name: string, input?: Record<string, unknown>])[];
 
-/** Plays turns of tool uses, and tells what each gave. */
+/** Plays turns of tool uses, and tells what the model was told of each. */
 const outputs = async (
   tools: readonly Tool[],
   turns: readonly Uses[],
@@ -27,9 +28,13 @@ const outputs = async (
   const events = await record(
     createAgent({ model, tools }).stream$('?', { maxIterations: 50, ...options }),
   );
-  const last = events.at(-1);
+  const told = model.requests
+    .at(-1)
+    ?.messages.flatMap((message) =>
+      message.role === 'tool' ? message.content.map((result) => textOf(result)) : [],
+    );
   return {
-    outputs: last?.type === 'postCall' ? last.reply.toolUses.map(({ output }) => output) : [],
+    outputs: told ?? [],
     warnings: events.flatMap((event) => (event.type === 'warning' ? [event.message] : [])),
     events,
     model,

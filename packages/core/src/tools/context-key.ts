@@ -21,10 +21,14 @@ export interface ContextKey<Value> {
   from(values: ContextValues): Value | undefined;
 }
 
+/** Also of a key that another copy of this package has made. */
+const brand = Symbol.for('millrace.contextKey');
+
 /** Makes a key for what tools need beside what the model says. The name is for error messages. */
 export const contextKey = <Value>(name: string): ContextKey<Value> => {
   const held = new WeakMap<ContextValues, Value>();
   return Object.freeze({
+    [brand]: true,
     name,
     of: (value: Value) => ({
       name,
@@ -61,11 +65,7 @@ export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): V
 
 /** Tells a context key from other values. */
 export const isContextKey = (value: unknown): value is ContextKey<unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  'from' in value &&
-  'of' in value &&
-  'name' in value;
+  typeof value === 'object' && value !== null && brand in value;
 
 /** Tells what a key has made of a value. */
 export const isContextEntry = (value: unknown): value is ContextEntry =>

@@ -17,6 +17,7 @@ import {
   toolOutput,
   type ToolPolicy,
   transient,
+  textOf,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 
@@ -186,6 +187,40 @@ describe('the time of a tool', () => {
   });
 });
 
+describe('X12, I2: an output with content blocks', () => {
+  const blocks: readonly (readonly [string, () => unknown])[] = [
+    [
+      'too much beside them',
+      (): unknown => JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`),
+    ],
+    ['something that throws', () => undefined],
+  ];
+
+  it.each(blocks)('that have %s costs no sibling its result', async (what, more) => {
+    const odd = tool({
+      name: 'odd',
+      description: 'Says too much.',
+      run: () => {
+        const block = { type: 'text' as const, text: 'said', meta: more() };
+        if (what === 'something that throws') {
+          Object.defineProperty(block, 'text', {
+            enumerable: true,
+            get: () => {
+              throw new Error('no');
+            },
+          });
+        }
+        return toolOutput({ content: [block] });
+      },
+    });
+    const send = tool({ name: 'send', description: 'Sends.', run: () => 'sent' });
+    const model = scriptedModel([toolUse('odd'), toolUse('send')], [text('done')]);
+    const reply = await createAgent({ model, tools: [odd, send] }).call('?');
+    expect(reply).toMatchObject({ reason: 'answer', toolUses: [{}, { output: 'sent' }] });
+    expect(reply.toolUses[0]?.output).toMatch(/^said$|^The tool's output is broken: no/);
+  });
+});
+
 describe('limits and notes', () => {
   const count = tool({ name: 'x', description: 'Counts.', run: () => 'ran' });
   const late = toolGroup({ name: 'late', description: 'Comes later.', tools: [count] });
@@ -199,7 +234,7 @@ describe('limits and notes', () => {
     const reply = await createAgent({ model, tools: [late] }).call('?', { maxToolCalls: 1 });
     expect(reply.toolUses.map(({ output }) => output.split('.')[0])).toEqual([
       'Active groups: late',
-      ...["No tool is named 'x'", "No tool is named 'x'", "No tool is named 'x'"],
+      ...[1, 2, 3].map(() => 'Not run: the tool x can be used from your next step on'),
     ]);
   });
 
@@ -228,8 +263,13 @@ describe('limits and notes', () => {
     const agent = createAgent({ model, tools: [counts], interceptors: [edits] });
     const { toolUses } = await agent.call('?');
     expect(runs).toBe(1);
+    // What the model is told of it is no part of what the tool gave.
+    expect(toolUses.map(({ output }) => output)).toEqual(['run 1', 'run 1', 'run 1', 'run 1']);
+    const told = model.requests[4]?.messages.flatMap((message) =>
+      message.role === 'tool' ? [textOf(message.content[0] ?? message).split('\n').length] : [],
+    );
     // One note each, however often it is answered.
-    expect(toolUses.map(({ output }) => output.split('\n').length)).toEqual([1, 2, 2, 2]);
+    expect(told).toEqual([1, 2, 2, 2]);
   });
 
   it('T7: give extras to no tool that does not accept them', async () => {

@@ -1,11 +1,9 @@
-import { textBlock } from '../message.js';
-import type { ToolRun } from '../reply.js';
-import type { ToolOutput } from '../tool-output.js';
+import type { Use } from './batch.js';
 
 /** Failures of a tool in a row, the one of now among them. */
-export const failuresInRow = (toolRuns: readonly ToolRun[], name: string): number => {
-  const own = toolRuns.filter((run) => run.name === name);
-  return own.length - own.findLastIndex(({ isError }) => !isError);
+export const failuresInRow = (uses: readonly Use[], name: string): number => {
+  const own = uses.filter(({ toolUse }) => toolUse.name === name);
+  return own.length - own.findLastIndex(({ failed }) => !failed);
 };
 
 /** Tells a model that a tool has failed too often. */
@@ -15,9 +13,3 @@ export const tooManyFailures = (name: string, failures: number): string =>
 /** Tells a model that it goes round in a circle. */
 export const sameAgain = (name: string, repeats: number): string =>
   `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
-
-/** Puts words before what a tool gave: what stands behind it may be cut off. */
-export const noted = (output: ToolOutput, notes: readonly string[]): ToolOutput =>
-  notes.length === 0
-    ? output
-    : { ...output, content: [textBlock(`${notes.join('\n')}\n`), ...output.content] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { contextKey, createAgent, preset, type Tool, tool } from '../index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
+import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 
 const user = contextKey<string>('user');
 const db = contextKey<{ readonly rows: Map<string, string> }>('db');
@@ -303,10 +303,16 @@ describe('T2: the context of a call', () => {
     expect(seen.toSorted()).toEqual(['ada', 'bob']);
   });
 
-  it('that lacks a key says how to give it', async () => {
-    const output = await outputOf(createAgent({ model: model(), tools: [asks] }).call('?'));
-    expect(output).toBe(
-      "Failed: Nothing was given for the context key 'user'. Give it to the agent, the session or the call: { context: [key.of(value)] }.",
+  it('I12: that lacks a key says to the program how to give it, and to the model nothing of it', async () => {
+    const events = await record(createAgent({ model: model(), tools: [asks] }).stream$('?'));
+    const [told] = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
+    expect(told === undefined ? undefined : textOf(told)).toBe(
+      'Failed: the tool is not set up. Go on without it.',
+    );
+    const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
+    expect(failure).toMatchObject({ of: 'tool', name: 'asks', error: { code: 'config' } });
+    expect(failure?.error.message).toBe(
+      "Nothing was given for the context key 'user'. Give it to the agent, the session or the call: { context: [key.of(value)] }.",
     );
   });
 
@@ -315,7 +321,21 @@ describe('T2: the context of a call', () => {
     const output = await outputOf(
       createAgent({ model: model(), tools: [asks] }).call('?', { context }),
     );
-    expect(output).toContain('Nothing was given');
+    expect(output).toContain('is not set up');
+  });
+
+  it('T2: takes data for data, also where it looks like a key', async () => {
+    const range = { name: 'range', from: 1, of: 2 };
+    const says = tool({
+      name: 'asks',
+      description: 'Says its range.',
+      input: { type: 'object', properties: { range: { type: 'object' } } },
+      run: (input) => input,
+    });
+    const own = preset(says, { range });
+    const output = await outputOf(createAgent({ model: model(), tools: [own] }).call('?'));
+    expect(output).toBe(JSON.stringify({ range }));
+    expect(Object.isFrozen(range)).toBe(false);
   });
 
   it.each([[['ada']], ['ada'], [[undefined]]])('refuses %j', (context) => {

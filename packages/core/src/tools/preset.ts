@@ -1,4 +1,5 @@
 import { checkOptions, isFlag } from '../options.js';
+import { copied } from '../copied.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import type { HiddenInput } from '../schema.js';
@@ -28,7 +29,7 @@ export const preset = (
   checkParameters(owner, tool.inputSchema, names);
   const { overridable = false } = options;
   const own = Object.entries(parameters).map(
-    ([name, value]) => [name, isContextKey(value) ? value : frozen(value)] as const,
+    ([name, value]) => [name, isContextKey(value) ? value : frozen(copied(value))] as const,
   );
   return {
     ...tool,

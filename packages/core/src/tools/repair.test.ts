@@ -50,6 +50,9 @@ describe('X11: arguments that are not JSON', () => {
     ['a word has marks of a comment in it', '{dir: a//b\n}'],
     ['there are other marks between values', '{a: 1; b: 2}'],
     ['a key is there twice', `{a: 'x', a: 'y'}`],
+    ['a mark escapes nothing, as in a path', String.raw`{"path": "C:\Users\dev"}`],
+    ['a mark escapes nothing, as in a pattern', String.raw`{'pattern': '\d+'}`],
+    ['a code is cut', String.raw`{"a": "\u00e"}`],
   ])('are not repaired where %s', (_, broken) => {
     expect(repaired(broken)).toBeUndefined();
   });

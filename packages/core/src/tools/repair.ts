@@ -12,7 +12,8 @@ const maxLength = 10_000;
 export const repaired = (text: string): Readonly<Record<string, unknown>> | undefined => {
   if (text.length > maxLength) return undefined;
   const body = unfenced(text.trim());
-  if (!body.startsWith('{') || !body.endsWith('}') || !closesItsTexts(body)) return undefined;
+  if (!body.startsWith('{') || !body.endsWith('}')) return undefined;
+  if (!closesItsTexts(body) || hasOddEscapes(body)) return undefined;
   const value = parsedJson(repairedText(body));
   if (!isRecord(value) || isTooDeep(value)) return undefined;
   // Of the value, and not of its text: a key that is there twice is lost in it.
@@ -39,6 +40,10 @@ const closesItsTexts = (body: string): boolean => {
     count('“') === count('”')
   );
 };
+
+/** A mark that escapes nothing, as in `C:\Users` or `\d+`, may be one too few or one too many. */
+const hasOddEscapes = (body: string): boolean =>
+  body.replaceAll(/\\(?:["'\\/bfnrt]|u[\da-f]{4})/giu, '').includes('\\');
 
 /** What stands outside of texts in double quotes; nothing, where one of them is open. In one pass: each mark is looked at once. */
 const outsideTexts = (body: string): string | undefined => {

@@ -55,13 +55,22 @@ describe('T13: a tool that suspends', () => {
 
   it('is told of by an event', async () => {
     const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
-    const events = await record(agentOf(model).stream$('Sign A.'));
+    const events = await record(agentOf(model).session('s').stream$('Sign A.'));
     expect(events.map(({ type }) => type).slice(-3)).toEqual([
       'postActing',
       'suspended',
       'postCall',
     ]);
     expect(events.at(-2)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
+  });
+
+  it('is told to be lost in a call that nothing remembers', async () => {
+    const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
+    const events = await record(agentOf(model).stream$('Sign A.'));
+    expect(events.at(-2)).toMatchObject({
+      type: 'warning',
+      message: expect.stringContaining('Make it in a session'),
+    });
   });
 
   it('goes on when its result comes: the model sees it where it was waited for', async () => {

@@ -28,8 +28,12 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
   return {
     role: 'tool',
     content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
-      const { content, isError } = toOutput(value);
-      return { type: 'tool_result', toolUseId, content, isError };
+      if (value instanceof Promise) {
+        throw refused(`The result for '${toolUseId}' is a Promise: await it first.`);
+      }
+      const { content, isError, details } = toOutput(value);
+      const result = { type: 'tool_result', toolUseId, content, isError } as const;
+      return details === undefined ? result : { ...result, details };
     }),
   };
 };
@@ -37,7 +41,7 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
 /** The tool uses of a conversation whose results are still to come. */
 export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
   const settled = withResults(messages);
-  const uses = new Map(settled.flatMap(toolUses).map((use) => [use.id, use]));
+  const uses = usesIn(settled);
   return settled.flatMap(results).flatMap(({ toolUseId, suspended }) => {
     const toolUse = uses.get(toolUseId);
     return suspended === undefined || toolUse === undefined
@@ -45,6 +49,10 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
       : [{ toolUse, request: suspended.request }];
   });
 };
+
+/** The tool uses of a conversation, by their ids. */
+export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
+  new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
 
 /** A conversation in which each result that came later stands where its tool use waits for it. */
 export const withResults = (messages: readonly Message[]): readonly Message[] => {

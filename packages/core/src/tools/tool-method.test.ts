@@ -61,6 +61,16 @@ describe('T1: a method that is a tool', () => {
     expect(reply.toolUses[0]?.output).toBe('4');
   });
 
+  it('may be overridden by one that is a tool of its own', () => {
+    class Renamed extends Counter {
+      @toolMethod({ name: 'increase', description: 'Adds to the count.' })
+      override add(): number {
+        return 1;
+      }
+    }
+    expect(toolsOf(new Renamed()).map(({ name }) => name)).toEqual(['increase', 'who_asks']);
+  });
+
   it('is looked for in vain in other objects', () => {
     expect(() => toolsOf({ add: () => 1 })).toThrow(/takes an instance of a class with methods/);
   });

@@ -36,16 +36,19 @@ export const toolMethod =
             return emissions(method.call(this, input as Infer<Schema>, context), context.demand);
           }),
       };
-      toolsOfInstance.set(this, [...(toolsOfInstance.get(this) ?? []), own]);
+      // A subclass may decorate its own version of the method: it is the last to come.
+      const tools = toolsOfInstance.get(this) ?? new Map<string | symbol, Tool>();
+      toolsOfInstance.set(this, tools.set(decorated.name, own));
     });
   };
 
-const toolsOfInstance = new WeakMap<object, readonly Tool[]>();
+/** By the names of the methods. */
+const toolsOfInstance = new WeakMap<object, Map<string | symbol, Tool>>();
 
 /** The tools that an object has by `toolMethod`, each bound to it. Throws a `config` error where it has none. */
 export const toolsOf = (instance: object): readonly Tool[] => {
   const tools = toolsOfInstance.get(instance);
-  if (tools !== undefined) return tools;
+  if (tools !== undefined) return [...tools.values()];
   throw misuse(
     'toolsOf() takes an instance of a class with methods that are decorated with @toolMethod({ description, input }).',
   );

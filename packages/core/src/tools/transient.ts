@@ -8,14 +8,18 @@ import { type MonoTypeOperatorFunction, retry, type SchedulerLike, timer } from 
 export const transient = (cause: unknown): MillraceError =>
   new MillraceError('tool', messageOf(cause), { cause, retryable: true });
 
-/** Runs a tool again after an error that is retryable, and after no other. */
+/** Runs a tool again after an error that `transient` has marked, and after no other. `onRetry` hears of it before the wait. */
 export const retryTransient = <T>(
   { attempts = 3, backoffMs = 800, growth = 'linear' }: ToolRetry,
   scheduler: SchedulerLike,
+  onRetry: (error: unknown, attempt: number, attempts: number, ms: number) => void,
 ): MonoTypeOperatorFunction<T> =>
   retry({
     delay: (error: unknown, attempt) => {
-      if (!isMillraceError(error) || !error.retryable || attempt >= attempts) throw error;
-      return timer(backoffMs * (growth === 'linear' ? attempt : 2 ** (attempt - 1)), scheduler);
+      const isMarked = isMillraceError(error) && error.code === 'tool' && error.retryable;
+      if (!isMarked || attempt >= attempts) throw error;
+      const ms = backoffMs * (growth === 'linear' ? attempt : 2 ** (attempt - 1));
+      onRetry(error, attempt, attempts, ms);
+      return timer(ms, scheduler);
     },
   });

@@ -38,7 +38,7 @@ export interface ToolPolicy {
   readonly approve?: boolean | Approver;
   /** How long a run may take, all attempts together, in milliseconds. Default: what the call says for its tools. */
   readonly timeoutMs?: number;
-  /** How the tool is run again after an error of the moment: one that `transient` has marked, or a `MillraceError` that is retryable. Default: not at all. */
+  /** How the tool is run again after an error that `transient` has marked. Each time is told by a `warning` event. Default: not at all. */
   readonly retry?: ToolRetry;
   /**
    * Parameters that the model does not give: the `extras` of an earlier tool's output do, if they have them. The model does not see
@@ -78,12 +78,16 @@ export interface ToolRetry {
 }
 
 /** What is to be decided: whether a tool may run with this input. */
-export interface ApprovalRequest {
+export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
   readonly toolUseId: string;
-  /** Valid, and with all that the program has set. */
-  readonly input: unknown;
+  /** Valid, and with all that the program has set: as it was said, which is what another input has to be like. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the tool's schema makes of the input: this is what the tool would get. */
+  readonly value: Value;
   readonly context: ToolContext;
+  /** Emits what would be wrong with another input, one line a parameter, and completes: an empty list where the tool would take it. */
+  problems$(input: unknown): Observable<readonly string[]>;
 }
 
 /** Whether it may, and why not; or with which input instead. */
@@ -97,8 +101,13 @@ export type Verdict =
       readonly reason?: string;
     };
 
-/** Decides on a run of a tool: at once, or when somebody has been asked. What throws, or says nothing, denies. */
-export type Approver = (request: ApprovalRequest) => Verdict | ObservableInput<Verdict>;
+/**
+ * Decides on a run of a tool: at once, or when somebody has been asked. What says nothing denies, and so does what throws; the error is a
+ * `handlerError` event, and the model does not see it.
+ */
+export type Approver<Value = unknown> = (
+  request: ApprovalRequest<Value>,
+) => Verdict | ObservableInput<Verdict>;
 
 /** What tools are given as: one by one, or in groups. */
 export type ToolEntry = Tool | ToolGroup;

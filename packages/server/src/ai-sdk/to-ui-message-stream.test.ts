@@ -1,6 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, MillraceError, on, textBlock, tool } from '@millrace/core';
-import { finish, marbles, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
+import {
+  type AgentEvent,
+  createAgent,
+  inProcessMemory,
+  MillraceError,
+  on,
+  suspend,
+  textBlock,
+  tool,
+  toolResults,
+} from '@millrace/core';
+import {
+  finish,
+  marbles,
+  scriptedModel,
+  text,
+  thinking,
+  toolUse,
+  verifyEvents,
+} from '@millrace/core/testing';
 import { filter, from, lastValueFrom, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { scenarios } from '../scenarios.test-support.js';
@@ -248,6 +266,22 @@ describe('toUiMessageStream', () => {
     expect(await data('an approval below')).toEqual([
       { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'requested' } },
       { type: 'data-approval', id, data: { ...use(id, 'weather'), status: 'approved' } },
+    ]);
+  });
+
+  it('T13: shows a result that was brought later, with its tool', async () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend() });
+    const model = scriptedModel([toolUse('pay', { amount: 5 }, 'p')], [text('Paid.')]);
+    const session = createAgent({ model, tools: [pay], memory: inProcessMemory() }).session('s');
+    await session.call('?', { callId: 'a' });
+    const resumed$ = session.stream$(toolResults({ p: 'done' }), { callId: 'b' });
+    const chunks = await all(resumed$.pipe(verifyEvents(), toUiMessageStream()));
+    const toolCallId = 'b/0/p';
+    expect(chunks.filter(({ type }) => type.startsWith('tool-'))).toMatchObject([
+      { type: 'tool-input-start', toolCallId, toolName: 'pay' },
+      { type: 'tool-input-delta', toolCallId },
+      { type: 'tool-input-available', toolCallId, input: { amount: 5 } },
+      { type: 'tool-output-available', toolCallId, output: 'done' },
     ]);
   });
 

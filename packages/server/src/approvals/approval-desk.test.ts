@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Verdict } from '@millrace/core';
+import type { ApprovalRequest, Verdict } from '@millrace/core';
 import { marbles } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { createHash, createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type Subscription, VirtualTimeScheduler } from 'rxjs';
+import { of, type Subscription, VirtualTimeScheduler } from 'rxjs';
 import { approvalDesk, type ApprovalDeskOptions, type WaitingApproval } from '../index.js';
 import { asking$, deskOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
 
@@ -72,14 +72,44 @@ describe('a desk for approvals', () => {
     const desk = deskOf();
     const cycle: Record<string, unknown> = { n: 1 };
     cycle['it'] = cycle;
-    const hostile = JSON.parse('{"__proto__":{"polluted":1},"b":2}') as unknown;
-    const input = { path: 'x', cycle, run: () => 1, big: 5n, hostile, none: undefined };
+    const input = { path: 'x', cycle, run: () => 1, big: 5n, none: undefined };
     const { subscription } = heard(desk, { input });
     expect((await waiting(desk)).input).toEqual({
-      ...{ path: 'x', run: null, big: '5', hostile: { b: 2 } },
+      ...{ path: 'x', run: null, big: '5' },
       cycle: 'A value that cannot be written as JSON.',
     });
     subscription.unsubscribe();
+  });
+
+  it.each(['{"a":1,"constructor":{"prototype":{"a":2}}}', '{"a":[{"__proto__":{"b":1}}]}'])(
+    'T12, X15: denies what it cannot show: %s',
+    async (json) => {
+      const desk = deskOf();
+      const input = JSON.parse(json) as Record<string, unknown>;
+      const { seen } = heard(desk, { input });
+      expect(seen).toEqual([
+        { approved: false, reason: 'Its arguments cannot be shown to those who would decide.' },
+        '|',
+      ]);
+      expect(await waitingNow(desk)).toEqual([]);
+    },
+  );
+
+  it('T12: an input that the tool would not take leaves the token as it was', async () => {
+    const desk = deskOf();
+    const problems$: ApprovalRequest['problems$'] = (input) =>
+      of(JSON.stringify(input) === '{"amount":5}' ? [] : ['amount: must be <= 100']);
+    const { seen } = heard(desk, { problems$ });
+    const { token } = await waiting(desk);
+    const edit = (amount: number): Verdict => ({ approved: true, input: { amount } });
+    expect(await rejection(desk.decide(token, edit(500)))).toMatchObject({
+      code: 'invalidRequest',
+      status: 422,
+      userMessage: 'The input is not valid: amount: must be <= 100',
+    });
+    expect(seen).toEqual([]);
+    await desk.decide(token, edit(5));
+    expect(seen).toEqual([edit(5), '|']);
   });
 
   it('T12: a token decides once, also when many decide at once, and when the call is over', async () => {

@@ -5,20 +5,22 @@ import {
   concatMap,
   defer,
   finalize,
+  firstValueFrom,
   from,
   map,
   merge,
   NEVER,
   type Observable,
+  of,
   Subject,
   take,
   tap,
   timer,
 } from 'rxjs';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
-import { type Claims, createNonce, hashOf, plainArguments } from './claims.js';
+import { type Claims, createNonce, hashOf, isShowable, plainArguments } from './claims.js';
 import { readVerdict } from './read-verdict.js';
-import { changed, gone, late, notValid, repeated } from './refusals.js';
+import { changed, gone, late, notValid, repeated, unfit } from './refusals.js';
 import { createSeal, type Seal } from './seal.js';
 import { createWaitingRoom, isLate, type Waiting, type WaitingRoom } from './waiting-room.js';
 
@@ -41,7 +43,7 @@ export interface WaitingApproval {
   readonly toolUseId: string;
   readonly callId: string;
   readonly sessionId?: string;
-  /** What the tool would be given, with all that the program has set, as plain JSON. */
+  /** What the tool would be given, with all that the program has set, as plain JSON: before its schema makes of it what it may. */
   readonly input: unknown;
   /** Milliseconds since the epoch, by the scheduler of the call. */
   readonly expiresAt: number;
@@ -55,7 +57,7 @@ export interface ApprovalDesk {
   readonly requests$: Observable<readonly WaitingApproval[]>;
   /**
    * Decides, once for each token; the call has gone on when it resolves. The verdict may come from a client, and is checked: an `invalidRequest` error
-   * of status 400 leaves the token as it was. Rejects with `invalidResume` where a token is not this desk's or has been changed (status
+   * of status 400, or of 422 where the tool would not take its input, leaves the token as it was. Rejects with `invalidResume` where a token is not this desk's or has been changed (status
    * 401), has been used or is about other arguments (409), is late, or nobody waits for it any more (410).
    */
   decide(token: string, verdict: Verdict): Promise<void>;
@@ -73,6 +75,10 @@ export const approvalDesk = (options: ApprovalDeskOptions): ApprovalDesk => {
     decide: async (token, given) => {
       const verdict = readVerdict(given);
       const asked = await opened(seal, room, token);
+      if (verdict.approved && verdict.input !== undefined) {
+        const problems = await firstValueFrom(asked.request.problems$(verdict.input));
+        if (problems.length > 0) throw unfit(problems);
+      }
       if (!room.leave(asked.claims.nonce, 'decided')) throw refusalOf(room, asked.claims);
       asked.verdict$.next(verdict);
     },
@@ -105,6 +111,7 @@ const asked$ = (
   expiresInMs: number,
 ): Observable<Verdict> =>
   defer(() => {
+    if (!isShowable(request.input)) return of(hiddenFromView);
     const { scheduler } = request.context;
     const nonce = createNonce();
     const expiresAt = scheduler.now() + expiresInMs;
@@ -124,6 +131,12 @@ const asked$ = (
       finalize(() => room.leave(nonce, 'withdrawn')),
     );
   });
+
+/** Nobody can agree to what is not shown. */
+const hiddenFromView: Verdict = {
+  approved: false,
+  reason: 'Its arguments cannot be shown to those who would decide.',
+};
 
 const signed = async (
   seal: Seal,

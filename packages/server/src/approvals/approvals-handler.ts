@@ -15,7 +15,7 @@ export interface ApprovalsHandlerOptions {
 /**
  * Makes a handler of `POST { token, approved, input?, reason? }` as JSON: it decides at the desk, and answers 204. Else it answers
  * `{ "error": "…" }` with 400 for what cannot be read, 401, 409 or 410 for a token that decides nothing, as `decide` says, 405 for another method,
- * 413 for a body that is too long and 415 for one that is no JSON. It never rejects. Whoever has the token may decide.
+ * 413 for a body that is too long, 415 for one that is no JSON and 422 for an input that the tool would not take. It never rejects. Whoever has the token may decide.
  */
 export const approvalsHandler = (
   desk: Pick<ApprovalDesk, 'decide'>,

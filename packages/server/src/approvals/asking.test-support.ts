@@ -20,7 +20,8 @@ export const asking$ = (
   lent: Partial<ToolContext> = {},
 ): Observable<Verdict> => {
   const given = approve({
-    ...{ tool: 'pay', toolUseId: 'u1', input: { amount: 5 } },
+    ...{ tool: 'pay', toolUseId: 'u1', input: { amount: 5 }, value: { amount: 5 } },
+    problems$: () => of([]),
     context: lentToolContext({ callId: 'c1', toolUseId: 'u1', ...lent }),
     ...request,
   });

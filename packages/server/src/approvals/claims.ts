@@ -1,5 +1,5 @@
 import { isRecord } from '@millrace/core/adapter';
-import { plainJson } from '../plain-json.js';
+import { hidesKeys, plainJson } from '../plain-json.js';
 import { toBase64url } from './base64url.js';
 
 /** What a token says: what is to be decided, until when. Its names are short, for it travels. */
@@ -40,6 +40,10 @@ export const plainArguments = (input: unknown): unknown =>
         )
       : input,
   );
+
+/** Tells whether whoever reads arguments as plain JSON sees all of what a model can have said. */
+export const isShowable = (input: Readonly<Record<string, unknown>>): boolean =>
+  !Object.entries(input).some(([name, value]) => hidesKeys({ [name]: value }));
 
 /** The SHA-256 of plain JSON, whatever the order of its keys. */
 export const hashOf = async (plain: unknown): Promise<string> => {

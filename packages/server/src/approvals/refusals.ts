@@ -18,3 +18,9 @@ export const late = (): MillraceError => refusal('The time to decide is over.', 
 
 /** The call has ended or has been left, or it waits elsewhere. */
 export const gone = (): MillraceError => refusal('Nobody waits for this decision.', 410);
+
+/** The tool would not take the input that was put in the place of the model's. */
+export const unfit = (problems: readonly string[]): MillraceError => {
+  const message = `The input is not valid: ${problems.join('; ')}`;
+  return new MillraceError('invalidRequest', message, { userMessage: message, status: 422 });
+};

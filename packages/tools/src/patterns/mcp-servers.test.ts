@@ -58,7 +58,7 @@ describe.each([
         expect({ name, input, verdict }).toEqual({
           name,
           input,
-          verdict: { valid: true, value: input },
+          verdict: { valid: true, value: input, input },
         });
       }
     }

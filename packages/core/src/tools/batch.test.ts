@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { map } from 'rxjs';
+import {
+  createAgent,
+  type Interceptor,
+  type ModelChunk,
+  on,
+  type Tool,
+  tool,
+  toolOutput,
+  type ToolPolicy,
+} from '../index.js';
+import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+
+/** A tool that says how often it has run, and with what. */
+const counting = (
+  name: string,
+  policy: ToolPolicy = {},
+  extras?: Record<string, unknown>,
+): Tool => {
+  let runs = 0;
+  return tool({
+    name,
+    description: 'Counts.',
+    input: { type: 'object', properties: { q: {}, rows: {} } },
+    run: ({ q, rows }) =>
+      toolOutput({
+        content: [`${name} ${(runs += 1)}`, ...[q, rows].filter(isNumber)].join(' '),
+        ...(extras !== undefined && { extras }),
+      }),
+    ...policy,
+  });
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
+const broken = (name: string, json: string): ModelChunk => ({ type: 'toolUse', name, json });
+
+/** What each use of a tool gave. */
+const played = async (
+  tools: readonly Tool[],
+  turns: readonly (readonly ModelChunk[])[],
+  interceptors: readonly Interceptor[] = [],
+  maxToolCalls = 100,
+) => {
+  const model = scriptedModel(...turns, [text('done')]);
+  const agent = createAgent({ model, tools, interceptors });
+  const events = await record(agent.stream$('?', { maxToolCalls }));
+  const last = events.at(-1);
+  const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+  const outputs =
+    last?.type === 'postCall' ? last.reply.toolUses.map(({ output }) => output.split('\n')[0]) : [];
+  return { outputs, warnings };
+};
+
+const renames = (names: Readonly<Record<string, string>>): Interceptor =>
+  on(
+    'preActing',
+    map((event) => {
+      const { toolUse: use } = event;
+      return { ...event, toolUse: { ...use, name: names[use.name] ?? use.name } };
+    }),
+  );
+
+describe('what is decided before a batch', () => {
+  it('T15: arguments that could not be read are the same only where their texts are', async () => {
+    const look = counting('look', { dedupe: true });
+    const { outputs, warnings } = await played(
+      [look],
+      [[broken('look', '{"q": "Os'), toolUse('look', {}), broken('look', '{"q": "Ber')]],
+    );
+    expect(outputs).toEqual([
+      'The arguments for look are not a JSON object: {"q": "Os',
+      'look 1',
+      'The arguments for look are not a JSON object: {"q": "Ber',
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('T15, T7: a use that something waits for is not the same as one before', async () => {
+    const chart = counting('chart', { dedupe: true, accepts: ['rows'] });
+    const query = counting('query', {}, { rows: 7 });
+    const { outputs } = await played(
+      [chart, query],
+      [[toolUse('chart')], [toolUse('query')], [toolUse('chart')], [toolUse('chart')]],
+    );
+    expect(outputs).toEqual(['chart 1', 'query 1', 'chart 2 7', 'chart 1']);
+  });
+
+  it('T15, T7: a result that passed something on answers no other use', async () => {
+    const query = counting('query', { dedupe: true }, { rows: 7 });
+    const { outputs } = await played([query], [[toolUse('query')], [toolUse('query')]]);
+    expect(outputs).toEqual(['query 1', 'query 2']);
+  });
+
+  it('T15: a tool that was replaced answers anew', async () => {
+    const swap = tool({
+      name: 'swap',
+      description: 'Replaces the other tool.',
+      run: (_input, { toolkit }) => {
+        toolkit.replace(counting('look', { dedupe: true, timeoutMs: 5 }));
+      },
+    });
+    const { outputs } = await played(
+      [counting('look', { dedupe: true }), swap],
+      [[toolUse('look')], [toolUse('look')], [toolUse('swap')], [toolUse('look')]],
+    );
+    expect(outputs).toEqual(['look 1', 'look 1', '(no output)', 'look 1']);
+  });
+
+  it('T15: what ran under another name answers only for that name', async () => {
+    const { outputs } = await played(
+      [counting('a', { dedupe: true }), counting('b')],
+      [[toolUse('a')], [toolUse('a')], [toolUse('a')]],
+      [
+        on(
+          'preActing',
+          map((event) =>
+            event.iteration === 1 ? { ...event, toolUse: { ...event.toolUse, name: 'b' } } : event,
+          ),
+        ),
+      ],
+    );
+    expect(outputs).toEqual(['b 1', 'a 1', 'a 1']);
+  });
+
+  it('T16, T3: a use that is renamed does not get past the limit, nor runs beside others what must run alone', async () => {
+    const why = (name: string) =>
+      `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
+    const unknown = [toolUse('Echo', { q: 1 }), toolUse('Echo', { q: 2 })];
+    const limited = await played([counting('echo')], [unknown], [renames({ Echo: 'echo' })], 1);
+    expect(limited.outputs).toEqual([why('echo'), why('echo')]);
+    const alone = [counting('echo'), counting('alone', { exclusive: true })];
+    const exclusive = await played(
+      alone,
+      [[toolUse('echo', { q: 1 }), toolUse('echo', { q: 2 })]],
+      [renames({ echo: 'alone' })],
+    );
+    expect(exclusive.outputs).toEqual([why('alone'), why('alone')]);
+  });
+
+  it('T16: the limit is told, once a batch', async () => {
+    const uses = [1, 2, 3].map((q) => toolUse('look', { q }));
+    const { outputs, warnings } = await played([counting('look')], [uses], [], 1);
+    const no = 'Not run: the limit of tool calls (1) is reached.';
+    expect(outputs).toEqual(['look 1 1', no, no]);
+    expect(warnings).toEqual(['The limit of tool calls (1) is reached: no more tools are run.']);
+  });
+
+  it('T18, X11: arguments that could not be read stay so where an interceptor copies the event', async () => {
+    const copies = on(
+      'preActing',
+      map((event) => structuredClone(event)),
+    );
+    const { outputs } = await played(
+      [counting('look')],
+      [[broken('look', '{"q": "/tm')]],
+      [copies],
+    );
+    expect(outputs).toEqual(['The arguments for look are not a JSON object: {"q": "/tm']);
+  });
+});
