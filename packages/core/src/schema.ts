@@ -5,7 +5,7 @@ import { messageOf, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import { compile, type CompileOptions } from './schema/compile.js';
 import type { JsonSchema } from './schema/json-schema.js';
-import { describe, notAt, ofError, ofInfinite, ofIssue } from './schema/problems.js';
+import { describe, notAt, ofInfinite, ofIssue } from './schema/problems.js';
 import { prune } from './schema/prune.js';
 
 /** A schema of a library that speaks Standard Schema and can say itself as JSON Schema, as zod and arktype do. */
@@ -218,7 +218,7 @@ const jsonSchemaValidator = (
   { pruneInput = true, coerceInput = false, ...options }: ValidatorOptions,
 ): Validator => {
   const jsonSchema = objectSchema(schema, owner);
-  const { validate, ignored } = compile(jsonSchema, owner, options);
+  const { problemsOf, ignored } = compile(jsonSchema, owner, options);
   return {
     jsonSchema,
     warnings: ignored.map(
@@ -235,7 +235,7 @@ const jsonSchemaValidator = (
       const tooMuch = pruneInput
         ? []
         : unknown.map((path) => ({ path, message: 'is not a parameter' }));
-      const wrong = validate(whole) ? [] : (validate.errors ?? []).map(ofError);
+      const wrong = problemsOf(whole);
       const problems = [...tooMuch, ...infinite.map(ofInfinite), ...notAt(infinite, wrong)];
       return of(
         problems.length === 0

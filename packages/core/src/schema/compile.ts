@@ -1,8 +1,10 @@
-import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { messageOf, misuse } from '../errors.js';
+import { bounded } from './effort.js';
 import type { JsonSchema } from './json-schema.js';
+import { ofError, type Problem } from './problems.js';
 import { uniqueItems } from './unique-items.js';
 
 /** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
@@ -16,7 +18,8 @@ export interface CompileOptions {
 
 /** What came of a schema. */
 export interface Compiled {
-  readonly validate: ValidateFunction;
+  /** What is wrong with an input: an empty list where it is valid. */
+  readonly problemsOf: (input: unknown) => readonly Problem[];
   /** Patterns that the engine cannot read: they are passed over. */
   readonly ignored: readonly string[];
 }
@@ -59,7 +62,17 @@ export const compile = (
   const { $schema: _draft, ...rules } = schema;
   try {
     if (meta.validateSchema(rules) !== true) throw new Error(meta.errorsText());
-    return { validate: instanceOf(Draft, options).compile(rules), ignored: [...ignored] };
+    const ajv = instanceOf(Draft, options);
+    const effort = bounded(rules, ajv);
+    const validate = ajv.compile(effort.schema);
+    return {
+      problemsOf: (input) => {
+        const isValid = effort.within(() => validate(input));
+        if (isValid === undefined) return [{ path: [], message: 'is too intricate to be checked' }];
+        return isValid ? [] : (validate.errors ?? []).map(ofError);
+      },
+      ignored: [...ignored],
+    };
   } catch (cause) {
     throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
   }

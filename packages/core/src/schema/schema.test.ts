@@ -82,6 +82,43 @@ describe('T5: coerceInput', () => {
   });
 });
 
+describe('X13: a schema whose branches refer to the whole', () => {
+  const node = {
+    type: 'object',
+    properties: { kind: { type: 'string' }, child: { $ref: '#/$defs/node' } },
+  };
+  const schema = {
+    type: 'object',
+    properties: { tree: { $ref: '#/$defs/node' }, words: { enum: [{ anyOf: [{}] }] } },
+    $defs: {
+      node: {
+        anyOf: [
+          { ...node, required: ['a'] },
+          { ...node, required: ['b'] },
+          { ...node, required: ['kind'] },
+        ],
+      },
+    },
+  };
+  const tree = (levels: number, leaf: object): object =>
+    Array.from({ length: levels }).reduce<object>((child) => ({ kind: 'x', child }), leaf);
+  const verdict = (input: unknown) =>
+    firstValueFrom(createValidator(schema, 'x').validation$(input));
+
+  it('is given up where it would take too long', async () => {
+    expect(await verdict({ tree: tree(90, {}) })).toEqual({
+      valid: false,
+      problems: ['the input: is too intricate to be checked'],
+    });
+  });
+
+  it('is checked as any other as far as that goes, and again afterwards', async () => {
+    expect(await verdict({ tree: tree(4, { kind: 'leaf' }) })).toMatchObject({ valid: true });
+    expect(await verdict({ tree: tree(3, {}) })).toMatchObject({ valid: false });
+    expect(await verdict({ words: { anyOf: [{}] } })).toMatchObject({ valid: true });
+  });
+});
+
 describe('X13: patterns of a schema', () => {
   const named = (pattern: string, patterns?: PatternEngine) =>
     tool({
