@@ -77,6 +77,8 @@ export interface Malformed {
   readonly feedback: string;
   /** All that it wrote, where the chunks do not show it. */
   readonly written?: string;
+  /** What the chunks show may be taken for the answer, when the model has been told often enough. Default: where nothing says what it wrote. */
+  readonly isAnswer?: boolean;
   /** It has thought, and neither asked for a tool nor answered. */
   readonly isThought?: boolean;
 }

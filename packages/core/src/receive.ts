@@ -19,12 +19,13 @@ import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel } from './events.js';
 import { fitMessages, tokensOfAll } from './fit-messages.js';
-import { type Message, textBlock, textOf, type ToolResultBlock } from './message.js';
+import { type Message, textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
 import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
+import { toModel } from './to-model.js';
 
 type Needs = Pick<
   Context,
@@ -37,7 +38,7 @@ const maxResponses = 16;
 /** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
 export const receive$ = (
   context: Needs,
-  { iteration, detailed }: OpenRun,
+  { iteration }: OpenRun,
   type: 'reasoningChunk' | 'summaryChunk',
   asked: BeforeModel,
   draft: Draft,
@@ -67,7 +68,7 @@ export const receive$ = (
     );
   const response$ = defer(() => {
     const begun = draft.message();
-    const shown = detailed ? asked.messages.map(toModel) : asked.messages;
+    const shown = toModel(asked.messages);
     const messages = begun.content.length > 0 ? [...shown, begun] : shown;
     return send$(messages).pipe(
       catchError((error: unknown) => {
@@ -156,10 +157,3 @@ const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
   const partial = textOf(draft.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };
-
-/** A message as a model is to read it: with what it is told beside a result, and without what is meant for the user interface. */
-const toModel = (message: Message): Message =>
-  message.role === 'tool' ? { ...message, content: message.content.map(resultToModel) } : message;
-
-const resultToModel = ({ details: _details, note, ...block }: ToolResultBlock): ToolResultBlock =>
-  note === undefined ? block : { ...block, content: [textBlock(`${note}\n`), ...block.content] };

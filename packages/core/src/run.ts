@@ -9,6 +9,7 @@ import {
 } from './message.js';
 import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
+import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
@@ -32,8 +33,6 @@ interface RunState {
   readonly executed: number;
   /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
   readonly extras: Extras;
-  /** Whether results among the messages hold `details`, which a model must not see, or a `note`, which it must. */
-  readonly detailed: boolean;
 }
 
 /** A call in progress: it has a next turn. */
@@ -74,30 +73,20 @@ export const open = (
   uses: [],
   executed: 0,
   extras: {},
-  detailed: [...history, ...input].some(isDetailed),
   feedback: [],
   corrections: {},
   stopping: false,
 });
 
 /** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
-const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] =>
-  Object.freeze([...before, ...added.map(freezeMessage)]);
-
-/** As `joined`, with the last message before them in another version. */
-const rejoined = (
-  before: readonly Message[],
-  last: Message,
-  added: Message,
-): readonly Message[] => {
-  const messages = [...before, freezeMessage(added)];
-  messages[before.length - 1] = freezeMessage(last);
-  return Object.freeze(messages);
+const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] => {
+  const fresh = added.map(freezeMessage);
+  return grown(Object.freeze([...before, ...fresh]), before, fresh);
 };
 
-const isDetailed = (message: Message): boolean =>
-  message.role === 'tool' &&
-  message.content.some(({ details, note }) => details !== undefined || note !== undefined);
+/** As `joined`, with the last message before them in another version. */
+const rejoined = (before: readonly Message[], last: Message, added: Message): readonly Message[] =>
+  joined(withoutLast(before), [last, added]);
 
 /** Counts one more reasoning call. */
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
@@ -135,7 +124,6 @@ export const answerTools = (
   uses: [...run.uses, ...uses],
   executed: run.executed + executed,
   extras,
-  detailed: run.detailed || isDetailed(results),
 });
 
 /** Asks again: the next request shows what was wrong, once. */

@@ -148,7 +148,13 @@ const useOf = (
   if (plan === undefined) return undefined;
   const isWhole = executed && !result.isError && result.suspended === undefined;
   const isItself = toolUse.name === plan.toolUse.name && Object.keys(extras).length === 0;
-  return { toolUse: plan.toolUse, failed, reusable: isWhole && isItself ? plan.tool : undefined };
+  const { repeats } = plan;
+  return {
+    toolUse: plan.toolUse,
+    repeats,
+    failed,
+    reusable: isWhole && isItself ? plan.tool : undefined,
+  };
 };
 
 /** The call ends, and nobody is to bring a result later. */

@@ -74,7 +74,7 @@ export const reshape = (
 export const repair = (
   run: OpenRun,
   message: AssistantMessage,
-  { feedback, written, isThought = false }: Malformed,
+  { feedback, written, isAnswer = written === undefined, isThought = false }: Malformed,
   context: Needs,
 ): Run => {
   if (isThought) return goOn(run, message, feedback, context);
@@ -84,13 +84,15 @@ export const repair = (
     discard(context, run.iteration, message, feedback);
     return correct(run, 'malformed', feedbackOn(message, 'malformed', feedback));
   }
-  if (textOf(message).trim() !== '') return end(run, 'answer', message);
+  if (isAnswer && textOf(message).trim() !== '') return end(run, 'answer', message);
   throw new MillraceError(
     'invalidResponse',
-    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${feedback}`,
+    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${firstLine(feedback)}`,
     written === undefined ? {} : { partial: written },
   );
 };
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 /** A message that only thinks. What was thought before it stays in sight until there is an action. */
 const goOn = (run: OpenRun, message: AssistantMessage, why: string, context: Needs): OpenRun => {

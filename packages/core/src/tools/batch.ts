@@ -31,6 +31,8 @@ export interface Plan {
 /** A use that was asked for, as the model did, and what is remembered of its run. */
 export interface Use {
   readonly toolUse: ToolUseBlock;
+  /** How often in a row the very same was asked for before. */
+  readonly repeats: number;
   /** The run failed, or could not begin for what the model said. */
   readonly failed: boolean;
   /** The tool whose result this is, where the result answers another use of the kind as well. */
@@ -53,7 +55,9 @@ export const planned = (
     const { refusal } = toolUse;
     const use = { index, toolUse, tool, extras: {}, repeats: 0 };
     if (refusal !== undefined) return { ...use, refusal };
-    const repeats = repeatsOf(toolUse, before, here);
+    const former = here.at(-1) ?? before.at(-1);
+    const isAgain = former !== undefined && isSame(former.toolUse, toolUse);
+    const repeats = isAgain ? former.repeats + 1 : 0;
     if (tool === undefined) return { ...use, repeats };
     const [taken, rest] = parted(extras, tool.accepts ?? []);
     if (tool.dedupe === true && taken === nothing) {
@@ -79,19 +83,6 @@ export const planned = (
 /** Arguments that could not be read are no input: they are the same only where their texts are. */
 const isSame = (a: ToolUseBlock, b: ToolUseBlock): boolean =>
   a.name === b.name && a.invalidInput === b.invalidInput && equal(a.input, b.input);
-
-/** From the last one back, and no further than need be: a long run has asked for many. */
-const repeatsOf = (
-  toolUse: ToolUseBlock,
-  before: readonly Use[],
-  here: readonly Planned[],
-): number => {
-  const ownRun = here.findLastIndex((use) => !isSame(use.toolUse, toolUse));
-  if (ownRun >= 0) return here.length - 1 - ownRun;
-  return (
-    here.length + before.length - 1 - before.findLastIndex((use) => !isSame(use.toolUse, toolUse))
-  );
-};
 
 /** The use whose result answers this one: what has failed may succeed the next time, and what passes values on has more to give than its result. */
 const sameBefore = (

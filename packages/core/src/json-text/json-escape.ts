@@ -1,0 +1,28 @@
+const simple: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+/** Tells whether an escape in a JSON text has all its characters. */
+export const isWholeEscape = (escape: string): boolean =>
+  escape.startsWith('\\u') ? escape.length === 6 : escape.length === 2;
+
+/** What a whole escape stands for; nothing, where JSON has no such escape. */
+export const decodedEscape = (escape: string): string | undefined => {
+  const name = escape.slice(1);
+  if (/^u[\da-f]{4}$/i.test(name)) return String.fromCharCode(Number.parseInt(name.slice(1), 16));
+  return Object.hasOwn(simple, name) ? simple[name] : undefined;
+};
+
+/** Tells whether a text has a backslash that begins no escape of JSON: it may belong to a path or a pattern. */
+export const hasOddBackslash = (json: string): boolean => {
+  const isSingleQuoted = !json.includes('"');
+  const rest = json.replaceAll(/\\(?:u[\da-f]{4}|["\\/bfnrt])/gi, '');
+  return (isSingleQuoted ? rest.replaceAll("\\'", '') : rest).includes('\\');
+};

@@ -1,0 +1,226 @@
+import { decodedEscape, isWholeEscape } from './json-escape.js';
+
+/** Hears of the texts of a JSON value while it arrives. */
+export interface TextListener {
+  /** A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. */
+  opens(path: readonly string[]): ((piece: string) => void) | undefined;
+  /** A short text has ended. */
+  closes(path: readonly string[], text: string): void;
+}
+
+/** Where a value stands that has been looked through so far. */
+export interface JsonScan {
+  /** Goes on behind what it has seen. Stops behind the end of the value or of a line, and before what no JSON has. */
+  feed(text: string, from: number): { readonly to: number; readonly stop: Stop | undefined };
+  /** The brackets that are missing, innermost last. */
+  readonly missing: readonly string[];
+  readonly isMismatched: boolean;
+  readonly depth: number;
+  /** Colons outside of texts. */
+  readonly colons: number;
+  /** The path of the text that is open, where one is, and whether it is a key. */
+  readonly open: { readonly path: readonly string[]; readonly isKey: boolean } | undefined;
+  /** The last character outside of texts that is not white space. */
+  readonly last: string;
+}
+
+type Stop = 'closed' | 'line' | 'mark';
+
+const quotes: Readonly<Record<string, string>> = {
+  '"': '"',
+  '“': '”',
+  "'": "'",
+  '‘': '’',
+  '`': '`',
+};
+const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
+
+/** Longer texts are not told of, and paths are followed this deep. */
+const maxLength = 200;
+const maxPath = 3;
+
+/** Looks for the end of a JSON value, or of what was meant for one, in pieces of any length. */
+export const createJsonScan = (listener?: TextListener): JsonScan => {
+  const missing: string[] = [];
+  const keys: string[] = [];
+  let depth = 0;
+  let colons = 0;
+  let isMismatched = false;
+  let quote = '';
+  let isKey = false;
+  let awaitsKey = false;
+  let word = '';
+  let escape = '';
+  let sink: ((piece: string) => void) | undefined;
+  let piece = '';
+  let last = '';
+  let before = '';
+  let comment: '' | 'line' | 'block' = '';
+
+  const path = (): readonly string[] =>
+    keys.length > maxPath ? keys.slice(0, maxPath + 1) : [...keys];
+  const flush = (): void => {
+    // Half a pair waits for its other half.
+    const code = piece.charCodeAt(piece.length - 1);
+    const end = code >= 0xd800 && code < 0xdc00 ? piece.length - 1 : piece.length;
+    if (end > 0) sink?.(piece.slice(0, end));
+    piece = piece.slice(end);
+  };
+  const stopSink = (): void => {
+    flush();
+    sink = undefined;
+  };
+  const add = (characters: string): void => {
+    if (sink !== undefined) piece += characters;
+    else if (word.length < maxLength) word += characters;
+  };
+  const openText = (character: string): void => {
+    quote = quotes[character] ?? '';
+    isKey = awaitsKey;
+    word = '';
+    piece = '';
+    if (!isKey && character === '"' && keys.length <= maxPath) sink = listener?.opens(path());
+  };
+  const closeText = (): void => {
+    if (sink !== undefined) {
+      sink(piece);
+      piece = '';
+      sink = undefined;
+    } else if (!isKey && word.length < maxLength && keys.length <= maxPath) {
+      listener?.closes(path(), word);
+    }
+    quote = '';
+    escape = '';
+    last = '"';
+  };
+  const endEscape = (): void => {
+    const decoded = decodedEscape(escape);
+    if (decoded === undefined) stopSink();
+    add(decoded ?? escape);
+    escape = '';
+  };
+  const inText = (character: string): void => {
+    if (escape.startsWith('\\u') && !/[\da-f]/i.test(character)) endEscape();
+    if (escape !== '') {
+      escape += character;
+      if (isWholeEscape(escape)) endEscape();
+    } else if (character === '\\') escape = character;
+    else if (character === quote) closeText();
+    else {
+      if (character < ' ') stopSink();
+      add(character);
+    }
+  };
+  const open = (character: string): void => {
+    missing.push(closers[character] ?? '');
+    keys.push('');
+    depth = Math.max(depth, missing.length);
+    awaitsKey = character === '{';
+    word = '';
+  };
+  const close = (character: string): void => {
+    if (missing.pop() !== character) isMismatched = true;
+    keys.pop();
+    awaitsKey = false;
+  };
+  const outside = (character: string): Stop | undefined => {
+    switch (character) {
+      case '{':
+      case '[':
+        open(character);
+        break;
+      case '}':
+      case ']':
+        close(character);
+        break;
+      case ':':
+        colons += 1;
+        if (awaitsKey && keys.length > 0 && keys.length <= maxPath)
+          keys[keys.length - 1] = word.trim();
+        awaitsKey = false;
+        break;
+      case ',':
+        awaitsKey = missing.at(-1) === '}';
+        word = '';
+        break;
+      case '"':
+      case '“':
+        openText(character);
+        return;
+      case "'":
+      case '‘':
+      case '`':
+        if (last === '' || '{[,:'.includes(last)) openText(character);
+        return;
+      case '<':
+        return 'mark';
+      case '\n':
+        return 'line';
+      default:
+        if (awaitsKey && word.length < maxLength) word += character;
+    }
+    if (character.trim() !== '') last = character;
+    return missing.length === 0 ? 'closed' : undefined;
+  };
+  const inComment = (character: string): void => {
+    const isOver = comment === 'line' ? character === '\n' : before === '*' && character === '/';
+    if (isOver) comment = '';
+  };
+  const beginsComment = (character: string): boolean =>
+    before === '/' && (character === '/' || character === '*') && ' ,{[}]:/\n'.includes(slashAfter);
+  let slashAfter = ' ';
+
+  return {
+    feed: (text, from) => {
+      for (let at = from; at < text.length; at += 1) {
+        const character = text.charAt(at);
+        if (quote !== '') inText(character);
+        else if (comment !== '') inComment(character);
+        else if (beginsComment(character)) comment = character === '/' ? 'line' : 'block';
+        else {
+          const stop = outside(character);
+          if (stop === 'mark') return { to: at, stop };
+          if (stop !== undefined) {
+            before = character;
+            return { to: at + 1, stop };
+          }
+        }
+        if (character === '/' && before !== '/') slashAfter = before === '' ? ' ' : before;
+        before = character;
+      }
+      if (sink !== undefined) flush();
+      return { to: text.length, stop: undefined };
+    },
+    get missing() {
+      return missing;
+    },
+    get isMismatched() {
+      return isMismatched;
+    },
+    get depth() {
+      return depth;
+    },
+    get colons() {
+      return colons;
+    },
+    get open() {
+      return quote === '' ? undefined : { path: path(), isKey };
+    },
+    get last() {
+      return last;
+    },
+  };
+};
+
+/** Looks through a whole text. */
+export const scanned = (text: string): JsonScan & { readonly end: number | undefined } => {
+  const scan = createJsonScan();
+  let at = 0;
+  let end: number | undefined;
+  while (at < text.length && end === undefined) {
+    const { to, stop } = scan.feed(text, at);
+    at = stop === 'mark' ? text.length : to;
+    if (stop === 'closed') end = to;
+  }
+  return { ...scan, end };
+};

@@ -1,0 +1,34 @@
+import { map } from 'rxjs';
+import type { AgentOptions } from '../agent.js';
+import { on } from '../interceptor.js';
+import type { InputSchema } from '../schema.js';
+import type { DialectOptions } from '../text-tools/dialect.js';
+import { flatDialect } from '../text-tools/dialects/flat.js';
+import { textTools } from '../text-tools/text-tools.js';
+
+/**
+ * An agent of any model at all, in the dialect `flat`: each reply is one JSON object. 10 steps; a temperature that rises by 0.2 with each
+ * text in which no action can be read; observations of 500 characters; the closing attempt at temperature 0, and a `maxIterations` error where it says
+ * nothing. What the options say goes before that.
+ */
+export const flat = <const Output extends InputSchema | undefined = undefined>(
+  options: AgentOptions<Output>,
+  dialect: DialectOptions = {},
+): AgentOptions<Output> => ({
+  ...options,
+  model: textTools(options.model, flatDialect(dialect)),
+  interceptors: [calmAtTheEnd, ...(options.interceptors ?? [])],
+  defaults: {
+    maxIterations: 10,
+    temperatureRamp: { step: 0.2, max: 1.5 },
+    maxObservation: 500,
+    ...options.defaults,
+  },
+});
+
+/** Before the interceptors of the agent's own, which may say otherwise. */
+const calmAtTheEnd = on(
+  'preSummary',
+  map((event) => ({ ...event, options: { ...event.options, temperature: 0 } })),
+  { name: 'flat', priority: 0 },
+);

@@ -1,0 +1,4 @@
+// Known loops as options of an agent: `createAgent(action({ model, tools }))`.
+export { action } from './action.js';
+export { flat } from './flat.js';
+export { native } from './native.js';

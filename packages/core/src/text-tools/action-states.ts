@@ -1,0 +1,236 @@
+import type { Desk, Place, State } from './desk.js';
+import type { JsonStates } from './json-states.js';
+import { fenceAt, labelAt, reach, tagAt } from './peek.js';
+import { isNone, readNamed, type ReadingNeeds } from './read-entry.js';
+import { readParameters } from './read-parameters.js';
+import { nothing, unreadable } from './reading.js';
+import { takeRun } from './tape.js';
+
+/** The states that read an action behind its label or tag. */
+export interface ActionStates {
+  /** Whatever the action is written as. */
+  begin(place: Place): 'found';
+  /** The arguments of the tool that the place names. */
+  readonly input: State;
+  /** The same, up to a tag that closes them. */
+  readonly functionBody: State;
+}
+
+const maxName = 200;
+
+/** Makes the states that read an action behind its label or tag. */
+export const createActionStates = (desk: Desk, json: JsonStates): ActionStates => {
+  const { dialect, needs, tape, voice } = desk;
+
+  const beginAction = (at: Place): 'found' => {
+    desk.place = at;
+    desk.last = nothing;
+    desk.state = action;
+    return 'found';
+  };
+  const action: State = () => {
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    if (text === '') return tape.isEnd ? leaveAction() : false;
+    const fence = fenceAt(text, tape.isEnd);
+    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    const label = tape.isLineStart ? labelAt(text, dialect.labels, tape.isEnd) : undefined;
+    if (fence === 'more' || tag === 'more' || label === 'more') return false;
+    if (fence !== undefined) {
+      tape.take(fence.length);
+      return true;
+    }
+    if (label !== undefined) return leaveAction();
+    if (tag?.type === 'function' && tag.name !== undefined) {
+      tape.take(tag.length);
+      desk.place = { ...desk.place, name: tag.name };
+      desk.state = functionBody;
+      return true;
+    }
+    if (tag?.type === 'call' || tag?.type === 'action') {
+      tape.take(tag.length);
+      return true;
+    }
+    if (tag !== undefined) return leaveAction();
+    if (/^(?:\[\s*|`)$/.test(text) && text.length < reach && !tape.isEnd) return false;
+    if (text.startsWith('`{')) tape.take(1);
+    if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(desk.place);
+    else desk.state = nameLine;
+    return true;
+  };
+  /** There is nothing behind the label. */
+  const leaveAction = (): true => {
+    if (desk.place.kind === 'answer') voice.literal(tape.taken);
+    desk.toProse();
+    return true;
+  };
+
+  let nameFrom = 0;
+  /** The name of a tool, and what shows that its arguments follow. */
+  const nameLine: State = () => {
+    const length = tape.before(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
+    if (length === tape.left && !tape.isEnd && length < maxName) return false;
+    if (length >= maxName) return collectUnreadable();
+    const mark = tape.peek(1, length);
+    if (mark === '[' && tape.peek(9, length) === '[CALL_ID]') {
+      const end = tape.before(/\[ARGS\]|\{/g, length);
+      if (end >= 2 * maxName) return collectUnreadable();
+      if (end === tape.left && !tape.isEnd) return false;
+    }
+    nameFrom = tape.taken.length;
+    const name = cleanName(tape.peek(length), needs);
+    if (mark === '{') {
+      const isName = isNameLike(name, needs);
+      tape.take(length);
+      if (isName) return beginNamedJson(name);
+      if (desk.place.kind === 'own') voice.speech.say('thinking', tape.taken.slice(nameFrom));
+      json.begin(desk.place);
+      return true;
+    }
+    if (mark === '[') {
+      if (!isNameLike(name, needs)) return collectUnreadable();
+      tape.take(tape.before(/\[ARGS\]|\{/g, length));
+      if (tape.peek(1) === '[') tape.take('[ARGS]'.length);
+      desk.place = { ...desk.place, name };
+      desk.state = input;
+      return true;
+    }
+    if (mark === '(') return inBrackets(name, length);
+    if (mark === '<') return collectUnreadable();
+    if (!isNameLike(name, needs) && !isNoAction(name, needs)) return collectUnreadable();
+    tape.take(length);
+    desk.place = { ...desk.place, name };
+    desk.state = behindName;
+    return true;
+  };
+  const beginNamedJson = (name: string): true => {
+    json.begin({ ...desk.place, name });
+    return true;
+  };
+  /** `name({…})` and `name()`. */
+  const inBrackets = (name: string, length: number): boolean => {
+    const behind = tape.peek(reach, length + 1);
+    const first = behind.trimStart().charAt(0);
+    if (first === '' && behind.length < reach && !tape.isEnd) return false;
+    if (!isNameLike(name, needs) || (first !== '{' && first !== ')')) return collectUnreadable();
+    tape.take(length + 1 + behind.length - behind.trimStart().length);
+    if (first === '{') return beginNamedJson(name);
+    return json.settle(readNamed(name, undefined, needs));
+  };
+  /** Looks for the label of the arguments. */
+  const behindName: State = () => {
+    const { name = '' } = desk.place;
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    if (text === '' && !tape.isEnd) return false;
+    const label = labelAt(text, dialect.labels, tape.isEnd);
+    if (label === 'more') return false;
+    if (label?.type === 'input') {
+      tape.take(label.length);
+      desk.state = input;
+      return true;
+    }
+    return isNoAction(name, needs) ? leaveAction() : json.settle(readNamed(name, undefined, needs));
+  };
+  /** The arguments of a tool that has been named. */
+  const input: State = () => {
+    const { name = '' } = desk.place;
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    if (text === '' && !tape.isEnd) return false;
+    const fence = fenceAt(text, tape.isEnd);
+    const label = tape.isLineStart ? labelAt(text, dialect.labels, tape.isEnd) : undefined;
+    if (fence === 'more' || label === 'more') return false;
+    if (fence !== undefined) {
+      tape.take(fence.length);
+      return true;
+    }
+    if (text.startsWith('{')) {
+      if (isNoAction(name, needs)) json.begin({ kind: desk.place.kind });
+      else json.begin(desk.place);
+      return true;
+    }
+    return collect((given) =>
+      isNoAction(name, needs) ? leaveAction() : json.settle(readNamed(name, given, needs)),
+    );
+  };
+
+  /** Arguments in tags or as JSON, up to the tag that closes the function. */
+  const functionBody: State = () => {
+    const { name = '' } = desk.place;
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    if (text === '' && !tape.isEnd) return false;
+    if (text.startsWith('{')) return beginNamedJson(name);
+    const from = tape.taken.length;
+    let looked = 0;
+    desk.state = () => {
+      const length = tape.before(/<\/(?:function|tool_call)>/g, looked);
+      if (length === tape.left && !tape.isEnd) {
+        looked = Math.max(0, length - '</tool_call>'.length);
+        return false;
+      }
+      tape.take(length);
+      return json.settle(readParameters(name, tape.taken.slice(from), needs));
+    };
+    return true;
+  };
+
+  /** Gathers text up to the next label, tag or fence that begins a line. */
+  const collect = (then: (text: string) => true): true => {
+    const from = tape.taken.length;
+    desk.state = () => {
+      if (tape.left === 0) return tape.isEnd ? then(tape.taken.slice(from)) : false;
+      if (tape.isLineStart) {
+        const label = labelAt(tape.peek(reach), dialect.labels, tape.isEnd);
+        const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+        const fence = fenceAt(tape.peek(reach), tape.isEnd);
+        if (label === 'more' || tag === 'more' || fence === 'more') return false;
+        if (label !== undefined || tag !== undefined || fence !== undefined) {
+          return then(tape.taken.slice(from));
+        }
+      }
+      takeRun(tape, /\n/g);
+      return true;
+    };
+    return true;
+  };
+  const collectUnreadable = (): true =>
+    collect((text) => {
+      const named = [...needs.tools.keys()].find((name) => text.includes(name));
+      return json.settle(unreadable('The action is no JSON.', named));
+    });
+  return { begin: beginAction, input, functionBody };
+};
+
+const cleanName = (text: string, { tools }: ReadingNeeds): string => {
+  const name = text.trim();
+  return tools.has(name) ? name : name.replaceAll(/^[`*_"'[<\s]+|[`*_"'\]>.:\s]+$/g, '');
+};
+
+const isNameLike = (name: string, { tools, completions }: ReadingNeeds): boolean =>
+  tools.has(name) ||
+  (/^[\w.:/-]{1,64}$/.test(name) && !/^(?:none|null|n\/a)$/i.test(name)) ||
+  [...completions, 'final answer'].includes(name.toLowerCase());
+
+/** Tells whether words in the place of a name say that no tool is to be used. */
+const isNoAction = (name: string, needs: ReadingNeeds): boolean =>
+  isNone(name, needs) ||
+  (!needs.tools.has(name) &&
+    /^(?:n\/a|no action(?: is)?(?: needed| required| necessary)?)$/i.test(name));

@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { corpus, type Expected, type Sample } from './corpus.test-support.js';
+import { dialects, type Replied, replied, textIn } from './reading.test-support.js';
+
+const outcome = ({ chunks, reports }: Replied): { expected: Expected; by: Sample['by'] } => {
+  const malformed = chunks.find((chunk) => chunk.type === 'malformed');
+  const uses = chunks.flatMap((chunk) =>
+    chunk.type === 'toolUse' ? [[chunk.name ?? '', chunk.input] as const] : [],
+  );
+  const by = reports.some(({ type }) => type === 'repaired') ? 'repair' : 'local';
+  if (malformed?.isThought === true) {
+    return { expected: { thought: textIn(chunks, 'thinking') }, by };
+  }
+  if (malformed !== undefined) {
+    return { expected: { refused: true }, by: 'refused' };
+  }
+  if (uses.length > 0) return { expected: { uses } as Expected, by };
+  return { expected: { answer: textIn(chunks, 'text') }, by };
+};
+
+describe('P3: broken and odd replies', () => {
+  it.each(corpus.map((sample) => [`${sample.dialect}: ${sample.name}`, sample] as const))(
+    '%s',
+    async (_, { dialect, text, expected, by }) => {
+      const reply = await replied(dialects[dialect], [text]);
+      expect(outcome(reply)).toEqual({ expected, by });
+      if ('refused' in expected) {
+        expect(reply.chunks.some(({ type }) => type === 'toolUse')).toBe(false);
+      }
+      expect(reply.chunks.at(-1)).toEqual({ type: 'finish', finish: 'stop' });
+    },
+  );
+
+  it('P3: counts how they are read', () => {
+    const count = (by: Sample['by']): number => corpus.filter((it) => it.by === by).length;
+    expect({
+      all: corpus.length,
+      local: count('local'),
+      repair: count('repair'),
+      refused: count('refused'),
+    }).toEqual({ all: 265, local: 161, repair: 36, refused: 68 });
+  });
+
+  it('X15: pollutes nothing', () => {
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+});

@@ -1,0 +1,36 @@
+import type { Dialect } from './dialect.js';
+import type { Findings } from './findings.js';
+import type { ReadingNeeds } from './read-entry.js';
+import type { Reading } from './reading.js';
+import type { Tape } from './tape.js';
+import type { Voice } from './voice.js';
+
+/** Goes on as far as it can; false, when it needs more of the text. */
+export type State = () => boolean;
+
+/** Where an action stands, and so what may count as one. */
+export interface Place {
+  /** `own`: whatever it names; `prose`: what names a tool, all else is text; `answer`: the same, and only if it can be read. */
+  readonly kind: 'own' | 'prose' | 'answer';
+  /** The tool that has been named before the JSON of its arguments. */
+  readonly name?: string;
+  /** The fence that is open in front of it. */
+  readonly fence?: string;
+}
+
+/** What the states that read one reply have in common. */
+export interface Desk {
+  readonly dialect: Pick<Dialect, 'labels' | 'bareJson' | 'isList'>;
+  readonly needs: ReadingNeeds;
+  readonly findings: Findings;
+  readonly tape: Tape;
+  readonly voice: Voice;
+  state: State;
+  place: Place;
+  /** What was read last. */
+  last: Reading;
+  /** The marks of a fence that opens code: nothing is read in there. */
+  code: string | undefined;
+  /** Goes back to the text between actions. */
+  toProse(): void;
+}

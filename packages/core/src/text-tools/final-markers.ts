@@ -1,0 +1,54 @@
+import { concatMap, defer, type OperatorFunction } from 'rxjs';
+import type { AgentEvent } from '../events.js';
+import { textOf } from '../message.js';
+import { type CallsHeard, heard } from '../streams/heard.js';
+import { isDelta } from '../streams/merge-deltas.js';
+
+/** What stands before and behind the text of an answer. */
+export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;
+
+/**
+ * Writes what calls think and answer as one text, for consumers that tell the answer by marks: thoughts as they are, and the text of each
+ * message between `<__final_answer__>` and `</__final_answer__>`, while they arrive. A message that is taken back, or that asks for tools as
+ * well, leaves its marks: the last pair is the answer. Of several calls at once, group them with `byCall()` before. Ends as the events do.
+ */
+export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent, string> => {
+  const [begins, ends] = finalMarks;
+  const own = heard('finalMarkers()', options);
+  return (event$) =>
+    defer(() => {
+      let open: string | undefined;
+      let shown: string | undefined;
+      const close = (): readonly string[] => {
+        const isOpen = open !== undefined;
+        open = undefined;
+        return isOpen ? [ends] : [];
+      };
+      const textsOf = (event: AgentEvent): readonly string[] => {
+        if (isDelta(event)) {
+          const { kind, messageId, delta } = event;
+          if (kind === 'thinking') return [...close(), delta];
+          if (kind !== 'text') return [];
+          const before = open === messageId ? [] : [...close(), begins];
+          open = messageId;
+          shown = messageId;
+          return [...before, delta];
+        }
+        switch (event.type) {
+          case 'postReasoning':
+          case 'postSummary':
+          case 'messageDiscarded':
+          case 'error':
+            return close();
+          case 'postCall': {
+            const { id, content } = event.reply;
+            const text = id === shown ? '' : textOf({ content });
+            return [...close(), ...(text === '' ? [] : [begins, text, ends])];
+          }
+          default:
+            return [];
+        }
+      };
+      return event$.pipe(own, concatMap(textsOf));
+    });
+};

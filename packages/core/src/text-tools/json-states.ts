@@ -1,0 +1,185 @@
+import { type Capture, silentCapture, speakingCapture } from './capture.js';
+import type { Desk, Place, State } from './desk.js';
+import { addFault, spoil } from './findings.js';
+import { fenceAt, labelAt, reach, tagAt, type Undecided } from './peek.js';
+import { readArguments, readCaptured } from './read-captured.js';
+import type { Reading } from './reading.js';
+
+/** The states that take JSON in, and what becomes of it. */
+export interface JsonStates {
+  /** JSON begins here. */
+  begin(place: Place): void;
+  /** An action has been read, from JSON or otherwise. */
+  settle(reading: Reading): true;
+}
+
+/** Makes the states that take JSON in. */
+export const createJsonStates = (desk: Desk): JsonStates => {
+  const { dialect, findings, needs, tape, voice } = desk;
+  const { speech } = voice;
+  let capture: Capture = silentCapture();
+  let jsonFrom = 0;
+  let isBehindLine = false;
+
+  const beginJson = (at: Place): void => {
+    desk.place = at;
+    const speaks =
+      (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
+    capture = speaks
+      ? speakingCapture(findings, needs, speech, at.kind === 'own', voice.thinkHeld)
+      : silentCapture();
+    jsonFrom = tape.taken.length;
+    isBehindLine = false;
+    desk.state = json;
+  };
+  const json: State = () => {
+    if (isBehindLine && (tape.left > 0 || tape.isEnd)) {
+      const ends = endsJson();
+      if (ends === 'more') return false;
+      isBehindLine = false;
+      if (ends) return settleJson();
+    }
+    if (tape.left === 0) return tape.isEnd ? settleJson() : false;
+    let stop: string | undefined;
+    tape.scan((text, from) => {
+      const { to, stop: why } = capture.scan.feed(text, from);
+      stop = why;
+      return to;
+    });
+    if (stop === 'closed' || stop === 'mark') return settleJson();
+    isBehindLine = stop === 'line';
+    return true;
+  };
+  /** Outside of its texts, JSON ends where a line begins with a label or a fence. */
+  const endsJson = (): boolean | Undecided => {
+    const label = labelAt(tape.peek(reach), dialect.labels, tape.isEnd);
+    const fence = fenceAt(tape.peek(reach), tape.isEnd);
+    if (label === 'more' || fence === 'more') return 'more';
+    return label !== undefined || fence !== undefined;
+  };
+  const settleJson = (): true => {
+    const text = tape.taken.slice(jsonFrom).trim();
+    return settle(
+      desk.place.name === undefined
+        ? readCaptured(text, needs)
+        : readArguments(desk.place.name, text, needs),
+    );
+  };
+
+  const settle = (reading: Reading): true => {
+    desk.last = reading;
+    if (counts(reading)) record(reading);
+    else {
+      voice.literal(tape.taken);
+      desk.code = desk.place.fence;
+      desk.toProse();
+    }
+    return true;
+  };
+  const counts = ({ asks, answer, problem, isData }: Reading): boolean => {
+    const areDeclared = asks.every(({ name }) => needs.tools.has(name));
+    switch (desk.place.kind) {
+      case 'own':
+        return true;
+      case 'answer':
+        return problem === undefined && asks.length > 0 && areDeclared;
+      case 'prose':
+        if (capture.answer !== undefined) return true;
+        if (isData === true) return false;
+        if (problem !== undefined)
+          return problem.tool !== undefined && needs.tools.has(problem.tool);
+        if (asks.length === 0) return answer !== undefined;
+        return areDeclared || (dialect.isList && tape.taken.trimStart().startsWith('['));
+    }
+  };
+  const record = ({ asks, repairs, thought, answer, problem }: Reading): void => {
+    if (voice.channel === 'open') voice.turnTo('thought');
+    const isSpoken = capture.answer !== undefined;
+    if (isSpoken && answer !== undefined) voice.giveAnswer(answer, capture.answer);
+    if (thought?.startsWith(capture.thought) === true) {
+      speech.say('thinking', thought.slice(capture.thought.length));
+    }
+    speech.close();
+    if (problem !== undefined) addFault(findings, problem, tape.taken.trim());
+    else if (isSpoken && answer === undefined) {
+      findings.conflict ??= 'The answer can be read in two ways.';
+    }
+    findings.asks.push(...asks);
+    findings.repairs.push(...repairs);
+    if (!isSpoken && answer !== undefined) voice.giveAnswer(answer, undefined);
+    capture = silentCapture();
+    voice.followAction();
+    desk.state = trail;
+  };
+
+  /** What closes an action is left out. */
+  const trail: State = () => {
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    if (text === '') {
+      if (tape.isEnd) desk.toProse();
+      return tape.isEnd;
+    }
+    if (/^[}\])]/.test(text)) {
+      tape.take(1);
+      return true;
+    }
+    if (/^(?:`|\*{1,3})$/.test(text) && !tape.isEnd) return false;
+    const [around] = /^(?:`|\*{1,3})(?=\s|$)/.exec(text) ?? [];
+    if (around !== undefined) {
+      tape.take(around.length);
+      return true;
+    }
+    const fence = fenceAt(text, tape.isEnd);
+    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    const label = labelAt(text, dialect.labels, tape.isEnd);
+    if (fence === 'more' || tag === 'more' || label === 'more') return false;
+    if (fence?.isBare === true) {
+      tape.take(fence.length);
+      return true;
+    }
+    if (tag?.type === 'close') {
+      tape.take(tag.length);
+      return true;
+    }
+    const isPlain = fence === undefined && tag === undefined && label === undefined;
+    if (isPlain && text.startsWith('{') && desk.place.name !== undefined) {
+      spoil(findings, desk.last, tape.taken.trim());
+    }
+    if (isPlain && text.startsWith(',')) {
+      const behind = text.slice(1).trimStart();
+      if (behind === '' && text.length < reach && !tape.isEnd) return false;
+      if (/^[{[]/.test(behind)) {
+        tape.take(1);
+        return true;
+      }
+    }
+    if (
+      isPlain &&
+      text.startsWith('{') &&
+      desk.place.kind === 'own' &&
+      desk.place.name === undefined
+    ) {
+      tape.mark();
+      beginJson({ kind: 'own' });
+      return true;
+    }
+    if (isPlain && !tape.isLineStart && !text.startsWith('{')) {
+      const line = tape.before(/\n/g, 0);
+      if (line === tape.left && !tape.isEnd && line < 1_000) return false;
+      if (goesOn(tape.peek(Math.min(line, 1_000)))) spoil(findings, desk.last, tape.taken.trim());
+    }
+    tape.isLineStart = true;
+    desk.toProse();
+    return true;
+  };
+  return { begin: beginJson, settle };
+};
+
+/** Tells whether a line goes on with JSON that seemed to be over. */
+const goesOn = (line: string): boolean =>
+  /^["'”’,:+]/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));

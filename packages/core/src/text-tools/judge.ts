@@ -1,0 +1,102 @@
+import type { ModelChunk, ModelReport, ToolChoice } from '../model.js';
+import type { Dialect } from './dialect.js';
+import { feedbackOf, goOn } from './feedback.js';
+import type { Findings } from './findings.js';
+import type { ToolTable } from './tool-table.js';
+
+/** What a reply is judged with. */
+export interface JudgeNeeds {
+  readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
+  readonly tools: ToolTable;
+  readonly toolChoice: ToolChoice | undefined;
+  /** The forms that a reply may have. */
+  readonly forms: string;
+  /** All that the model wrote. */
+  readonly written: string;
+  /** The model has used tools natively beside its text. */
+  readonly hasNativeUses: boolean;
+}
+
+/** What comes of a reply at its end. */
+export interface Judgement {
+  readonly chunks: readonly ModelChunk[];
+  readonly reports: readonly ModelReport[];
+}
+
+const refusal =
+  'Not executed: one action per step. Ask for it again in your next step, if you still need it.';
+
+/** Decides what a whole reply comes to: tools to use, an answer, or what the model is told. */
+export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
+  const { asks, fault, conflict } = findings;
+  const text = textLeft(findings, needs);
+  const said: readonly ModelChunk[] = text === '' ? [] : [{ type: 'text', text }];
+  const answer = (findings.answer ?? []).join('').trim();
+  const malformed = (what: string, tool?: string, isAnswer = false): Judgement => ({
+    chunks: [...said, { type: 'malformed', ...feedbackOf(what, tool, needs), isAnswer }],
+    reports: [],
+  });
+  const reports: readonly ModelReport[] = findings.repairs.map((repair) => ({
+    type: 'repaired',
+    ...repair,
+  }));
+
+  if (asks.length > 0 && answer !== '') {
+    return malformed(
+      'it has an action and a final answer at once. Write one of them.',
+      asks[0]?.name,
+    );
+  }
+  if (conflict !== undefined) return malformed(conflict);
+  if (fault !== undefined) return malformed(fault.what, fault.tool, text !== '');
+  if (asks.length > 0) {
+    return {
+      chunks: asks.map(({ name, input }, index) => ({
+        type: 'toolUse',
+        name,
+        input,
+        ...(index < needs.dialect.maxUses ? {} : { refusal }),
+      })),
+      reports: [...reports, ...passedOver(findings)],
+    };
+  }
+  if (findings.answer !== undefined) return { chunks: said, reports };
+  if (findings.prose.length > 0) {
+    return isStrict(needs)
+      ? malformed(
+          'it is neither an action nor a final answer in the form that was asked for.',
+          undefined,
+          true,
+        )
+      : { chunks: said, reports };
+  }
+  return findings.hasThought && !needs.hasNativeUses
+    ? { chunks: [{ type: 'malformed', isThought: true, feedback: goOn(needs) }], reports }
+    : { chunks: [], reports };
+};
+
+/** Text that has not been said while it arrived: prose that could have been a thought, or words in the place of an action. */
+const textLeft = (
+  { unsaid, fault, asks, answer, hasLead }: Findings,
+  { written }: JudgeNeeds,
+): string => {
+  if (asks.length > 0 || answer !== undefined) return '';
+  if (fault === undefined) return unsaid.join('').trim();
+  if (fault.text.includes('{')) return '';
+  return hasLead ? written.trim() : fault.text;
+};
+
+const isStrict = ({ dialect, toolChoice, tools, hasNativeUses }: JudgeNeeds): boolean => {
+  if (tools.size === 0 || toolChoice === 'none' || hasNativeUses) return false;
+  return dialect.strict || toolChoice === 'required' || typeof toolChoice === 'object';
+};
+
+const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
+  count === 0
+    ? []
+    : [
+        {
+          type: 'warning',
+          message: `The model wrote ${count} more that could not be read behind its action: it is passed over.`,
+        },
+      ];

@@ -1,0 +1,141 @@
+import { beginsKnownKey, isKnownKey } from './keys.js';
+
+/** What may still turn out to be a mark, once more of the text is there. */
+export type Undecided = 'more';
+
+/** The labels that a text may have at the beginning of a line. */
+export type Label = 'thought' | 'action' | 'input' | 'observation' | 'answer';
+
+/** A mark, and how many characters it has. */
+export interface Mark<Type extends string = string> {
+  readonly type: Type;
+  readonly length: number;
+  readonly name?: string;
+}
+
+/** Characters that are looked at ahead of a decision. */
+export const reach = 80;
+
+const words: readonly (readonly [string, Label])[] = [
+  ['thoughts', 'thought'],
+  ['thought', 'thought'],
+  ['action input', 'input'],
+  ['action_input', 'input'],
+  ['action', 'action'],
+  ['observation', 'observation'],
+  ['final answer', 'answer'],
+  ['final_answer', 'answer'],
+];
+
+/** Looks for a label at the beginning of a line, with or without the marks of Markdown. */
+export const labelAt = (
+  text: string,
+  labels: readonly Label[],
+  isEnd: boolean,
+): Mark<Label> | Undecided | undefined => {
+  const head = text.slice(0, reach);
+  const [lead = '', mark = ''] = /^(?:#{1,6}[ \t]*)?([*_]{0,3})/.exec(head) ?? [];
+  const rest = head.slice(lead.length);
+  const mayGrow = !isEnd && text.length < reach;
+  if (rest === '') return mayGrow && head !== '' ? 'more' : undefined;
+  const lower = rest.toLowerCase();
+  let isOpen = false;
+  for (const [word, type] of words) {
+    if (!labels.includes(type)) continue;
+    if (word.startsWith(lower)) isOpen = true;
+    if (!lower.startsWith(word)) continue;
+    const after = rest.slice(word.length);
+    const [colon, closing] = /^[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ?? [];
+    if (colon === undefined) {
+      if (/^[ \t]*[*_]{0,3}[ \t]*$/.test(after)) isOpen = true;
+      continue;
+    }
+    const length = lead.length + word.length + colon.length;
+    if (mark === '' || closing !== '') return { type, length };
+    const behind = text.slice(length, length + mark.length);
+    if (behind === mark) return { type, length: length + mark.length };
+    return mark.startsWith(behind) && mayGrow ? 'more' : { type, length };
+  }
+  return isOpen && mayGrow ? 'more' : undefined;
+};
+
+/** Looks for the beginning of an object, or of a list of objects, with a key that an action or an answer may begin with. */
+export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undefined => {
+  const head = text.slice(0, reach);
+  const mayGrow = !isEnd && text.length < reach;
+  const [lead = '', brace, quote = '', word = ''] =
+    /^(?:\[\s*)?(\{)?\s*(["'“‘]?)(\w*)/.exec(head) ?? [];
+  const rest = head.slice(lead.length);
+  if (brace === undefined) {
+    return rest === '' && /^\[\s*$/.test(lead) && mayGrow ? 'more' : undefined;
+  }
+  if (rest === '') return mayGrow && beginsKnownKey(word) ? 'more' : undefined;
+  if (!isKnownKey(word)) return undefined;
+  const isQuoted = quote !== '';
+  if ((isQuoted ? /^["'”’]\s*:/ : /^\s*:/).test(rest)) return 'json';
+  const mayBe = (isQuoted ? /^["'”’]\s*$/ : /^\s*$/).test(rest);
+  return mayBe && mayGrow ? 'more' : undefined;
+};
+
+/** The marks that models write around thoughts and actions of their own accord. */
+export type Tag = 'think' | 'unthink' | 'call' | 'close' | 'action' | 'function';
+
+const tags: readonly (readonly [string, Tag])[] = [
+  ['<think>', 'think'],
+  ['<thinking>', 'think'],
+  ['</think>', 'unthink'],
+  ['</thinking>', 'unthink'],
+  ['<tool_call>', 'call'],
+  ['</tool_call>', 'close'],
+  ['</function>', 'close'],
+  ['<|python_tag|>', 'action'],
+  ['[TOOL_CALLS]', 'action'],
+];
+
+/** Looks for such a mark. */
+export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | undefined => {
+  const first = text.charAt(0);
+  if (first !== '<' && first !== '[') return undefined;
+  const head = text.slice(0, 2 * reach);
+  for (const [tag, type] of tags) if (head.startsWith(tag)) return { type, length: tag.length };
+  const [whole, name] = /^<function=([^<>\n]{1,100})>/.exec(head) ?? [];
+  if (whole !== undefined && name !== undefined) {
+    return { type: 'function', length: whole.length, name: name.trim().replaceAll(/^"|"$/g, '') };
+  }
+  if (isEnd) return undefined;
+  const mayBe =
+    tags.some(([tag]) => tag.startsWith(head)) ||
+    '<function='.startsWith(head) ||
+    /^<function=[^<>\n]{0,100}$/.test(head);
+  return mayBe ? 'more' : undefined;
+};
+
+/** A line that opens or closes a fence: its marks, and whether it only closes. */
+export interface FenceLine {
+  readonly length: number;
+  readonly marks: string;
+  /** Nothing stands behind the marks. */
+  readonly isBare: boolean;
+}
+
+/** Looks for a fence at the beginning of a line: the whole line, or as much of it as stands before JSON on the same line. */
+export const fenceAt = (text: string, isEnd: boolean): FenceLine | Undecided | undefined => {
+  const first = text.charAt(0);
+  if (first !== '`' && first !== '~') return undefined;
+  const head = text.slice(0, reach);
+  const mayGrow = !isEnd && text.length < reach;
+  const [lead, some] = /^(`{3,}|~{3,})[ \t]*\w*[ \t]*(?=[{[])/.exec(head) ?? [];
+  if (lead !== undefined && some !== undefined) {
+    return { length: lead.length, marks: some, isBare: false };
+  }
+  const [line, marks, info] = /^(`{3,}|~{3,})([^`\n]*)\n/.exec(head) ?? [];
+  if (line !== undefined && marks !== undefined) {
+    return { length: line.length, marks, isBare: info?.trim() === '' };
+  }
+  const open = /^(`{3,}|~{3,})[^`\n]*$/.exec(head);
+  if (open === null) return mayGrow && /^(?:``?|~~?)$/.test(head) ? 'more' : undefined;
+  if (mayGrow) return 'more';
+  return isEnd && text.length < reach
+    ? { length: head.length, marks: open[1] ?? '', isBare: head.trim() === open[1] }
+    : undefined;
+};

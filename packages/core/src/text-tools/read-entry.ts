@@ -1,0 +1,165 @@
+import equal from 'fast-deep-equal';
+import { isRecord } from '../json.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import { isKnownKey, isOneOf, keys } from './keys.js';
+import { readInput } from './read-input.js';
+import { joined, nothing, type Reading, unreadable } from './reading.js';
+import type { ToolTable } from './tool-table.js';
+
+/** What is known to whoever reads an action. */
+export interface ReadingNeeds {
+  readonly tools: ToolTable;
+  /** Names that stand for the final answer, where no tool has them. */
+  readonly completions: readonly string[];
+  /** What the answer must be JSON of. */
+  readonly outputSchema: JsonSchema | undefined;
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** Reads a value that is an action, an answer, or a list of these. */
+export const readValue = (value: unknown, needs: ReadingNeeds): Reading => {
+  if (Array.isArray(value)) return readList(value, needs);
+  if (!isRecord(value)) return unreadable('An action must be a JSON object.');
+  const { outputSchema } = needs;
+  return outputSchema !== undefined && isOutput(value, outputSchema, needs)
+    ? { ...nothing, answer: JSON.stringify(value) }
+    : readEntry(value, needs);
+};
+
+const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => {
+  if (entries.length === 0) return unreadable('The list of actions is empty.');
+  return joined(
+    entries.map((entry) =>
+      isRecord(entry) ? readEntry(entry, needs) : unreadable('An action must be a JSON object.'),
+    ),
+  );
+};
+
+/** Tells whether an object is the answer itself, and not a form around it. */
+const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
+  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const fits = (it: unknown): boolean =>
+    isRecord(it) && required.every((key) => Object.hasOwn(it, String(key)));
+  const names = valuesOf(value, keys.name);
+  if (names.some((name) => typeof name === 'string' && tools.has(name))) return false;
+  const answers = valuesOf(value, keys.answer);
+  if (answers.some(fits)) return false;
+  if (required.length > 0) return fits(value);
+  return !Object.keys(value).some(isKnownKey);
+};
+
+/** Reads one action or answer. */
+export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
+  const nested = valuesOf(entry, keys.name).find(isRecord);
+  const parts = nested === undefined ? [entry] : [entry, nested];
+  const all = (list: readonly string[]): readonly unknown[] =>
+    distinct(parts.flatMap((part) => valuesOf(part, list)));
+
+  const names = distinct(all(keys.name).filter((name) => !isRecord(name) && !isNone(name, needs)));
+  const [name, otherName] = names;
+  const inputs = all(keys.input).filter((input) => input !== null && input !== '');
+  const answers = all(keys.answer).filter((answer) => answer !== null);
+  const thought = thoughtOf(all(keys.thought));
+  const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
+  const said: Reading = thought === undefined ? nothing : { ...nothing, thought };
+
+  if (otherName !== undefined) return unreadable('It names two different tools.');
+  if (inputs.length > 1) {
+    return unreadable('It has two different arguments.', nameOf(name));
+  }
+  if (answers.length > 1) return unreadable('It has two different answers.');
+  if (name === undefined) return answered(said, answers, inputs, unknown.length > 0);
+  if (typeof name !== 'string') return unreadable('The name of the tool must be a text.');
+  const trimmed = name.trim();
+  if (answers.some((answer) => answer !== '')) {
+    return unreadable('It has an action and an answer at once.', trimmed);
+  }
+  const isData =
+    !Object.hasOwn(entry, 'tool') && all(keys.input).length === 0 && unknown.length > 0;
+  const reading =
+    inputs.length === 0 && unknown.length > 0
+      ? unreadable(
+          `It has ${unknown
+            .map((key) => JSON.stringify(key))
+            .join(', ')
+            .slice(
+              0,
+              200,
+            )} beside the name of the tool; what a tool takes belongs into its arguments.`,
+          trimmed,
+        )
+      : readNamed(trimmed, inputs[0], needs);
+  return {
+    ...reading,
+    ...(thought === undefined ? {} : { thought }),
+    ...(isData ? { isData } : {}),
+  };
+};
+
+const answered = (
+  said: Reading,
+  answers: readonly unknown[],
+  inputs: readonly unknown[],
+  hasUnknown: boolean,
+): Reading => {
+  const [answer] = answers;
+  const isBare = inputs.every((input) => isRecord(input) && Object.keys(input).length === 0);
+  if (answer !== undefined && !isBare) {
+    return unreadable('It has arguments and an answer at once.');
+  }
+  if (answer !== undefined) {
+    return { ...said, answer: textOf(answer), ...(hasUnknown ? { isData: true } : {}) };
+  }
+  if (said.thought !== undefined && isBare && !hasUnknown) return said;
+  return {
+    ...unreadable('It has neither the name of a tool nor an answer.'),
+    ...(hasUnknown ? { isData: true } : {}),
+  };
+};
+
+/** Reads a use of a tool, or the final answer, by its name. */
+export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Reading => {
+  const tool = needs.tools.get(name);
+  if (tool === undefined && isCompletion(name, needs)) return completed(input);
+  const read = readInput(input, tool);
+  return 'problem' in read
+    ? unreadable(read.problem, name)
+    : { asks: [{ name, input: read.input }], repairs: read.repairs };
+};
+
+/** Tells whether a name that no tool has stands for the final answer. */
+export const isCompletion = (name: string, { tools, completions }: ReadingNeeds): boolean =>
+  !tools.has(name) && [...completions, 'final_answer', 'final answer'].includes(name.toLowerCase());
+
+const completed = (input: unknown): Reading => {
+  if (input === undefined || input === null || input === '') {
+    return unreadable('The answer is missing.');
+  }
+  if (!isRecord(input)) return { ...nothing, answer: textOf(input) };
+  const answers = distinct(valuesOf(input, keys.answer));
+  const isWhole =
+    answers.length === 1 && Object.keys(input).every((key) => isOneOf(keys.answer, key));
+  return { ...nothing, answer: isWhole ? textOf(answers[0]) : textOf(input) };
+};
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
+  const texts = thoughts.filter((thought) => thought !== null && thought !== '').map(textOf);
+  return texts.length === 0 ? undefined : texts.join('\n\n');
+};
+
+/** Tells whether a name says that no tool is to be used. */
+export const isNone = (name: unknown, { tools }: Pick<ReadingNeeds, 'tools'>): boolean =>
+  name === null ||
+  (typeof name === 'string' && !tools.has(name) && /^\s*(?:none|null)?\s*$/i.test(name));
+
+const nameOf = (name: unknown): string | undefined => (typeof name === 'string' ? name : undefined);
+
+const valuesOf = (record: JsonRecord, list: readonly string[]): readonly unknown[] =>
+  list.filter((key) => Object.hasOwn(record, key)).map((key) => record[key]);
+
+const distinct = (values: readonly unknown[]): readonly unknown[] =>
+  values.filter((value, index) => values.findIndex((other) => equal(other, value)) === index);

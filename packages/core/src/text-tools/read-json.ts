@@ -1,0 +1,61 @@
+import { isTooDeep, parsedJson } from '../json.js';
+import { hasOddBackslash } from '../json-text/json-escape.js';
+import { scanned } from '../json-text/json-scan.js';
+import { repairedJson } from '../json-text/repair-json.js';
+import { repeatedKey } from './repeated-key.js';
+
+/** What a repair has made of a text. */
+export interface Repair {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What a text says as JSON, or why it does not say one thing. */
+export type JsonReading =
+  | { readonly value: unknown; readonly repair?: Repair; readonly isClosed?: boolean }
+  | { readonly problem: string };
+
+/** Reads an object or an array, strictly and else with a repair that has one reading. */
+export const readJson = (text: string): JsonReading => {
+  const { depth, open, missing } = scanned(text);
+  if (depth > 100) return { problem: 'The JSON is nested too deeply.' };
+  const strict = parsedJson(text);
+  if (strict !== undefined) return single(text, { value: strict });
+  const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
+  const plain = typeof inner === 'string' ? parsedJson(inner) : undefined;
+  if (typeof inner === 'string' && plain !== undefined) {
+    return single(inner, { value: plain, repair: { before: text, after: inner } });
+  }
+  const repaired = repairedJson(text);
+  if (repaired !== undefined) {
+    const { value, json, isClosed } = repaired;
+    return { value, repair: { before: text, after: json }, isClosed };
+  }
+  return { problem: why(text, open !== undefined || missing.length > 0) };
+};
+
+const single = (text: string, reading: JsonReading & { readonly value: unknown }): JsonReading => {
+  if (isTooDeep(reading.value)) return { problem: 'The JSON is nested too deeply.' };
+  const key = repeatedKey(text);
+  return key === undefined
+    ? reading
+    : { problem: `The JSON has the key ${JSON.stringify(key)} twice, with different values.` };
+};
+
+const why = (text: string, isCut: boolean): string => {
+  if (hasOddBackslash(text)) {
+    return 'The JSON has a backslash that is no escape: write each backslash of a text as \\\\.';
+  }
+  return isCut
+    ? 'The JSON is not whole: a text or a bracket in it is not closed.'
+    : `It is not valid JSON${reasonOf(text)}.`;
+};
+
+const reasonOf = (text: string): string => {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? `: ${error.message.slice(0, 160)}` : '';
+  }
+};

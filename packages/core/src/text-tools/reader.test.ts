@@ -1,0 +1,386 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { ModelChunk } from '../model.js';
+import { finish, text, thinking, toolUse } from '../testing/index.js';
+import { corpus, corpusTools } from './corpus.test-support.js';
+import type { Dialect } from './dialect.js';
+import { actionDialect } from './dialects/action.js';
+import { createReader } from './reader.js';
+import { dialects, joinDeltas, replied, request, textIn } from './reading.test-support.js';
+
+const all = Object.values(dialects);
+const { action, flat, steps, lines } = dialects;
+const long = 'I have thought about this for quite a while, and it is not easy. '.repeat(6).trim();
+
+/** What shows while a reply arrives, and before it is over. */
+const shown = (dialect: Dialect, pieces: readonly string[]): readonly ModelChunk[] => {
+  const chunks: ModelChunk[] = [];
+  const reader = createReader({ dialect, tools: corpusTools, emit: (chunk) => chunks.push(chunk) });
+  pieces.forEach(reader.push);
+  return joinDeltas(chunks);
+};
+
+const texts: readonly string[] = [
+  ...corpus.map((sample) => sample.text),
+  long,
+  `${long}\nAction: {"tool": "now", "inputs": {}}`,
+  `${long}\n[{"name": "now", "arguments": {}}]`,
+  `${long}</think>\nFinal Answer: 42`,
+  `Thought: ${long}\n\n  Final   Answer: x\nFinal Answer: 😀 ${long}  \n\n `,
+  'a\n```js\nObservation: {"tool": "now"}\n```\nb',
+  '```\n\n```\n```json\n',
+  'Final Answer: a\n<tool_call>{"name": "now"}</tool_call>',
+  'Final Answer: a\n<tool_call>{"name": "fly"}</tool_call>b',
+  '{"answer": "\\ud83d\\ude00 \\u0041 \\n\\t"}',
+  'Action: now\nAction Inp',
+  'Action: {"tool": "now"}\n``',
+  'a <thin b <think> c\n<think>d</thi e</think>f',
+  '[TOOL_CA [TOOL_CALLS] [{"name": "now"}]',
+];
+
+describe('P2: any cuts give the same', () => {
+  it.each(Object.keys(dialects))(
+    'P2: character by character in %s',
+    async (name) => {
+      const dialect = dialects[name as keyof typeof dialects];
+      for (const it of texts) {
+        const whole = await replied(dialect, [it]);
+        const cut = await replied(dialect, it.split(''));
+        expect({ text: it, joined: cut.joined }).toEqual({ text: it, joined: whole.joined });
+        expect(cut.reports).toEqual(whole.reports);
+      }
+    },
+    60_000,
+  );
+
+  it.each(Object.keys(dialects))(
+    'P2: at any position in %s',
+    async (name) => {
+      const dialect = dialects[name as keyof typeof dialects];
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.constantFrom(...texts), { minLength: 1, maxLength: 3 }),
+          fc.constantFrom('', '\n', ' '),
+          fc.array(fc.nat(), { maxLength: 12 }),
+          async (parts, glue, cuts) => {
+            const it = parts.join(glue);
+            const at = [0, ...cuts.map((cut) => cut % (it.length + 1)), it.length].sort(
+              (a, b) => a - b,
+            );
+            const pieces = at.slice(1).map((end, index) => it.slice(at[index], end));
+            const [whole, cut] = [await replied(dialect, [it]), await replied(dialect, pieces)];
+            expect(cut.joined).toEqual(whole.joined);
+            expect(cut.reports).toEqual(whole.reports);
+          },
+        ),
+        { numRuns: 300 },
+      );
+    },
+    60_000,
+  );
+
+  it('P2: of random marks', async () => {
+    const marks = fc.constantFrom(
+      'Thought:',
+      'Action:',
+      'Action Input:',
+      'Final Answer:',
+      'Observation:',
+      '\n',
+      ' ',
+      'a',
+      '**',
+      '#',
+      '```',
+      '```json\n',
+      '<think>',
+      '</think>',
+      '<tool_call>',
+      '</tool_call>',
+      '[TOOL_CALLS]',
+      '[CALL_ID]',
+      'x'.repeat(150),
+      'Final Answer: ',
+      '~~~\n',
+      '\r\n',
+      '[ARGS]',
+      '<function=now>',
+      '</function>',
+      '<parameter=q>',
+      '</parameter>',
+      '<|python_tag|>',
+      'now',
+      'search',
+      '{"tool": "now"}',
+      '{"name": "search", "arguments": {"q": "x"}}',
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      "'",
+      ':',
+      ',',
+      '{"answer": "b"}',
+      '{"thought": "c"',
+      '"tool"',
+      '\\',
+      '\\u00',
+      '(',
+      ')',
+      'None',
+      '😀',
+      '[{"name": "now"}]',
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(marks, { maxLength: 14 }),
+        fc.constantFrom(...all),
+        async (parts, dialect) => {
+          const it = parts.join('');
+          const whole = await replied(dialect, [it]);
+          const cut = await replied(dialect, it.split(''));
+          expect(cut.joined).toEqual(whole.joined);
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+  }, 60_000);
+});
+
+describe('P2: what shows while it arrives', () => {
+  it('P2: a thought as thinking, without its label', () => {
+    expect(shown(action, ['Tho', 'ught: I lo', 'ok'])).toEqual([thinking('I look')]);
+  });
+
+  it('P2: the answer behind its label', () => {
+    expect(shown(lines, ['Thought: a\nFinal An', 'swer: The su', 'm is'])).toEqual([
+      thinking('a'),
+      text('The sum is'),
+    ]);
+  });
+
+  it('P2: the answer within JSON, decoded', () => {
+    expect(shown(flat, ['{"scratchpad": "I kn', 'ow", "answer": "a\\n\\u00', 'e9 b'])).toEqual([
+      thinking('I know'),
+      text('a\né b'),
+    ]);
+    expect(shown(action, ['Action: {"final_answer": "yes, ', 'it'])).toEqual([text('yes, it')]);
+    expect(
+      shown(steps, ['So:\n[{"name": "complete_task", "arguments": {"answer": "it is ', 'no']),
+    ).toEqual([thinking('So:'), text('it is no')]);
+  });
+
+  it('P2: half a pair of an emoji is held back', () => {
+    expect(shown(flat, ['{"answer": "a \\ud83d'])).toEqual([text('a')]);
+    expect(shown(flat, ['{"answer": "a \\ud83d\\ude00'])).toEqual([text('a 😀')]);
+  });
+
+  it('P2: prose from the 256th character on', () => {
+    expect(shown(action, [long.slice(0, 255)])).toEqual([]);
+    expect(shown(action, [long.slice(0, 256)])).toEqual([text(long.slice(0, 256).trimEnd())]);
+    expect(shown(steps, [long])).toEqual([thinking(long)]);
+  });
+
+  it('P2: prose that an action follows is a thought', async () => {
+    const { joined } = await replied(action, ['I look.\n\nAction: {"tool": "now"}']);
+    expect(joined).toEqual([thinking('I look.'), toolUse('now'), finish()]);
+  });
+
+  it('P2: prose behind an action is a thought', async () => {
+    const { joined } = await replied(flat, ['{"tool": "now"}\nI wait.']);
+    expect(joined).toEqual([thinking('I wait.'), toolUse('now'), finish()]);
+  });
+
+  it('P2: long prose before a list is a thought, and alone the answer', async () => {
+    const list = '[{"name": "now", "arguments": {}}]';
+    expect((await replied(steps, [`${long}\n${list}`])).joined).toEqual([
+      thinking(long),
+      toolUse('now'),
+      finish(),
+    ]);
+    expect(textIn((await replied(steps, [long])).joined, 'text')).toBe(long);
+  });
+
+  it('P2: no marker leaks from well-formed replies', async () => {
+    const marked = [
+      'Thought: a',
+      'Action: ',
+      'Final Answer',
+      'Observation',
+      '</',
+      '<t',
+      '```',
+      '[T',
+      '{"',
+    ];
+    for (const sample of corpus.filter(({ expected }) => 'uses' in expected)) {
+      const { chunks } = await replied(dialects[sample.dialect], sample.text.split(''));
+      const said = textIn(chunks, 'text') + textIn(chunks, 'thinking');
+      const allowed = ['the Action: part'];
+      const rest = allowed.reduce((it, words) => it.replaceAll(words, ''), said);
+      const leaks = sample.name.startsWith('think tags')
+        ? []
+        : marked.filter((it) => rest.includes(it));
+      expect({ name: sample.name, leaks }).toEqual({ name: sample.name, leaks: [] });
+    }
+  });
+});
+
+describe('the judgement', () => {
+  it('P6: further actions are refused, and one dialect runs all', async () => {
+    const two = '{"name": "now"}\n{"name": "search", "arguments": {"q": "x"}}';
+    const [first, second] = (await replied(flat, [two])).chunks;
+    expect(first).toEqual(toolUse('now'));
+    expect(second).toMatchObject({
+      name: 'search',
+      refusal: expect.stringMatching(/one action per step/),
+    });
+    const listed = (await replied(steps, [two])).chunks;
+    expect(listed.slice(0, 2)).toEqual([toolUse('now'), toolUse('search', { q: 'x' })]);
+  });
+
+  it('P4: feedback speaks for itself', async () => {
+    const written = 'Action: {"tool": "search", "inputs": {"q": "ca';
+    const { chunks } = await replied(action, [written]);
+    const malformed = chunks.find((chunk) => chunk.type === 'malformed');
+    expect(malformed).toMatchObject({ written });
+    expect(malformed?.feedback).toContain('not whole');
+    expect(malformed?.feedback).toContain('"required":["q"]');
+    expect(malformed?.feedback).toContain('{"final_answer": "your answer"}');
+    expect(malformed?.feedback).toContain(written);
+    expect(textIn(chunks, 'text')).toBe('');
+  });
+
+  it('I15: feedback cuts what was written visibly', async () => {
+    const { chunks } = await replied(action, [
+      `Action: {"tool": "search", "inputs": {"q": "${'x'.repeat(9_000)}`,
+    ]);
+    const malformed = chunks.find((chunk) => chunk.type === 'malformed');
+    expect(malformed?.feedback).toMatch(/\[… 7\d{3} characters omitted …\]/);
+    expect(malformed?.feedback.length).toBeLessThan(3_000);
+  });
+
+  it('P4: words in the place of an action are also text', async () => {
+    const { chunks } = await replied(action, ['Action: ask somebody']);
+    expect(textIn(chunks, 'text')).toBe('ask somebody');
+    const plan = 'My plan:\nAction: buy milk\nThen rest.';
+    expect(textIn((await replied(action, [plan])).chunks, 'text')).toBe(plan);
+    expect(chunks.some(({ type }) => type === 'malformed')).toBe(true);
+  });
+
+  it('P4: prose is a fault where the dialect is strict, or a tool is forced', async () => {
+    const types = async (dialect: Dialect, asked = request) =>
+      (await replied(dialect, ['Hello.'], { asked })).chunks.map(({ type }) => type);
+    const fault = ['text', 'malformed', 'finish'];
+    expect(await types(action)).toEqual(['text', 'finish']);
+    expect(await types(actionDialect({ strict: true }))).toEqual(fault);
+    expect(await types(action, { ...request, toolChoice: 'required' })).toEqual(fault);
+    expect(
+      await types(actionDialect({ strict: true }), { ...request, toolChoice: 'none' }),
+    ).toEqual(['text', 'finish']);
+  });
+
+  it('P7: only a thought goes on', async () => {
+    const { chunks } = await replied(flat, ['{"scratchpad": "hm"}']);
+    expect(chunks).toEqual([
+      thinking('hm'),
+      { type: 'malformed', isThought: true, feedback: expect.stringMatching(/^Go on: /) },
+      finish(),
+    ]);
+  });
+
+  it('P8: a made-up observation is cut off, and said so', async () => {
+    const { chunks, reports } = await replied(lines, ['Action: now\nObser', 'vation: noon']);
+    expect(chunks).toEqual([toolUse('now'), finish()]);
+    expect(reports).toEqual([expect.objectContaining({ type: 'warning' })]);
+  });
+
+  it('X2: a reply that was cut short runs nothing', async () => {
+    const said = async (dialect: Dialect, it: string) =>
+      (await replied(dialect, [it], { end: 'length' })).chunks;
+    expect(await said(action, 'Thought: a\nAction: {"tool": "now"}')).toEqual([
+      thinking('a'),
+      finish('length'),
+    ]);
+    expect(await said(action, 'Hello')).toEqual([text('Hello'), finish('length')]);
+    expect(await said(flat, '{"answer": "The su')).toEqual([text('The su'), finish('length')]);
+    expect(await said(action, 'Action: {"tool": "se')).toEqual([finish('length')]);
+  });
+
+  it('X11: a repair says before and after', async () => {
+    const { reports } = await replied(action, ["Action: {'tool': 'now'}"]);
+    expect(reports).toEqual([
+      { type: 'repaired', before: "{'tool': 'now'}", after: '{"tool":"now"}' },
+    ]);
+  });
+
+  it('an empty reply is nothing', async () => {
+    expect((await replied(action, [' \n'])).chunks).toEqual([finish()]);
+    expect((await replied(action, [])).chunks).toEqual([finish()]);
+  });
+});
+
+describe('X1: hostile texts', () => {
+  const seconds = (dialect: Dialect, it: string): number => {
+    const begin = process.cpuUsage();
+    const reader = createReader({ dialect, tools: corpusTools, emit: () => undefined });
+    for (let at = 0; at < it.length; at += 4_096) reader.push(it.slice(at, at + 4_096));
+    reader.end();
+    const { user, system } = process.cpuUsage(begin);
+    return (user + system) / 1e6;
+  };
+  const hostile: readonly (readonly [string, string])[] = [
+    ['opening quotes', '{"'],
+    ['labels', 'Action: '],
+    ['labels on lines', 'Action: \n'],
+    ['brackets', '['],
+    ['braces', '{'],
+    ['keys', '{"tool": '],
+    ['lists of keys', '[{"name": "now", '],
+    ['fences', '```\n'],
+    ['fences of JSON', '```json\n{"tool": '],
+    ['angles', '<'],
+    ['tags', '<tool_call>'],
+    ['think tags', '<think>'],
+    ['function tags', '<function=now><parameter=q>'],
+    ['backticks', '`'],
+    ['spaces', ' '],
+    ['lines', '\n'],
+    ['backslashes', '\\'],
+    ['an answer', 'Final Answer: a\n'],
+    ['actions', 'Action: {"tool": "now"}\n'],
+    ['inputs', 'Action: now\nAction Input: {}\n'],
+    ['answers of JSON', '{"answer": "a"}\n'],
+    ['thoughts', 'Thought: a\n'],
+    ['comments', '{/*'],
+    ['escapes', '{"answer": "\\u00'],
+    ['colons', '{"tool":::::'],
+    ['repeated keys', '{"tool": {"a": 1, "a": 1}, '],
+  ];
+  const dialectNames = Object.keys(dialects) as readonly (keyof typeof dialects)[];
+
+  it.each(hostile)(
+    'X1: %s take time that grows with their length',
+    (_, piece) => {
+      for (const name of dialectNames) {
+        const make = (length: number): string => piece.repeat(Math.ceil(length / piece.length));
+        const [small, large] = [make(16_000), make(128_000)];
+        seconds(dialects[name], small);
+        const [short, tall] = [seconds(dialects[name], small), seconds(dialects[name], large)];
+        // Eight times as much text: a square would take 64 times as long.
+        expect({ name, isLinear: tall < Math.max(24 * short, 0.5) }).toEqual({
+          name,
+          isLinear: true,
+        });
+      }
+    },
+    120_000,
+  );
+
+  it('X1: a megabyte takes seconds at most', () => {
+    for (const piece of ['{"', '[', '<', 'Action: ', '```\n', '{"answer": "a"}\n']) {
+      expect(seconds(dialects.action, piece.repeat(1_000_000 / piece.length))).toBeLessThan(20);
+    }
+  }, 120_000);
+});

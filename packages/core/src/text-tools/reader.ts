@@ -1,0 +1,346 @@
+import type { ModelChunk, ToolDeclaration } from '../model.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import { createActionStates } from './action-states.js';
+import type { Desk, Place, State } from './desk.js';
+import type { Dialect } from './dialect.js';
+import { createFindings, type Findings, hasActed } from './findings.js';
+import { createJsonStates } from './json-states.js';
+import {
+  fenceAt,
+  type FenceLine,
+  jsonAt,
+  type Label,
+  labelAt,
+  type Mark,
+  reach,
+  type Tag,
+  tagAt,
+  type Undecided,
+} from './peek.js';
+import { nothing } from './reading.js';
+import { createTape, takeRun } from './tape.js';
+import { toolTable } from './tool-table.js';
+import { createVoice } from './voice.js';
+
+/** What a text is read with. */
+export interface ReaderInit {
+  readonly dialect: Pick<Dialect, 'labels' | 'bareJson' | 'isList' | 'completions'>;
+  readonly tools: readonly ToolDeclaration[];
+  readonly outputSchema?: JsonSchema | undefined;
+  /** Gets the thoughts and the answer while they arrive. */
+  readonly emit: (chunk: ModelChunk) => void;
+}
+
+/** Reads one reply, in pieces of any length. The pieces have no say in what is found. */
+export interface Reader {
+  push(piece: string): void;
+  /** The text is over, or what follows is not to be read. */
+  end(): Findings;
+  /** The model has begun to make up what a tool says. */
+  readonly isOver: boolean;
+  /** Characters that are not to be read any more. */
+  readonly unread: number;
+}
+
+/** What comes of a look at the next characters: a mark that has been dealt with, one that may come, or plain text. */
+type Found = 'found' | Undecided | undefined;
+
+/** Begins to read a reply. */
+export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit): Reader => {
+  const findings = createFindings();
+  const tape = createTape();
+  const voice = createVoice(findings, dialect.isList, emit);
+  let openFences = 0;
+  let isOver = false;
+
+  const prose: State = () => {
+    if (tape.left === 0) return false;
+    const found =
+      desk.code !== undefined
+        ? codeEnd(desk.code)
+        : voice.channel === 'answer' || voice.channel === 'again'
+          ? markInAnswer()
+          : mark();
+    if (found === 'more') return false;
+    if (found === 'found') return true;
+    const isPlain =
+      desk.code !== undefined || voice.channel === 'answer' || voice.channel === 'again';
+    voice.literal(takeRun(tape, isPlain ? /\n/g : /[\n<{[]/g));
+    return true;
+  };
+  const codeEnd = (marks: string): Found => {
+    if (!tape.isLineStart) return undefined;
+    const fence = fenceAt(tape.peek(reach), tape.isEnd);
+    if (fence === 'more') return 'more';
+    if (fence?.isBare === true && fence.marks.startsWith(marks)) {
+      desk.code = undefined;
+      voice.literal(tape.take(fence.length));
+      return 'found';
+    }
+    return undefined;
+  };
+  const markInAnswer = (): Found => {
+    if (!tape.isLineStart) return undefined;
+    const label = labelAt(tape.peek(reach), actionLabels, tape.isEnd);
+    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    const fence = fenceAt(tape.peek(reach), tape.isEnd);
+    if (label === 'more' || tag === 'more' || fence === 'more') return 'more';
+    if (fence !== undefined) return fenceInAnswer(fence);
+    if (label !== undefined) {
+      tape.mark();
+      tape.take(label.length);
+      return actions.begin({ kind: 'answer' });
+    }
+    if (tag === undefined || tag.type === 'think' || tag.type === 'unthink') return undefined;
+    tape.mark();
+    return openTag(tag, 'answer');
+  };
+  /** A fence opens code, unless it closes the one around the whole reply. */
+  const fenceInAnswer = ({ length, marks, isBare }: FenceLine): Found => {
+    if (isBare && openFences > 0) {
+      const behind = tape.peek(reach, length);
+      if (behind.trim() === '' && behind.length < reach) {
+        if (!tape.isEnd) return 'more';
+        tape.take(length);
+        return 'found';
+      }
+    }
+    desk.code = marks;
+    voice.literal(tape.take(length));
+    return 'found';
+  };
+  const actionLabels = dialect.labels.filter((label) => label === 'action');
+
+  const mark = (): Found => {
+    const text = tape.peek(2 * reach);
+    if (tape.isLineStart) {
+      const label = labelAt(text, dialect.labels, tape.isEnd);
+      if (label === 'more') return 'more';
+      if (label !== undefined && takeLabel(label)) return 'found';
+      const fence = openFence();
+      if (fence !== undefined) return fence;
+      const named = namedArguments(text);
+      if (named !== undefined) return named;
+    }
+    const tag = tagAt(text, tape.isEnd);
+    if (tag === 'more') return 'more';
+    if (tag !== undefined) return takeTag(tag);
+    return bareJson(0, undefined);
+  };
+
+  const takeLabel = ({ type, length }: Mark<Label>): boolean => {
+    switch (type) {
+      case 'observation':
+        isOver = hasActed(findings);
+        return isOver;
+      case 'thought':
+        tape.take(length);
+        voice.turnTo('thought', true);
+        return true;
+      case 'answer':
+        tape.take(length);
+        voice.turnTo(findings.answer === undefined ? 'answer' : 'again');
+        findings.answer ??= [];
+        return true;
+      case 'action':
+      case 'input':
+        if (voice.channel === 'open' && !voice.isAtStart) findings.hasLead = true;
+        tape.take(length);
+        voice.turnTo(
+          voice.channel === 'said' || voice.channel === 'musing' ? voice.channel : 'thought',
+        );
+        tape.mark();
+        actions.begin({ kind: 'own' });
+        return true;
+    }
+  };
+
+  const takeTag = (tag: Mark<Tag>): Found => {
+    switch (tag.type) {
+      case 'think':
+        if (!tape.isLineStart) return undefined;
+        tape.take(tag.length);
+        voice.thinkHeld();
+        voice.speech.close();
+        desk.state = thinking;
+        return 'found';
+      case 'unthink':
+        tape.take(tag.length);
+        endThought();
+        return 'found';
+      default:
+        tape.mark();
+        return openTag(tag, 'own');
+    }
+  };
+  /** Prose goes on behind a thought. */
+  const endThought = (): void => {
+    voice.thinkHeld();
+    voice.speech.close();
+    if (voice.channel === 'thought' && findings.answer === undefined && !hasActed(findings)) {
+      voice.turnTo('open');
+    }
+    tape.isLineStart = true;
+  };
+  const thinking: State = () => {
+    if (tape.left === 0) return false;
+    const tag = tagAt(tape.peek(reach), tape.isEnd);
+    if (tag === 'more') return false;
+    if (tag?.type === 'unthink') {
+      tape.take(tag.length);
+      endThought();
+      desk.toProse();
+      return true;
+    }
+    voice.speech.say('thinking', tape.take(tape.before(/</g, 1)));
+    return true;
+  };
+
+  /** A mark of native tool use. In prose it is one only where an action can follow. */
+  const openTag = (tag: Mark<Tag>, kind: Place['kind']): Found => {
+    const { type, length, name } = tag;
+    if (type === 'close') {
+      if (!hasActed(findings)) return undefined;
+      tape.take(length);
+      return 'found';
+    }
+    if (type === 'call' && !tape.isLineStart) {
+      const behind = tape.peek(reach, length).trimStart();
+      if (behind === '' && tape.left < length + reach && !tape.isEnd) return 'more';
+      if (!/^[{[<]/.test(behind)) return undefined;
+    }
+    if (kind === 'own')
+      voice.turnTo(
+        voice.channel === 'said' || voice.channel === 'musing' ? voice.channel : 'thought',
+      );
+    tape.take(length);
+    if (kind === 'own') tape.mark();
+    if (type !== 'function' || name === undefined) return actions.begin({ kind });
+    desk.place = { kind, name };
+    desk.state = actions.functionBody;
+    return 'found';
+  };
+
+  /** `name[ARGS]{…}`, as one family of models writes it. */
+  const namedArguments = (text: string): Found => {
+    for (const name of desk.needs.tools.keys()) {
+      const lead = `${name}[ARGS]`;
+      if (text.startsWith(lead)) {
+        voice.turnTo(voice.channel === 'open' ? 'thought' : voice.channel);
+        tape.take(lead.length);
+        tape.mark();
+        desk.place = { kind: 'own', name };
+        desk.state = actions.input;
+        return 'found';
+      }
+      if (!tape.isEnd && lead.startsWith(text)) return 'more';
+    }
+    return undefined;
+  };
+
+  // Fences.
+
+  /** A fence is left out around an action and around a whole reply, and is text around all else. */
+  const openFence = (): Found => {
+    let offset = 0;
+    let marks: string | undefined;
+    let isWhole = true;
+    for (;;) {
+      const fence = fenceAt(tape.peek(reach, offset), tape.isEnd);
+      if (fence === 'more') return 'more';
+      if (fence === undefined || offset > 2 * reach) break;
+      if (marks === undefined && fence.isBare && openFences > 0) {
+        openFences -= 1;
+        tape.take(fence.length);
+        return 'found';
+      }
+      marks ??= fence.marks;
+      isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
+        tape.peek(fence.length, offset),
+      );
+      offset += fence.length;
+      const space = tape.peek(reach, offset);
+      offset += space.length - space.trimStart().length;
+      if (tape.left === offset && !tape.isEnd) return 'more';
+    }
+    if (marks === undefined) return undefined;
+    const text = tape.peek(2 * reach, offset);
+    const label = labelAt(text, dialect.labels, tape.isEnd);
+    const tag = tagAt(text, tape.isEnd);
+    if (label === 'more' || tag === 'more') return 'more';
+    const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
+    if (label !== undefined || isAction) {
+      tape.take(offset);
+      tape.isLineStart = true;
+      openFences += 1;
+      return 'found';
+    }
+    const bare = bareJson(offset, marks, isWhole);
+    if (bare !== undefined) return bare;
+    desk.code = marks;
+    voice.literal(tape.take(tape.before(/\n/g, 0) + 1));
+    return 'found';
+  };
+
+  // JSON.
+  const bareJson = (offset: number, fence: string | undefined, isWhole = true): Found => {
+    const text = tape.peek(reach, offset);
+    if (text === '') return undefined;
+    const isFirst = voice.isAtStart;
+    if (dialect.bareJson === 'whole' && isFirst && isWhole) {
+      if (/^\[\s*$/.test(text) && text.length < reach && !tape.isEnd) return 'more';
+      if (/^(?:\{|\[\s*[{\]])/.test(text)) return captureAt(offset, 'own', fence);
+    }
+    const found = jsonAt(text, tape.isEnd);
+    if (found !== 'json') return found;
+    const isOwn = isFirst || (voice.isLabelled && tape.isLineStart && voice.channel === 'thought');
+    return captureAt(offset, isOwn && dialect.bareJson !== 'none' ? 'own' : 'prose', fence);
+  };
+  const captureAt = (offset: number, kind: Place['kind'], fence: string | undefined): 'found' => {
+    if (kind === 'own') voice.turnTo(voice.channel === 'open' ? 'thought' : voice.channel);
+    tape.mark();
+    tape.take(offset);
+    json.begin(fence === undefined ? { kind } : { kind, fence });
+    return 'found';
+  };
+  const desk: Desk = {
+    dialect,
+    needs: { tools: toolTable(tools), completions: dialect.completions, outputSchema },
+    findings,
+    tape,
+    voice,
+    state: prose,
+    place: { kind: 'own' },
+    last: nothing,
+    code: undefined,
+    toProse: () => {
+      desk.state = prose;
+    },
+  };
+  const json = createJsonStates(desk);
+  const actions = createActionStates(desk, json);
+  const run = (): void => {
+    while (!isOver && desk.state());
+  };
+  let isBegun = false;
+  return {
+    push: (piece) => {
+      if (isOver || piece === '') return;
+      tape.push(isBegun ? piece : piece.replace(/^\uFEFF/, ''));
+      isBegun = true;
+      run();
+    },
+    end: () => {
+      tape.end();
+      run();
+      voice.end();
+      return findings;
+    },
+    get isOver() {
+      return isOver;
+    },
+    get unread() {
+      return tape.left;
+    },
+  };
+};

@@ -1,0 +1,51 @@
+import type { Repair } from './read-json.js';
+
+/** A use of a tool as a text asks for it. */
+export interface Ask {
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** What was wrong with a text that was meant as an action. */
+export interface Problem {
+  readonly what: string;
+  /** The tool that it names, where that can be read. */
+  readonly tool?: string;
+}
+
+/** What a piece of a text says. */
+export interface Reading {
+  readonly asks: readonly Ask[];
+  readonly repairs: readonly Repair[];
+  readonly thought?: string;
+  readonly answer?: string;
+  readonly problem?: Problem;
+  /** It is what an answer may hold as well as an action: one that only names a tool among other things. */
+  readonly isData?: boolean;
+}
+
+/** A piece that says nothing. */
+export const nothing: Reading = { asks: [], repairs: [] };
+
+/** A piece that cannot be read. */
+export const unreadable = (what: string, tool?: string): Reading => ({
+  ...nothing,
+  problem: { what, ...(tool === undefined ? {} : { tool }) },
+});
+
+/** What several pieces say together. */
+export const joined = (readings: readonly Reading[]): Reading => {
+  const problem = readings.find((reading) => reading.problem !== undefined)?.problem;
+  const answers = new Set(readings.flatMap(({ answer }) => answer ?? []));
+  const thoughts = readings.flatMap(({ thought }) => thought ?? []);
+  const [answer, other] = answers;
+  if (other !== undefined) return unreadable('It has two different answers.');
+  return {
+    asks: readings.flatMap(({ asks }) => asks),
+    repairs: readings.flatMap(({ repairs }) => repairs),
+    ...(thoughts.length === 0 ? {} : { thought: thoughts.join('\n\n') }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(readings.some(({ isData }) => isData) ? { isData: true } : {}),
+  };
+};

@@ -1,0 +1,260 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import type { Message } from '../message.js';
+import type { ModelRequest } from '../model.js';
+import { modelContract, lentContext, scriptedModel, text } from '../testing/index.js';
+import { corpusTools } from './corpus.test-support.js';
+import { actionDialect } from './dialects/action.js';
+import { stepsDialect } from './dialects/steps.js';
+import { dialects, replied, request } from './reading.test-support.js';
+import { textRequest } from './text-request.js';
+import { textTools } from './text-tools.js';
+
+const all = Object.values(dialects);
+const { action, flat, steps, lines } = dialects;
+
+describe('the prompt', () => {
+  it.each(Object.keys(dialects))('its examples in %s are read as what they are', async (name) => {
+    const dialect = dialects[name as keyof typeof dialects];
+    const format = dialect.prompts.format({
+      tools: [],
+      toolChoice: undefined,
+      outputSchema: undefined,
+    });
+    const forms = dialect.prompts.forms({
+      tools: [],
+      toolChoice: undefined,
+      outputSchema: undefined,
+    });
+    expect(format).toContain(forms);
+    const [use = '', answer = ''] = forms.split('\n\n');
+    const named = [{ name: 'name of a tool', description: 'd', inputSchema: {} }];
+    const asked = { ...request, tools: named };
+    expect((await replied(dialect, [use], { asked })).chunks).toContainEqual({
+      type: 'toolUse',
+      name: 'name of a tool',
+      input: { parameter: 'value' },
+    });
+    const types = (await replied(dialect, [answer], { asked })).joined.map(({ type }) => type);
+    expect(types.filter((type) => type !== 'thinking')).toEqual(['text', 'finish']);
+    expect((await replied(dialect, [answer], { asked })).joined).toContainEqual(
+      text('your answer'),
+    );
+  });
+
+  it.each(Object.keys(dialects))('%s is short', (name) => {
+    const dialect = dialects[name as keyof typeof dialects];
+    const { system = '' } = textRequest(
+      { ...request, tools: [], messages: request.messages },
+      dialect,
+      {},
+    );
+    const whole = textRequest({ ...request, toolChoice: 'required' }, dialect, {}).system ?? '';
+    const words = whole.split('The tools, each')[0]?.split(/\s+/).length ?? 0;
+    expect(system).toBe('');
+    expect(words).toBeGreaterThan(40);
+    expect(words).toBeLessThan(220);
+  });
+
+  it('lists each tool on a line, behind the system prompt', () => {
+    const { system = '' } = textRequest({ ...request, system: 'Be kind.' }, action, {});
+    expect(system.startsWith('Be kind.\n\n')).toBe(true);
+    expect(system).toContain('\n- now: Tells the time. {"type":"object","properties":{}}');
+  });
+
+  it('can be told in other words, in part or whole', () => {
+    const part = actionDialect({ prompts: { tools: () => 'TOOLS' } });
+    expect(textRequest(request, part, {}).system).toContain('\n\nTOOLS');
+    const whole = actionDialect({ prompt: (parts) => `${parts.length} parts` });
+    expect(textRequest(request, whole, {}).system).toBe('2 parts');
+  });
+
+  it('says what the choice of tools is', () => {
+    const said = (toolChoice: ModelRequest['toolChoice'] & {}) =>
+      textRequest({ ...request, toolChoice }, flat, {}).system;
+    expect(said('none')).toContain('Do not use a tool now');
+    expect(said('required')).toContain('Use a tool in your next reply.');
+    expect(said({ name: 'now' })).toContain('Use the tool now in your next reply.');
+  });
+
+  it('P8: asks to stop at an observation, where the model can', () => {
+    expect(textRequest({ ...request, stopSequences: ['x'] }, lines, {}).stopSequences).toEqual([
+      'x',
+      '\nObservation:',
+    ]);
+    expect(textRequest(request, lines, { unsupported: ['stopSequences'] })).not.toHaveProperty(
+      'stopSequences',
+    );
+    expect(textRequest(request, flat, {})).not.toHaveProperty('stopSequences');
+  });
+
+  it('goes before the first message of a model without system prompts', () => {
+    const asked = textRequest(request, lines, { unsupported: ['system'] });
+    expect(asked).not.toHaveProperty('system');
+    expect(asked.messages[0]?.content[0]).toMatchObject({
+      text: expect.stringContaining('Action Input'),
+    });
+  });
+
+  it('calls the entry that completes the task as it is told', async () => {
+    const done = stepsDialect({ completion: 'done' });
+    const { joined } = await replied(done, ['[{"name": "done", "arguments": {"answer": "4"}}]']);
+    expect(joined[0]).toEqual(text('4'));
+    expect(done.write.answer('', 'x')).toBe('[{"name": "done", "arguments": {"answer": "x"}}]');
+  });
+
+  it('a tool of the name that completes the task is a tool', async () => {
+    const tools = [{ name: 'complete_task', description: 'd', inputSchema: { type: 'object' } }];
+    const reply = '[{"name": "complete_task", "arguments": {"answer": "4"}}]';
+    const { joined } = await replied(steps, reply.split(''), { asked: { ...request, tools } });
+    expect(joined[0]).toEqual({ type: 'toolUse', name: 'complete_task', input: { answer: '4' } });
+  });
+});
+
+describe('the history', () => {
+  const image = { type: 'image', source: { kind: 'url', url: 'https://a.example/b.png' } } as const;
+  const messages: readonly Message[] = [
+    { id: '1', role: 'user', content: [{ type: 'text', text: 'a' }] },
+    {
+      id: '2',
+      role: 'assistant',
+      content: [
+        { type: 'thinking', text: 'old' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+    { id: '3', role: 'user', content: [{ type: 'text', text: 'c' }] },
+    {
+      id: '4',
+      role: 'assistant',
+      content: [
+        { type: 'thinking', text: 'sealed', signature: 's' },
+        { type: 'thinking', text: 'new' },
+        { type: 'text', text: 'I look.' },
+        { type: 'tool_use', id: 't1', name: 'now', input: {} },
+        { type: 'tool_use', id: 't2', name: 'search', input: {}, invalidInput: '{"q": ca' },
+      ],
+    },
+    {
+      id: '5',
+      role: 'tool',
+      content: [
+        {
+          type: 'tool_result',
+          toolUseId: 't1',
+          content: [{ type: 'text', text: 'noon' }, image],
+          isError: false,
+        },
+        {
+          type: 'tool_result',
+          toolUseId: 't2',
+          content: [{ type: 'text', text: 'bad' }],
+          isError: true,
+        },
+      ],
+    },
+    { id: '6', role: 'user', content: [{ type: 'text', text: 'hurry' }] },
+  ];
+
+  it('is written in the form of the dialect, with both sides in turn', () => {
+    const { messages: written } = textRequest({ ...request, messages }, action, {});
+    expect(written.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+      'user',
+    ]);
+    expect(written[1]?.content).toEqual([{ type: 'text', text: 'Action: {"final_answer": "b"}' }]);
+    expect(written[3]?.content).toEqual([
+      { type: 'thinking', text: 'sealed', signature: 's' },
+      {
+        type: 'text',
+        text: 'Thought: new\n\nI look.\nAction: {"tool": "now", "inputs": {}}\nAction: {"tool": "search", "inputs": {"q": ca}',
+      },
+    ]);
+    expect(written[4]?.content).toEqual([
+      { type: 'text', text: 'Observation: [now] noon\n\nObservation: [search] Error: bad' },
+      image,
+      { type: 'text', text: 'hurry' },
+    ]);
+  });
+
+  it.each([
+    [
+      flat,
+      '{"scratchpad": "x", "tool": "now", "arguments": {}}',
+      '{"scratchpad": "x", "answer": "y"}',
+    ],
+    [
+      steps,
+      'x\n[{"name": "now", "arguments": {}}]',
+      'x\n[{"name": "complete_task", "arguments": {"answer": "y"}}]',
+    ],
+    [lines, 'Thought: x\nAction: now\nAction Input: {}', 'Thought: x\nFinal Answer: y'],
+    [
+      action,
+      'Thought: x\nAction: {"tool": "now", "inputs": {}}',
+      'Thought: x\nAction: {"final_answer": "y"}',
+    ],
+  ])('what a dialect writes, it reads', async ({ write, ...dialect }, use, answer) => {
+    expect(write.uses('x', [{ name: 'now', json: '{}' }])).toBe(use);
+    expect(write.answer('x', 'y')).toBe(answer);
+    const used = await replied({ ...dialect, write }, [use]);
+    expect(used.joined.slice(0, 2)).toEqual([
+      { type: 'thinking', text: 'x' },
+      { type: 'toolUse', name: 'now', input: {} },
+    ]);
+    const answered = await replied({ ...dialect, write }, [answer]);
+    expect(answered.joined.slice(0, 2)).toEqual([{ type: 'thinking', text: 'x' }, text('y')]);
+  });
+});
+
+describe('the model', () => {
+  const context = lentContext();
+
+  it('takes care of tools, choices and schemas itself', () => {
+    const inner = {
+      ...scriptedModel(),
+      unsupported: ['tools', 'toolChoice', 'outputSchema', 'temperature'] as const,
+    };
+    expect(textTools(inner, action).unsupported).toEqual(['temperature']);
+    expect(textTools(inner, action).keepsTime).toBe(true);
+  });
+
+  it('leaves a request alone that has nothing to do with tools', async () => {
+    const inner = scriptedModel([text('Action: {"tool": "x"}')], [text('y')]);
+    const plain = { messages: request.messages, outputSchema: { type: 'string' } };
+    const chunks = await lastValueFrom(
+      textTools(inner, action).stream$(plain, context).pipe(toArray()),
+    );
+    expect(chunks[0]).toEqual(text('Action: {"tool": "x"}'));
+    expect(inner.requests[0]).toEqual(plain);
+    const poor = { ...inner, unsupported: ['outputSchema'] as const };
+    await lastValueFrom(textTools(poor, action).stream$(plain, context));
+    expect(inner.requests[1]).not.toHaveProperty('outputSchema');
+    expect(inner.requests[1]?.system).toContain('{"type":"string"}');
+  });
+
+  it('refuses what is no model and no dialect', () => {
+    expect(() => textTools({} as never, action)).toThrow(/textTools\(\) takes/);
+    expect(() => textTools(scriptedModel(), {} as never)).toThrow(/takes a dialect/);
+  });
+
+  it('X1: native uses of tools pass through', async () => {
+    const inner = scriptedModel([{ type: 'toolUse', name: 'now', input: {} }, text('Now.')]);
+    const chunks = await lastValueFrom(
+      textTools(inner, actionDialect({ strict: true }))
+        .stream$({ ...request, tools: corpusTools }, context)
+        .pipe(toArray()),
+    );
+    expect(chunks.map(({ type }) => type)).toEqual(['toolUse', 'text', 'finish']);
+  });
+
+  for (const dialect of all) {
+    const create = () => textTools(scriptedModel([text('4')], [text('4')], [text('4')]), dialect);
+    for (const { name, run } of modelContract(create)) {
+      it(`in ${dialect.name} ${name}`, run);
+    }
+  }
+});

@@ -1,0 +1,138 @@
+import { defer, Observable, Subject, takeUntil } from 'rxjs';
+import { misuse } from '../errors.js';
+import { isRecord } from '../json.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import { around } from '../models/around.js';
+import { checkModel } from '../models/check-model.js';
+import { inTime } from '../models/in-time.js';
+import type { Dialect } from './dialect.js';
+import { type Judgement, judge } from './judge.js';
+import { createReader, type Reader } from './reader.js';
+import { hasTools, plainRequest, promptNeeds, textRequest } from './text-request.js';
+import { toolTable } from './tool-table.js';
+
+/**
+ * Gives tools to a model that has none: they are described in its prompt, and the text that it writes in the form of the dialect becomes
+ * thoughts, answers and uses of tools while it arrives. A text that cannot be read ends with `malformed`, and the loop asks again.
+ */
+export const textTools = (model: Model, dialect: Dialect): Model => {
+  checkModel('textTools()', model);
+  if (!isRecord(dialect) || !isRecord(dialect.write)) {
+    throw misuse(
+      'textTools() takes a dialect as its second argument, such as actionDialect() makes.',
+    );
+  }
+  const timed = inTime(model);
+  return around(
+    timed,
+    (request, context) =>
+      hasTools(request)
+        ? defer(() => timed.stream$(textRequest(request, dialect, model), context)).pipe((source) =>
+            read(source, request, dialect, context),
+          )
+        : timed.stream$(plainRequest(request, dialect, model), context),
+    { unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)) },
+  );
+};
+
+/** Options that the prompt takes care of. */
+const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
+
+/** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
+const read = (
+  source: Observable<ModelChunk>,
+  request: ModelRequest,
+  dialect: Dialect,
+  context: ModelContext,
+): Observable<ModelChunk> =>
+  new Observable((subscriber) => {
+    const { tools = [], toolChoice, outputSchema } = request;
+    const emit = (chunk: ModelChunk): void => subscriber.next(chunk);
+    const cut$ = new Subject<void>();
+    let reader: Reader;
+    let pieces: string[];
+    let hasNativeUses: boolean;
+    let isEnded: boolean;
+
+    const begin = (): void => {
+      reader = createReader({ dialect, tools, outputSchema, emit });
+      pieces = [];
+      hasNativeUses = false;
+      isEnded = false;
+    };
+    const decide = (): Judgement => {
+      const findings = reader.end();
+      const text = pieces.join('');
+      return judge(findings, {
+        dialect,
+        toolChoice,
+        tools: toolTable(tools),
+        forms: dialect.prompts.forms(promptNeeds(request)),
+        written: text.slice(0, text.length - reader.unread),
+        hasNativeUses,
+      });
+    };
+    const conclude = (): void => {
+      isEnded = true;
+      const { chunks, reports } = decide();
+      reports.forEach(context.report);
+      chunks.forEach(emit);
+    };
+    const cut = (): void => {
+      context.report({
+        type: 'warning',
+        message: 'The model began to make up what its tool says: its reply is cut off there.',
+      });
+      conclude();
+      emit({ type: 'finish', finish: 'stop' });
+      cut$.next();
+    };
+    const take = (text: string): void => {
+      pieces.push(text);
+      reader.push(text);
+      if (reader.isOver) cut();
+    };
+    const next = (chunk: ModelChunk): void => {
+      switch (chunk.type) {
+        case 'text':
+          if (!isEnded) take(chunk.text);
+          return;
+        case 'restart':
+          begin();
+          {
+            emit(chunk);
+            return;
+          }
+        case 'toolUse':
+          hasNativeUses = true;
+          {
+            emit(chunk);
+            return;
+          }
+        case 'finish':
+          if (chunk.finish === 'stop') conclude();
+          else breakOff();
+          {
+            emit(chunk);
+            return;
+          }
+        default:
+          emit(chunk);
+      }
+    };
+    /** What has been held back is shown as it is. No tool is used: its text may be cut. */
+    const breakOff = (): void => {
+      if (isEnded) return;
+      isEnded = true;
+      reader.end();
+    };
+    begin();
+    return source.pipe(takeUntil(cut$)).subscribe({
+      next,
+      error: (error: unknown) => subscriber.error(error),
+      complete: () => {
+        breakOff();
+        subscriber.complete();
+      },
+    });
+  });
