@@ -32,6 +32,7 @@ const ask = (port: number): void => {
   const agent = createAgent(action({ model, tools: [weather] }));
   agent.events$.pipe(only('repaired')).subscribe(({ after }) => console.log('\nread as', after));
   const text$ = agent.stream$('Coat or no coat in Oslo?').pipe(finalMarkers());
-  text$.subscribe({ next: (text) => process.stdout.write(text), complete: () => void server.close() });
+  const complete = () => void server.close();
+  text$.subscribe({ next: (text) => process.stdout.write(text), complete });
 };
 const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, (at) => ask(at.port));

@@ -1,6 +1,5 @@
 import equal from 'fast-deep-equal';
 import type { ToolUseBlock } from '../message.js';
-import type { OpenRun } from '../run.js';
 import type { Toolkit } from '../toolkit.js';
 import type { Extras } from './extras.js';
 import type { Tool } from './types.js';
@@ -39,9 +38,16 @@ export interface Use {
   readonly reusable: Tool | undefined;
 }
 
+/** What has been asked for and passed on before the batch. */
+interface Before {
+  readonly uses: readonly Use[];
+  readonly extras: Extras;
+  readonly executed: number;
+}
+
 /** Decides on a batch of tool uses, one after the other. */
 export const planned = (
-  { uses: before, extras: passedOn, executed }: Pick<OpenRun, 'uses' | 'extras' | 'executed'>,
+  { uses: before, extras: passedOn, executed }: Before,
   asked: readonly ToolUseBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
