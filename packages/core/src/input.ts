@@ -21,10 +21,11 @@ export type InputMessage =
   Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
 
 /**
- * What an agent can be asked with: a text, content blocks, a message or a list of messages. A message of
+ * What an agent can be asked with: a text, content blocks, a message or a list of messages and texts. A message of
  * another agent's becomes a user message with that agent's name; so does any single one.
  */
-export type Input = string | readonly ContentBlock[] | InputMessage | readonly InputMessage[];
+export type Input =
+  string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
 
 /**
  * Reads an input as messages of a call, each with a place in it, or throws an `invalidRequest` error that says what to pass. Results of

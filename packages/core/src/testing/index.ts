@@ -5,5 +5,10 @@ export { memoryContract } from './memory-contract.js';
 export { lentContext, modelContract } from './model-contract.js';
 export { record } from './record.js';
 export { type ScriptedAnswer, type ScriptedModel, scriptedModel } from './scripted-model.js';
-export { lentToolContext, toolContract, type ToolSamples } from './tool-contract.js';
+export {
+  lentToolContext,
+  type LentToolContextOptions,
+  toolContract,
+  type ToolSamples,
+} from './tool-contract.js';
 export { verifyEvents } from './verify-events.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, of, toArray } from 'rxjs';
-import { createAgent, inProcessMemory, type Model, tool } from '../index.js';
+import { contextKey, createAgent, inProcessMemory, type Model, preset, tool } from '../index.js';
 import type { AgentEvent } from '../events.js';
 import {
   finish,
@@ -37,6 +37,22 @@ describe('the contracts hold for what is in the box', () => {
   for (const { name, run } of memoryContract(inProcessMemory)) it(`a memory ${name}`, run);
   const samples = { valid: [{ a: 1, b: 2 }], invalid: [{}, { a: '1', b: 2 }, null, []] };
   for (const { name, run } of toolContract(adder, samples)) it(`a tool ${name}`, run);
+
+  const name = contextKey<string>('name');
+  const greeter = () =>
+    preset(
+      tool({
+        name: 'greet',
+        description: 'Greets.',
+        input: { type: 'object', properties: { whom: { type: 'string' } }, required: ['whom'] },
+        run: ({ whom }, context) => `${context.get(name)} greets ${whom}.`,
+      }),
+      { whom: name },
+    );
+  const given = { valid: [{}], invalid: [], context: [name.of('Ada')] };
+  for (const { name: rule, run } of toolContract(greeter, given)) {
+    it(`T2: a tool with a context ${rule}`, run);
+  }
 });
 
 describe('the contracts see what breaks them', () => {

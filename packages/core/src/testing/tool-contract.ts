@@ -2,7 +2,7 @@ import { match, ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
 import { createToolkit } from '../toolkit.js';
-import { noValues, valueOf } from '../tools/context-key.js';
+import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
 import type { Check } from './contract.js';
 import type { Tool, ToolContext } from '../tools/types.js';
@@ -11,10 +11,21 @@ import type { Tool, ToolContext } from '../tools/types.js';
 export interface ToolSamples {
   readonly valid: readonly Readonly<Record<string, unknown>>[];
   readonly invalid: readonly unknown[];
+  /** What the tool finds under context keys. */
+  readonly context?: readonly ContextEntry[];
 }
 
-/** What a call lends to a tool, for a test that runs one directly. */
-export const lentToolContext = (lent: Partial<ToolContext> = {}): ToolContext => ({
+/** What of a run's context is to be otherwise. */
+export interface LentToolContextOptions extends Partial<Omit<ToolContext, 'get'>> {
+  /** What the tool finds under context keys: `[db.of(pool)]`. */
+  readonly context?: readonly ContextEntry[];
+}
+
+/** What a call lends to a tool, for a test that runs one directly: with `run$`, which takes its input as it is. */
+export const lentToolContext = ({
+  context = [],
+  ...lent
+}: LentToolContextOptions = {}): ToolContext => ({
   callId: 'test',
   toolUseId: 't1',
   agent: ['test'],
@@ -24,14 +35,14 @@ export const lentToolContext = (lent: Partial<ToolContext> = {}): ToolContext =>
   scheduler: asyncScheduler,
   metadata: {},
   toolkit: liveToolkit({ current: createToolkit([]) }),
-  get: (key) => valueOf(key, noValues),
+  get: (key) => valueOf(key, contextValues(context)),
   ...lent,
 });
 
 /** What every tool must do. */
 export const toolContract = (
   create: () => Tool,
-  { valid, invalid }: ToolSamples,
+  { valid, invalid, context = [] }: ToolSamples,
 ): readonly Check[] => [
   {
     name: 'has a name that a model can call, a description, and a schema of an object',
@@ -48,7 +59,7 @@ export const toolContract = (
     run: async () => {
       for (const input of valid) {
         const before = JSON.stringify(input);
-        const verdict = await lastValueFrom(create().validation$(input));
+        const verdict = await lastValueFrom(create().validation$(input, contextValues(context)));
         ok(verdict.valid, `${JSON.stringify(input)} was refused`);
         strictEqual(JSON.stringify(input), before);
       }
@@ -58,7 +69,7 @@ export const toolContract = (
     name: 'refuses invalid inputs, and says what is wrong',
     run: async () => {
       for (const input of invalid) {
-        const verdict = await lastValueFrom(create().validation$(input));
+        const verdict = await lastValueFrom(create().validation$(input, contextValues(context)));
         ok(!verdict.valid, `${JSON.stringify(input)} was taken`);
         ok(verdict.problems.length > 0);
       }
@@ -68,8 +79,11 @@ export const toolContract = (
     name: 'emits progress, then one output of content blocks',
     run: async () => {
       for (const input of valid) {
+        const tool = create();
+        const verdict = await lastValueFrom(tool.validation$(input, contextValues(context)));
+        const value = verdict.valid ? verdict.value : input;
         const emissions = await lastValueFrom(
-          create().run$(input, lentToolContext()).pipe(toArray()),
+          tool.run$(value, lentToolContext({ context })).pipe(toArray()),
         );
         const last = emissions.at(-1);
         strictEqual(emissions.filter(({ type }) => type === 'output').length, 1);
