@@ -76,7 +76,7 @@ const closed$ = (run: OpenRun, asked: Asked, context: Needs): Observable<EndedRu
 
 const summed$ = (
   run: OpenRun,
-  { message, finish, halt }: Extract<Asked, { status: 'answered' }>,
+  { message, finish, halt, malformed }: Extract<Asked, { status: 'answered' }>,
   context: Needs,
 ): Observable<EndedRun> => {
   const text = textOf(message);
@@ -84,7 +84,9 @@ const summed$ = (
   if (halt !== undefined) {
     return of(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish));
   }
-  if (text.trim() === '') throw usedUp(context);
+  if (text.trim() === '') throw usedUp(context, malformed?.written);
+  // What streamed before a text proved unreadable is no answer.
+  if (malformed?.isAnswer === false) throw usedUp(context, malformed.written);
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message), 'maxIterations', answer, finish);
   if (context.output === undefined) return of(ended);

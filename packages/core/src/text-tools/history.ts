@@ -20,16 +20,19 @@ export const historyIn = (
 ): readonly Message[] => {
   const turn = beginOfTurn(messages);
   const names = new Map<string, string>();
-  return messages.reduce<readonly Message[]>((history, message, index) => {
+  const history: Message[] = [];
+  messages.forEach((message, index) => {
     if (message.role === 'assistant') {
       toolUsesOf(message).forEach(({ id, name }) => names.set(id, name));
     }
     const text = textMessage(message, write, names, index >= turn);
+    if (text.content.length === 0) return;
     const last = history.at(-1);
-    if (text.content.length === 0) return history;
     const both = last === undefined ? undefined : merged(last, text);
-    return both === undefined ? [...history, text] : [...history.slice(0, -1), both];
-  }, []);
+    if (both !== undefined) history.pop();
+    history.push(both ?? text);
+  });
+  return history;
 };
 
 /** Where the last turn begins: at what the user said first behind an answer. News within a turn, and what the model is told of its replies, begin none. */
@@ -62,7 +65,10 @@ const assistantContent = (
   isOfTurn: boolean,
 ): readonly AssistantBlock[] => {
   const { content } = message;
-  const uses = toolUsesOf(message).map((use) => ({ name: use.name, json: jsonOf(use) }));
+  // A use that was not run would show a form that is not the dialect's: its result says what became of it.
+  const uses = toolUsesOf(message)
+    .filter(({ refusal }) => refusal === undefined)
+    .map((use) => ({ name: use.name, json: jsonOf(use) }));
   const text = textOf(message).trim();
   const thoughts = content.flatMap((block) =>
     block.type === 'thinking' && block.signature === undefined ? [block.text] : [],

@@ -13,6 +13,8 @@ export interface JudgeNeeds {
   readonly forms: string;
   /** All that the model wrote. */
   readonly written: string;
+  /** All that counts as a thought. */
+  readonly thought: string;
   /** The model has used tools natively beside its text. */
   readonly hasNativeUses: boolean;
 }
@@ -47,6 +49,8 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
       asks[0]?.name,
     );
   }
+  if (answer !== '' && forcesTool(needs))
+    return malformed('it answers, where a tool must be used.');
   if (conflict !== undefined) return malformed(conflict);
   if (fault !== undefined) return malformed(fault.what, fault.tool, text !== '');
   if (asks.length > 0) {
@@ -55,7 +59,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
         type: 'toolUse',
         name,
         input,
-        ...(index < needs.dialect.maxUses ? {} : { refusal }),
+        ...refusalOf(name, index, needs),
       })),
       reports: [...reports, ...passedOver(findings)],
     };
@@ -70,10 +74,36 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
         )
       : { chunks: said, reports };
   }
+  // Where no tool may be used, there is nothing to go on with.
+  if (forbidsTools(needs) && needs.thought !== '') {
+    return { chunks: [{ type: 'text', text: needs.thought }], reports };
+  }
   return findings.hasThought && !needs.hasNativeUses
     ? { chunks: [{ type: 'malformed', isThought: true, feedback: goOn(needs) }], reports }
     : { chunks: [], reports };
 };
+
+/** Why a use of a tool is not run. */
+const refusalOf = (
+  name: string,
+  index: number,
+  needs: JudgeNeeds,
+): { readonly refusal?: string } => {
+  const { toolChoice, dialect } = needs;
+  if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
+  if (typeof toolChoice === 'object' && toolChoice.name !== name) {
+    return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
+  }
+  return index < dialect.maxUses ? {} : { refusal };
+};
+
+const forbidsTools = ({ tools, toolChoice }: JudgeNeeds): boolean =>
+  tools.size === 0 || toolChoice === 'none';
+
+const forcesTool = (needs: JudgeNeeds): boolean =>
+  !forbidsTools(needs) &&
+  !needs.hasNativeUses &&
+  (needs.toolChoice === 'required' || typeof needs.toolChoice === 'object');
 
 /** Text that has not been said while it arrived: prose that could have been a thought, or words in the place of an action. */
 const textLeft = (
@@ -86,10 +116,8 @@ const textLeft = (
   return hasLead ? written.trim() : fault.text;
 };
 
-const isStrict = ({ dialect, toolChoice, tools, hasNativeUses }: JudgeNeeds): boolean => {
-  if (tools.size === 0 || toolChoice === 'none' || hasNativeUses) return false;
-  return dialect.strict || toolChoice === 'required' || typeof toolChoice === 'object';
-};
+const isStrict = (needs: JudgeNeeds): boolean =>
+  forcesTool(needs) || (needs.dialect.strict && !forbidsTools(needs) && !needs.hasNativeUses);
 
 const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
   count === 0

@@ -58,8 +58,11 @@ const withStops = (
   { unsupported }: Pick<Model, 'unsupported'>,
 ): ModelRequest => {
   if (stopSequences.length === 0 || unsupported?.includes('stopSequences') === true) return request;
-  const all = new Set([...(request.stopSequences ?? []), ...stopSequences]);
-  return { ...request, stopSequences: [...all] };
+  const { stopSequences: own = [] } = request;
+  // Some vendors take no more than four.
+  const room = Math.max(0, 4 - own.length);
+  const added = stopSequences.filter((it) => !own.includes(it)).slice(0, room);
+  return { ...request, stopSequences: [...own, ...added] };
 };
 
 /** A model without system prompts reads the prompt before what the user says first. */

@@ -47,16 +47,21 @@ const read = (
 ): Observable<ModelChunk> =>
   new Observable((subscriber) => {
     const { tools = [], toolChoice, outputSchema } = request;
-    const emit = (chunk: ModelChunk): void => subscriber.next(chunk);
+    const emit = (chunk: ModelChunk): void => {
+      if (chunk.type === 'thinking') thoughts.push(chunk.text);
+      subscriber.next(chunk);
+    };
     const cut$ = new Subject<void>();
     let reader: Reader;
     let pieces: string[];
+    let thoughts: string[];
     let hasNativeUses: boolean;
     let isEnded: boolean;
 
     const begin = (): void => {
       reader = createReader({ dialect, tools, outputSchema, emit });
       pieces = [];
+      thoughts = [];
       hasNativeUses = false;
       isEnded = false;
     };
@@ -69,6 +74,7 @@ const read = (
         tools: toolTable(tools),
         forms: dialect.prompts.forms(promptNeeds(request)),
         written: text.slice(0, text.length - reader.unread),
+        thought: thoughts.join('').trim(),
         hasNativeUses,
       });
     };
@@ -99,23 +105,17 @@ const read = (
           return;
         case 'restart':
           begin();
-          {
-            emit(chunk);
-            return;
-          }
+          emit(chunk);
+          return;
         case 'toolUse':
           hasNativeUses = true;
-          {
-            emit(chunk);
-            return;
-          }
+          emit(chunk);
+          return;
         case 'finish':
           if (chunk.finish === 'stop') conclude();
           else breakOff();
-          {
-            emit(chunk);
-            return;
-          }
+          emit(chunk);
+          return;
         default:
           emit(chunk);
       }
@@ -129,7 +129,10 @@ const read = (
     begin();
     return source.pipe(takeUntil(cut$)).subscribe({
       next,
-      error: (error: unknown) => subscriber.error(error),
+      error: (error: unknown) => {
+        breakOff();
+        subscriber.error(error);
+      },
       complete: () => {
         breakOff();
         subscriber.complete();
