@@ -1,6 +1,6 @@
 import type { Desk, Place, State } from './desk.js';
 import type { JsonStates } from './json-states.js';
-import { fenceAt, labelAt, reach, tagAt } from './peek.js';
+import { fenceAt, type FenceLine, inputLabelAt, labelAt, reach, tagAt } from './peek.js';
 import { isNone, readNamed, type ReadingNeeds } from './read-entry.js';
 import { readParameters } from './read-parameters.js';
 import { nothing, unreadable } from './reading.js';
@@ -70,6 +70,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
   };
 
   let nameFrom = 0;
+  let behindFrom = 0;
   /** The name of a tool, and what shows that its arguments follow. */
   const nameLine: State = () => {
     const length = tape.before(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
@@ -103,6 +104,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     if (mark === '<') return collectUnreadable();
     if (!isNameLike(name, needs) && !isNoAction(name, needs)) return collectUnreadable();
     tape.take(length);
+    behindFrom = tape.taken.length;
     desk.place = { ...desk.place, name };
     desk.state = behindName;
     return true;
@@ -121,7 +123,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     if (first === '{') return beginNamedJson(name);
     return json.settle(readNamed(name, undefined, needs));
   };
-  /** Looks for the label of the arguments. */
+  /** Looks for the arguments. Without them a tool is used only where nothing follows that may be meant as such. */
   const behindName: State = () => {
     const { name = '' } = desk.place;
     const text = tape.peek(reach);
@@ -130,15 +132,43 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       tape.take(space);
       return true;
     }
-    if (text === '' && !tape.isEnd) return false;
+    if (text === '') return tape.isEnd ? withoutInput() : false;
+    const given = inputLabelAt(text, tape.isEnd);
     const label = labelAt(text, dialect.labels, tape.isEnd);
-    if (label === 'more') return false;
-    if (label?.type === 'input') {
-      tape.take(label.length);
+    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    const fence = fenceAt(text, tape.isEnd);
+    if (given === 'more' || label === 'more' || tag === 'more' || fence === 'more') return false;
+    if (given !== undefined || label?.type === 'input') {
+      tape.take(given ?? label?.length ?? 0);
       desk.state = input;
       return true;
     }
-    return isNoAction(name, needs) ? leaveAction() : json.settle(readNamed(name, undefined, needs));
+    if (label !== undefined || tag !== undefined) return withoutInput();
+    if (isNoAction(name, needs)) return leaveAction();
+    if (fence !== undefined) return behindFence(fence);
+    if (/^`?$/.test(text) && !tape.isEnd) return false;
+    if (/^`?\{/.test(text)) {
+      desk.state = input;
+      return true;
+    }
+    if (/\n[ \t\r]*\n/.test(tape.taken.slice(behindFrom))) return withoutInput();
+    return collect(() =>
+      json.settle(unreadable('What stands behind the name of the tool is no JSON.', name)),
+    );
+  };
+  const withoutInput = (): true => {
+    const { name = '', kind } = desk.place;
+    return isNoAction(name, needs) || kind === 'answer'
+      ? leaveAction()
+      : json.settle(readNamed(name, undefined, needs));
+  };
+  const behindFence = ({ length }: FenceLine): boolean => {
+    const behind = tape.peek(reach, length);
+    const first = behind.trimStart().charAt(0);
+    if (first === '' && behind.length < reach && !tape.isEnd) return false;
+    if (first !== '{') return withoutInput();
+    desk.state = input;
+    return true;
   };
   /** The arguments of a tool that has been named. */
   const input: State = () => {
@@ -157,7 +187,9 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       tape.take(fence.length);
       return true;
     }
-    if (text.startsWith('{')) {
+    if (text === '`' && !tape.isEnd) return false;
+    if (/^`?\{/.test(text)) {
+      if (text.startsWith('`')) tape.take(1);
       if (isNoAction(name, needs)) json.begin({ kind: desk.place.kind });
       else json.begin(desk.place);
       return true;

@@ -786,6 +786,37 @@ const lines: readonly Row[] = [
   ],
 ];
 
+const namedInputs: readonly Row[] = [
+  'Input:',
+  'Inputs:',
+  'Arguments:',
+  'Parameters:',
+  'Tool Input:',
+  'Action Inputs:',
+  'Action Parameters:',
+  'Action input -',
+  '**Input:**',
+  '',
+].flatMap((label): readonly Row[] => [
+  [
+    `arguments behind "${label}"`,
+    `Action: search\n${label} {"q": "cats"}`.replace('\n ', '\n'),
+    search,
+  ],
+]);
+
+const behindNames: readonly Row[] = [
+  ...namedInputs,
+  ['arguments in a fence', 'Action: search\n```json\n{"q": "cats"}\n```', search],
+  ['arguments behind a blank line', 'Action: search\n\n{"q": "cats"}', search],
+  ['words behind the name', 'Action: search\nI look for cats.', refused],
+  ['arguments as words', 'Action: weather\ncity: Rome', refused],
+  ['arguments in a list', 'Action: weather\n["Rome"]', refused],
+  ['words behind a blank line', 'Action: now\n\nI wait.', use('now')],
+  ['a name in a fence', '```\nAction: now\n```', use('now')],
+  ['a thought behind the name', 'Action: now\nThought: I wait.', use('now')],
+];
+
 const toSamples = (dialect: DialectName, rows: readonly Row[]): readonly Sample[] =>
   rows.map(([name, text, expected, by = 'local']) => ({
     dialect,
@@ -801,4 +832,6 @@ export const corpus: readonly Sample[] = [
   ...toSamples('flat', flat),
   ...toSamples('steps', steps),
   ...toSamples('lines', lines),
+  ...toSamples('lines', behindNames),
+  ...toSamples('action', behindNames),
 ];

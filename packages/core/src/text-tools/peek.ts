@@ -59,6 +59,21 @@ export const labelAt = (
   return isOpen && mayGrow ? 'more' : undefined;
 };
 
+/** Looks for what models call the arguments right behind the name of a tool, and tells how long it is. */
+export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided | undefined => {
+  const head = text.slice(0, reach);
+  const [lead] =
+    /^[#*_ \t]{0,8}(?:(?:action|tool)[ _])?(?:inputs?|arguments?|args|parameters?|params)[ \t]{0,8}[*_]{0,3}[ \t]{0,8}(?:[:：=]|[-–—](?=[ \t{]))[*_]{0,3}/i.exec(
+      head,
+    ) ?? [];
+  const mayGrow = !isEnd && text.length < reach;
+  if (lead !== undefined) return lead.length === head.length && mayGrow ? 'more' : lead.length;
+  return mayGrow &&
+    /^[#*_ \t]{0,8}[a-z]{0,10}(?:[ _][a-z]{0,10})?[ \t]{0,8}[*_]{0,3}[ \t]{0,8}[-–—]?$/i.test(head)
+    ? 'more'
+    : undefined;
+};
+
 /** Looks for the beginning of an object, or of a list of objects, with a key that an action or an answer may begin with. */
 export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undefined => {
   const head = text.slice(0, reach);
