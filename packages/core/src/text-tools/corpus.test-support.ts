@@ -133,7 +133,11 @@ const action: readonly Row[] = [
     'Action: {"tool": "fly", "inputs": {"to": "Rome"}}',
     use('fly', { to: 'Rome' }),
   ],
-  ['in prose', 'Let me call {"tool": "search", "inputs": {"q": "cats"}} now', search],
+  [
+    'in prose',
+    'Let me call {"tool": "search", "inputs": {"q": "cats"}} now',
+    answer('Let me call {"tool": "search", "inputs": {"q": "cats"}} now'),
+  ],
   [
     'an unknown tool in prose',
     'A config is {"tool": "hammer", "inputs": {}} for example.',
@@ -374,10 +378,14 @@ const flat: readonly Row[] = [
   ['in a fence', '```json\n{"tool": "search", "arguments": {"q": "cats"}}\n```', search],
   [
     'in a fence behind prose',
-    'Here it is:\n```json\n{"tool": "search", "arguments": {"q": "cats"}}\n```\nDone.',
+    'Here it is:\n```json\n{"tool": "search", "arguments": {"q": "cats"}}\n```\n',
     search,
   ],
-  ['behind prose', 'Sure! {"tool": "search", "arguments": {"q": "cats"}}', search],
+  [
+    'behind prose',
+    'Sure! {"tool": "search", "arguments": {"q": "cats"}}',
+    answer('Sure! {"tool": "search", "arguments": {"q": "cats"}}'),
+  ],
   ['an unknown tool', '{"tool": "fly", "arguments": {}}', use('fly')],
   [
     'an unknown tool in a fence behind prose',
@@ -817,6 +825,34 @@ const behindNames: readonly Row[] = [
   ['a thought behind the name', 'Action: now\nThought: I wait.', use('now')],
 ];
 
+const json = '{"name": "search", "arguments": {"q": "cats"}}';
+const asText = (name: string, text: string): Row => [name, text, answer(text)];
+
+const inProse: readonly Row[] = [
+  asText('an example in a line', `To call it, use ${json} in your request.`),
+  asText('an example at the end of a line', `To call it, use ${json}`),
+  asText('an example in a fence', `So:\n\`\`\`json\n${json}\n\`\`\`\nThat would search. Shall I?`),
+  asText('an example and more prose', `So:\n${json}\nThat would search. Shall I?`),
+  asText('examples and more prose', `So:\n${json}\n${json}\nThat would search twice.`),
+  asText('a name in prose', 'I think about [{"name": "search"}] a lot.'),
+  asText('a name on a line', 'I think about\n{"name": "now"}'),
+  asText('a list of examples', `I could:\n1. ${json}\n2. ${json}`),
+  ['a call behind prose', `Sure, here is the call:\n${json}`, search],
+  ['a call in a fence behind prose', `Sure:\n\`\`\`json\n${json}\n\`\`\`\n`, search],
+  ['a bracket too many behind prose', `Sure:\n${json}}\n`, search],
+  [
+    'two calls behind prose',
+    `Sure:\n${json}\n{"name": "now", "arguments": {}}`,
+    uses(['search', { q: 'cats' }], ['now', {}]),
+  ],
+  [
+    'a nested call behind prose',
+    'Sure:\n{"type": "function", "function": {"name": "now", "arguments": "{}"}}',
+    use('now'),
+  ],
+  ['an invented observation behind prose', `Sure:\n${json}\nObservation: many\nSo many.`, search],
+];
+
 const toSamples = (dialect: DialectName, rows: readonly Row[]): readonly Sample[] =>
   rows.map(([name, text, expected, by = 'local']) => ({
     dialect,
@@ -834,4 +870,8 @@ export const corpus: readonly Sample[] = [
   ...toSamples('lines', lines),
   ...toSamples('lines', behindNames),
   ...toSamples('action', behindNames),
+  ...toSamples('lines', inProse),
+  ...toSamples('action', inProse),
+  ...toSamples('flat', inProse),
+  ...toSamples('steps', inProse),
 ];

@@ -1,8 +1,8 @@
 import { type Capture, silentCapture, speakingCapture } from './capture.js';
 import type { Desk, Place, State } from './desk.js';
 import { addFault, spoil } from './findings.js';
-import { fenceAt, labelAt, reach, tagAt, type Undecided } from './peek.js';
-import { readArguments, readCaptured } from './read-captured.js';
+import { fenceAt, jsonAt, labelAt, reach, tagAt, type Undecided } from './peek.js';
+import { hasArguments, readArguments, readCaptured } from './read-captured.js';
 import type { Reading } from './reading.js';
 
 /** The states that take JSON in, and what becomes of it. */
@@ -20,9 +20,15 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   let capture: Capture = silentCapture();
   let jsonFrom = 0;
   let isBehindLine = false;
+  let isInline = false;
+  /** Actions in prose that count if nothing else follows. */
+  let waiting: Reading[] = [];
+  let isInFence = false;
 
   const beginJson = (at: Place): void => {
     desk.place = at;
+    isInline = waiting.length === 0 && at.fence === undefined && !tape.isLineStart;
+    isInFence = at.fence !== undefined || (waiting.length > 0 && isInFence);
     const speaks =
       (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
     capture = speaks
@@ -59,21 +65,80 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   };
   const settleJson = (): true => {
     const text = tape.taken.slice(jsonFrom).trim();
-    return settle(
-      desk.place.name === undefined
-        ? readCaptured(text, needs)
-        : readArguments(desk.place.name, text, needs),
-    );
+    const { kind, name } = desk.place;
+    if (name !== undefined) return settle(readArguments(name, text, needs));
+    const reading = readCaptured(text, needs);
+    if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
+      return settle(reading);
+    }
+    if (isInline || !counts(reading) || (reading.asks.length > 0 && !hasArguments(text))) {
+      return leaveAsText();
+    }
+    desk.last = reading;
+    waiting.push(reading);
+    desk.state = behindProse;
+    return true;
   };
 
   const settle = (reading: Reading): true => {
     desk.last = reading;
-    if (counts(reading)) record(reading);
-    else {
-      voice.literal(tape.taken);
-      desk.code = desk.place.fence;
-      desk.toProse();
+    if (!counts(reading)) return leaveAsText();
+    recordWaiting();
+    record(reading);
+    return true;
+  };
+  const leaveAsText = (): true => {
+    waiting = [];
+    voice.literal(tape.taken);
+    desk.code = isInFence ? desk.place.fence : undefined;
+    isInFence = false;
+    desk.toProse();
+    return true;
+  };
+  const recordWaiting = (): void => {
+    const readings = waiting;
+    waiting = [];
+    readings.forEach(record);
+  };
+  /** JSON in prose is an example, and not an action, where the prose goes on. */
+  const behindProse: State = () => {
+    const text = tape.peek(reach);
+    const [rest = ''] = /^[\s}\])]+/.exec(text) ?? [];
+    if (rest !== '') {
+      tape.take(rest.length);
+      return true;
     }
+    if (text === '') {
+      if (tape.isEnd) recordWaiting();
+      return tape.isEnd;
+    }
+    const label = labelAt(text, dialect.labels, tape.isEnd);
+    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    const fence = fenceAt(text, tape.isEnd);
+    const next = text.replace(/^,\s*/, '');
+    const found =
+      next === ''
+        ? tape.isEnd || text.length === reach
+          ? undefined
+          : 'more'
+        : jsonAt(next, tape.isEnd || text.length === reach);
+    if (label === 'more' || tag === 'more' || fence === 'more' || found === 'more') return false;
+    if (fence?.isBare === true) {
+      tape.take(fence.length);
+      isInFence = false;
+      return true;
+    }
+    if (tag?.type === 'close') {
+      tape.take(tag.length);
+      return true;
+    }
+    if (label !== undefined || tag !== undefined) {
+      recordWaiting();
+      return true;
+    }
+    if (found === undefined) return leaveAsText();
+    tape.take(text.length - next.length);
+    beginJson({ ...desk.place });
     return true;
   };
   const counts = ({ asks, answer, problem, isData }: Reading): boolean => {

@@ -15,6 +15,17 @@ export const readCaptured = (text: string, needs: ReadingNeeds): Reading => {
   return checked(readValue(read.value, needs), read);
 };
 
+/** Tells whether each action in a text that can be read has a key of arguments. */
+export const hasArguments = (text: string): boolean => {
+  const read = readJson(text);
+  if ('problem' in read) return false;
+  return [read.value].flat().every((entry) => {
+    if (!isRecord(entry)) return false;
+    const nested = keys.name.map((key) => entry[key]).filter(isRecord);
+    return [entry, ...nested].some((part) => keys.input.some((key) => Object.hasOwn(part, key)));
+  });
+};
+
 /** Reads the JSON of the arguments of a tool that has been named before. */
 export const readArguments = (name: string, text: string, needs: ReadingNeeds): Reading => {
   const read = readJson(text);
