@@ -45,9 +45,10 @@ export const labelAt = (
     if (word.startsWith(lower)) isOpen = true;
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);
-    const [colon, closing] = /^[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ?? [];
+    const [colon, closing] =
+      /^(?:[ \t]{1,4}\d{1,3})?[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ?? [];
     if (colon === undefined) {
-      if (/^[ \t]*[*_]{0,3}[ \t]*$/.test(after)) isOpen = true;
+      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t]*[*_]{0,3}[ \t]*$/.test(after)) isOpen = true;
       continue;
     }
     const length = lead.length + word.length + colon.length;

@@ -269,6 +269,15 @@ describe('the judgement', () => {
     expect(chunks.some(({ type }) => type === 'malformed')).toBe(true);
   });
 
+  it('P4: prose with headings is not cut', async () => {
+    const plan = 'Best:\n\nAction: call your bank.\n\nObservation: it closes at 5.\n\nRegards';
+    for (const dialect of all) {
+      const { chunks, reports } = await replied(dialect, [plan]);
+      expect(textIn(chunks, 'text')).toBe(plan);
+      expect(reports).toEqual([]);
+    }
+  });
+
   it('P4: prose is a fault where the dialect is strict, or a tool is forced', async () => {
     const types = async (dialect: Dialect, asked = request) =>
       (await replied(dialect, ['Hello.'], { asked })).chunks.map(({ type }) => type);

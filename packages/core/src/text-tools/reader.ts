@@ -131,7 +131,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   const takeLabel = ({ type, length }: Mark<Label>): boolean => {
     switch (type) {
       case 'observation':
-        isOver = hasActed(findings);
+        isOver = findings.asks.length > 0;
         return isOver;
       case 'thought':
         tape.take(length);

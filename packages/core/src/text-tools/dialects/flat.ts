@@ -17,7 +17,7 @@ export const flatDialect = (options: DialectOptions = {}): Dialect =>
     {
       name: 'flat',
       maxUses: 1,
-      labels: ['thought', 'observation', 'answer'],
+      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'whole',
       isList: false,
       stopSequences: [],

@@ -24,11 +24,11 @@ ${forms}
     {
       name: 'steps',
       maxUses: Infinity,
-      labels: ['thought', 'observation', 'answer'],
+      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'whole',
       isList: true,
       completions: [completion.toLowerCase()],
-      stopSequences: [],
+      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>
