@@ -858,6 +858,38 @@ const invented: readonly Row[] = [
   ],
 ];
 
+const musing = 'I have to think about this for quite a while, as it is not easy. '.repeat(6);
+
+const drafts: readonly Row[] = [
+  [
+    'a draft of an action before a lone tag',
+    `${musing}\nAction: {"tool": "now", "inputs": {}}\n</think>\n\nAction: {"tool": "search", "inputs": {"q": "cats"}}`,
+    search,
+  ],
+  [
+    'a broken draft before a lone tag',
+    `Hm.\nAction: call("x", 2)\n</think>\nFinal Answer: 42`,
+    answer('42'),
+  ],
+  [
+    'a draft of an answer before a lone tag',
+    'Thought: a\nAction: {"tool": "now", "inputs": {}}\n</think>\nFinal Answer: 42',
+    answer('42'),
+  ],
+  [
+    'only a draft before a lone tag',
+    'Action: {"tool": "now", "inputs": {}}\n</think>',
+    thought(''),
+  ],
+  ['an end tag within a line', 'Write </think> to end it.', answer('Write </think> to end it.')],
+  [
+    'an end tag in backticks',
+    'The tag is `</think>`\nand no other.',
+    answer('The tag is `</think>`\nand no other.'),
+  ],
+  ['an end tag behind an answer', 'Final Answer: 42\n</think>', answer('42')],
+];
+
 const json = '{"name": "search", "arguments": {"q": "cats"}}';
 const asText = (name: string, text: string): Row => [name, text, answer(text)];
 
@@ -908,6 +940,10 @@ export const corpus: readonly Sample[] = [
   ...toSamples('flat', inProse),
   ...toSamples('steps', inProse),
   ...toSamples('lines', invented),
+  ...toSamples('lines', drafts),
+  ...toSamples('action', drafts),
+  ...toSamples('flat', drafts),
+  ...toSamples('steps', drafts),
   ...toSamples('action', invented),
   ...toSamples('flat', invented),
   ...toSamples('steps', invented),

@@ -42,6 +42,18 @@ export const createFindings = (): Findings => ({
   hasLead: false,
 });
 
+/** Forgets all but what has been said: it turns out to be a thought. */
+export const forget = (findings: Findings): void => {
+  const { asks, repairs, prose, unsaid } = findings;
+  for (const list of [asks, repairs, prose, unsaid]) list.length = 0;
+  findings.fault = undefined;
+  findings.passedOver = 0;
+  findings.conflict = undefined;
+  findings.answer = undefined;
+  findings.hasThought = true;
+  findings.hasLead = false;
+};
+
 /** Tells whether there has been an action, be it a broken one. */
 export const hasActed = ({ asks, fault }: Findings): boolean =>
   asks.length > 0 || fault !== undefined;

@@ -202,6 +202,12 @@ describe('P2: what shows while it arrives', () => {
     expect(textIn((await replied(steps, [long])).joined, 'text')).toBe(long);
   });
 
+  it('P2: a thought that only ends is not said twice', async () => {
+    const { chunks, joined } = await replied(steps, [`${long}\n</think>\nIt is 4.`]);
+    expect(textIn(chunks, 'thinking')).toBe(long);
+    expect(joined.slice(1)).toEqual([text('It is 4.'), finish()]);
+  });
+
   it('P2: no marker leaks from well-formed replies', async () => {
     const marked = [
       'Thought: a',

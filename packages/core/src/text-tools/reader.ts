@@ -3,7 +3,7 @@ import type { JsonSchema } from '../schema/json-schema.js';
 import { createActionStates } from './action-states.js';
 import type { Desk, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
-import { createFindings, type Findings, hasActed } from './findings.js';
+import { createFindings, type Findings, forget, hasActed } from './findings.js';
 import { createJsonStates } from './json-states.js';
 import {
   fenceAt,
@@ -51,6 +51,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   const tape = createTape();
   const voice = createVoice(findings, dialect.isList, emit);
   let openFences = 0;
+  let hasThinkTag = false;
   let isOver = false;
 
   const prose: State = () => {
@@ -91,7 +92,8 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
       tape.take(label.length);
       return actions.begin({ kind: 'answer' });
     }
-    if (tag === undefined || tag.type === 'think' || tag.type === 'unthink') return undefined;
+    if (tag?.type === 'unthink') return hasThinkTag ? undefined : endDraft(tag);
+    if (tag === undefined || tag.type === 'think') return undefined;
     tape.mark();
     return openTag(tag, 'answer');
   };
@@ -159,19 +161,49 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
     switch (tag.type) {
       case 'think':
         if (!tape.isLineStart) return undefined;
+        hasThinkTag = true;
         tape.take(tag.length);
         voice.thinkHeld();
         voice.speech.close();
         desk.state = thinking;
         return 'found';
       case 'unthink':
-        tape.take(tag.length);
-        endThought();
-        return 'found';
+        return loneEnd(tag);
       default:
         tape.mark();
         return openTag(tag, 'own');
     }
+  };
+  /** The end of a thought that no tag has begun: all before it was one. Within a line it is only mentioned. */
+  const loneEnd = ({ length }: Mark<Tag>): Found => {
+    const behind = tape.peek(reach, length);
+    if (!tape.isLineStart && !behind.includes('\n')) {
+      if (behind.trim() !== '') return undefined;
+      if (behind.length < reach && !tape.isEnd) return 'more';
+    }
+    if (!tape.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(behind)) return undefined;
+    tape.take(length);
+    if (hasThinkTag) endThought();
+    else endAll();
+    return 'found';
+  };
+  /** The same behind an answer, which was a draft if more follows. */
+  const endDraft = ({ length }: Mark<Tag>): Found => {
+    const behind = tape.peek(reach, length);
+    if (behind.trim() === '' && behind.length < reach) {
+      if (!tape.isEnd) return 'more';
+      tape.take(length);
+      return 'found';
+    }
+    if (!/^[ \t\r]*\n/.test(behind)) return undefined;
+    tape.take(length);
+    endAll();
+    return 'found';
+  };
+  const endAll = (): void => {
+    voice.turnTo('open');
+    forget(findings);
+    tape.isLineStart = true;
   };
   /** Prose goes on behind a thought. */
   const endThought = (): void => {
