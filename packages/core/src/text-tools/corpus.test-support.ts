@@ -890,6 +890,13 @@ const drafts: readonly Row[] = [
   ['an end tag behind an answer', 'Final Answer: 42\n</think>', answer('42')],
 ];
 
+const answers: readonly Row[] = [
+  ['an answer of a shorter name', 'Thought: known\nAnswer: 42', answer('42')],
+  ['an answer of a longer name', 'Thought: known\n**AI Answer:** 42', answer('42')],
+  ['an answer behind a dash', 'Thought: known\nFinal answer - 42', answer('42')],
+  ['an answer of a shorter name without a thought', 'Answer: 42', answer('Answer: 42')],
+];
+
 const json = '{"name": "search", "arguments": {"q": "cats"}}';
 const asText = (name: string, text: string): Row => [name, text, answer(text)];
 
@@ -941,6 +948,8 @@ export const corpus: readonly Sample[] = [
   ...toSamples('steps', inProse),
   ...toSamples('lines', invented),
   ...toSamples('lines', drafts),
+  ...toSamples('lines', answers),
+  ...toSamples('action', answers),
   ...toSamples('action', drafts),
   ...toSamples('flat', drafts),
   ...toSamples('steps', drafts),

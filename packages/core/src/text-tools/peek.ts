@@ -27,11 +27,18 @@ const words: readonly (readonly [string, Label])[] = [
   ['final_answer', 'answer'],
 ];
 
+/** What calls the answer only where a thought has been labelled. */
+const wordsBehindThought: typeof words = [
+  ['answer', 'answer'],
+  ['ai answer', 'answer'],
+];
+
 /** Looks for a label at the beginning of a line, with or without the marks of Markdown. */
 export const labelAt = (
   text: string,
   labels: readonly Label[],
   isEnd: boolean,
+  isBehindThought = false,
 ): Mark<Label> | Undecided | undefined => {
   const head = text.slice(0, reach);
   const [lead = '', mark = ''] = /^(?:#{1,6}[ \t]*)?([*_]{0,3})/.exec(head) ?? [];
@@ -40,15 +47,17 @@ export const labelAt = (
   if (rest === '') return mayGrow && head !== '' ? 'more' : undefined;
   const lower = rest.toLowerCase();
   let isOpen = false;
-  for (const [word, type] of words) {
+  for (const [word, type] of isBehindThought ? [...words, ...wordsBehindThought] : words) {
     if (!labels.includes(type)) continue;
     if (word.startsWith(lower)) isOpen = true;
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);
     const [colon, closing] =
-      /^(?:[ \t]{1,4}\d{1,3})?[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ?? [];
+      /^(?:[ \t]{1,4}\d{1,3})?[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ??
+      (isBehindThought && type === 'answer' ? /^[ \t]+()[-–—](?=[ \t])/.exec(after) : null) ??
+      [];
     if (colon === undefined) {
-      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t]*[*_]{0,3}[ \t]*$/.test(after)) isOpen = true;
+      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t]*[*_]{0,3}[ \t]*[-–—]?$/.test(after)) isOpen = true;
       continue;
     }
     const length = lead.length + word.length + colon.length;

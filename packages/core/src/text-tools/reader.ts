@@ -116,7 +116,8 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   const mark = (): Found => {
     const text = tape.peek(2 * reach);
     if (tape.isLineStart) {
-      const label = labelAt(text, dialect.labels, tape.isEnd);
+      const isBehindThought = voice.channel === 'thought' && voice.isLabelled;
+      const label = labelAt(text, dialect.labels, tape.isEnd, isBehindThought);
       if (label === 'more') return 'more';
       if (label !== undefined && takeLabel(label)) return 'found';
       const fence = openFence();
