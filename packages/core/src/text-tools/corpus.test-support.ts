@@ -491,7 +491,20 @@ const flat: readonly Row[] = [
   ['a list of one', '[{"tool": "search", "arguments": {"q": "cats"}}]', search],
   ['an empty list', '[]', refused],
   ['an empty object', '{}', refused],
-  ['another object', '{"city": "Rome"}', refused],
+  ['another object', '{"city": "Rome"}', answer('{"city": "Rome"}')],
+  ['data', '{"name": "Ann", "age": 3}', answer('{"name": "Ann", "age": 3}')],
+  [
+    'a list of data',
+    '[{"name": "Ann", "age": 3}, {"name": "Bo", "age": 4}]',
+    answer('[{"name": "Ann", "age": 3}, {"name": "Bo", "age": 4}]'),
+  ],
+  [
+    'data in a fence',
+    '```json\n{"name": "Ann", "age": 3}\n```\nThat is all.',
+    answer('```json\n{"name": "Ann", "age": 3}\n```\nThat is all.'),
+  ],
+  ['data with the name of a tool', '{"name": "search", "q": "cats"}', refused],
+  ['data behind a label', 'Action: {"name": "Ann", "age": 3}', refused],
   [
     'escaped as a whole',
     '{\\"tool\\": \\"search\\", \\"arguments\\": {\\"q\\": \\"cats\\"}}',

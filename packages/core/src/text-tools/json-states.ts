@@ -4,11 +4,12 @@ import { addFault, spoil } from './findings.js';
 import { fenceAt, jsonAt, labelAt, reach, tagAt, type Undecided } from './peek.js';
 import { hasArguments, readArguments, readCaptured } from './read-captured.js';
 import type { Reading } from './reading.js';
+import type { Channel } from './voice.js';
 
 /** The states that take JSON in, and what becomes of it. */
 export interface JsonStates {
-  /** JSON begins here. */
-  begin(place: Place): void;
+  /** JSON begins here; without a label or tag before it, in text of this channel. */
+  begin(place: Place, channel?: Channel): void;
   /** An action has been read, from JSON or otherwise. */
   settle(reading: Reading): true;
 }
@@ -21,12 +22,14 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   let jsonFrom = 0;
   let isBehindLine = false;
   let isInline = false;
+  let before: Channel | undefined;
   /** Actions in prose that count if nothing else follows. */
   let waiting: Reading[] = [];
   let isInFence = false;
 
-  const beginJson = (at: Place): void => {
+  const beginJson = (at: Place, channel?: Channel): void => {
     desk.place = at;
+    before = channel;
     isInline = waiting.length === 0 && at.fence === undefined && !tape.isLineStart;
     isInFence = at.fence !== undefined || (waiting.length > 0 && isInFence);
     const speaks =
@@ -89,6 +92,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   };
   const leaveAsText = (): true => {
     waiting = [];
+    if (desk.place.kind === 'own' && before === 'open') voice.turnTo('open');
     voice.literal(tape.taken);
     desk.code = isInFence ? desk.place.fence : undefined;
     isInFence = false;
@@ -145,7 +149,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     const areDeclared = asks.every(({ name }) => needs.tools.has(name));
     switch (desk.place.kind) {
       case 'own':
-        return true;
+        return !(before !== undefined && isData === true && isPlainData(asks, answer, problem));
       case 'answer':
         return problem === undefined && asks.length > 0 && areDeclared;
       case 'prose':
@@ -157,6 +161,17 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         return areDeclared || (dialect.isList && tape.taken.trimStart().startsWith('['));
     }
   };
+  /** Tells whether an object at the beginning has nothing to do with tools. */
+  const isPlainData = (
+    asks: Reading['asks'],
+    answer: string | undefined,
+    problem: Reading['problem'],
+  ): boolean =>
+    asks.length === 0 &&
+    answer === undefined &&
+    capture.thought === '' &&
+    capture.answer === undefined &&
+    (problem?.tool === undefined || !needs.tools.has(problem.tool));
   const record = ({ asks, repairs, thought, answer, problem }: Reading): void => {
     if (voice.channel === 'open') voice.turnTo('thought');
     const isSpoken = capture.answer !== undefined;

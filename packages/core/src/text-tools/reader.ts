@@ -330,10 +330,11 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
     return captureAt(offset, isOwn && dialect.bareJson !== 'none' ? 'own' : 'prose', fence);
   };
   const captureAt = (offset: number, kind: Place['kind'], fence: string | undefined): 'found' => {
-    if (kind === 'own') voice.turnTo(voice.channel === 'open' ? 'thought' : voice.channel);
+    const { channel } = voice;
+    if (kind === 'own') voice.turnTo(channel === 'open' ? 'thought' : channel);
     tape.mark();
     tape.take(offset);
-    json.begin(fence === undefined ? { kind } : { kind, fence });
+    json.begin(fence === undefined ? { kind } : { kind, fence }, channel);
     return 'found';
   };
   const desk: Desk = {
