@@ -38,7 +38,7 @@ describe('P3: broken and odd replies', () => {
       local: count('local'),
       repair: count('repair'),
       refused: count('refused'),
-    }).toEqual({ all: 422, local: 307, repair: 36, refused: 79 });
+    }).toEqual({ all: 474, local: 357, repair: 36, refused: 81 });
   });
 
   it('X15: pollutes nothing', () => {

@@ -26,6 +26,9 @@ const readText = (text: string, tool: ToolDeclaration | undefined): InputReading
       return { input: read.value, repairs: read.repair === undefined ? [] : [read.repair] };
     }
   }
+  if (isNothing(trimmed) && tool !== undefined && takesNothing(tool)) {
+    return { input: {}, repairs: [] };
+  }
   const name = onlyText(tool);
   // What a bracket closes that none has opened was meant as JSON.
   const isRest = /[}\]]$/.test(trimmed) && !/[{[]/.test(trimmed);
@@ -33,6 +36,15 @@ const readText = (text: string, tool: ToolDeclaration | undefined): InputReading
     ? { problem: 'The arguments must be a JSON object.' }
     : { input: Object.fromEntries([[name, unquoted(trimmed)]]), repairs: [] };
 };
+
+/** Tells whether words say that there are no arguments. */
+const isNothing = (text: string): boolean =>
+  /^[`"'(]{0,2}(?:none|nothing|empty|n\/a|no (?:input|arguments?|parameters?)(?: (?:needed|required))?)[`"').]{0,3}$/i.test(
+    text,
+  );
+
+const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =>
+  !Array.isArray(required) || required.length === 0;
 
 /** A text that is written as JSON is meant without its quotes. */
 const unquoted = (text: string): string => {

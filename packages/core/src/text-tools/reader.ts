@@ -17,6 +17,7 @@ import {
   tagAt,
   type Undecided,
 } from './peek.js';
+import { createEnding } from './read-ending.js';
 import { nothing } from './reading.js';
 import { createTape, takeRun } from './tape.js';
 import { toolTable } from './tool-table.js';
@@ -49,6 +50,7 @@ type Found = 'found' | Undecided | undefined;
 export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit): Reader => {
   const findings = createFindings();
   const tape = createTape();
+  const ending = createEnding();
   const voice = createVoice(findings, dialect.isList, emit);
   let openFences = 0;
   let hasThinkTag = false;
@@ -360,11 +362,12 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   return {
     push: (piece) => {
       if (isOver || piece === '') return;
-      tape.push(isBegun ? piece : piece.replace(/^\uFEFF/, ''));
+      tape.push(ending.push(isBegun ? piece : piece.replace(/^\uFEFF/, '')));
       isBegun = true;
       run();
     },
     end: () => {
+      if (!isOver) tape.push(ending.end());
       tape.end();
       run();
       voice.end();
@@ -374,7 +377,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
       return isOver;
     },
     get unread() {
-      return tape.left;
+      return tape.left + ending.held;
     },
   };
 };
