@@ -371,6 +371,11 @@ describe('X1: hostile texts', () => {
     ['comments', '{/*'],
     ['escapes', '{"answer": "\\u00'],
     ['colons', '{"tool":::::'],
+    ['calls in prose', 'a\n{"name": "now", "arguments": {}}\n'],
+    ['calls behind prose', 'a {"name": "now", "arguments": {}}\n'],
+    ['names', 'Action: now\n\n'],
+    ['ends of thoughts', 'a\n</think>\n'],
+    ['ends of turns', '</s>'],
     ['repeated keys', '{"tool": {"a": 1, "a": 1}, '],
   ];
   const dialectNames = Object.keys(dialects) as readonly (keyof typeof dialects)[];
