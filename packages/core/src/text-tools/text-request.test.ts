@@ -85,7 +85,7 @@ describe('the prompt', () => {
     expect(textRequest(request, lines, { unsupported: ['stopSequences'] })).not.toHaveProperty(
       'stopSequences',
     );
-    expect(textRequest(request, flat, {})).not.toHaveProperty('stopSequences');
+    expect(textRequest(request, flat, {}).stopSequences).toEqual(['\nObservation:']);
   });
 
   it('goes before the first message of a model without system prompts', () => {

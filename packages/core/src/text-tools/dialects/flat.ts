@@ -20,7 +20,7 @@ export const flatDialect = (options: DialectOptions = {}): Dialect =>
       labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'whole',
       isList: false,
-      stopSequences: [],
+      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>
