@@ -22,6 +22,10 @@ import { repaired } from '../tools/repair.js';
 
 type Needs = Parameters<typeof act$>[0] & Pick<Context, 'memory'>;
 
+/** They may be no JSON, and another process may go on with the call. */
+const extrasLost = (names: readonly string[]): string =>
+  `The call is suspended, and no tool has taken these extras yet: ${names.join(', ')}. They are lost.`;
+
 const lost =
   'The call is suspended, and nothing remembers it: no later call can go on with it. Make it in a session: agent.session(id).';
 
@@ -128,7 +132,11 @@ const settle = (
     extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
   if (!isCut && acted.some(({ result }) => result.suspended !== undefined)) {
-    if (memory === noMemory) hooks.report(run.iteration, { type: 'warning', message: lost });
+    const warn = (message: string): void =>
+      hooks.report(run.iteration, { type: 'warning', message });
+    if (memory === noMemory) warn(lost);
+    const names = Object.keys(answered.extras);
+    if (names.length > 0) warn(extrasLost(names));
     return end(answered, 'suspended', says(call, `${run.iteration}/suspended`, []));
   }
   const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;

@@ -64,6 +64,21 @@ describe('T13: a tool that suspends', () => {
     expect(events.at(-2)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
   });
 
+  it('T7: tells of extras that are lost with it', async () => {
+    const gives = tool({
+      name: 'gives',
+      description: 'Gives rows.',
+      run: () => toolOutput({ content: 'given', extras: { rows: [1] } }),
+    });
+    const model = scriptedModel([toolUse('gives'), toolUse('sign', { paper: 'A' })]);
+    const agent = createAgent({ model, tools: [sign, gives] });
+    const events = await record(agent.session('s').stream$('Sign A.'));
+    expect(events.at(-2)).toMatchObject({
+      type: 'warning',
+      message: expect.stringContaining('these extras yet: rows. They are lost.'),
+    });
+  });
+
   it('is told to be lost in a call that nothing remembers', async () => {
     const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
     const events = await record(agentOf(model).stream$('Sign A.'));
