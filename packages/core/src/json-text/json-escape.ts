@@ -20,9 +20,6 @@ export const decodedEscape = (escape: string): string | undefined => {
   return Object.hasOwn(simple, name) ? simple[name] : undefined;
 };
 
-/** Tells whether a text has a backslash that begins no escape of JSON: it may belong to a path or a pattern. */
-export const hasOddBackslash = (json: string): boolean => {
-  const isSingleQuoted = !json.includes('"');
-  const rest = json.replaceAll(/\\(?:u[\da-f]{4}|["\\/bfnrt])/gi, '');
-  return (isSingleQuoted ? rest.replaceAll("\\'", '') : rest).includes('\\');
-};
+/** Tells whether a text has a backslash that begins no escape: it may belong to a path or a pattern. Before an apostrophe it means that. */
+export const hasOddBackslash = (json: string): boolean =>
+  json.replaceAll(/\\(?:u[\da-f]{4}|["'\\/bfnrt])/gi, '').includes('\\');

@@ -1,8 +1,12 @@
 import { decodedEscape, isWholeEscape } from './json-escape.js';
+import { isLiteralBackslash, opensFormula } from './literal-backslash.js';
 
 /** Hears of the texts of a JSON value while it arrives. */
 export interface TextListener {
-  /** A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. */
+  /**
+   * A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. Such a text is for people: a backslash
+   * that begins no escape, or a command of LaTeX, is itself.
+   */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
   /** A short text has ended. */
   closes(path: readonly string[], text: string): void;
@@ -22,6 +26,8 @@ export interface JsonScan {
   readonly open: { readonly path: readonly string[]; readonly isKey: boolean } | undefined;
   /** The last character outside of texts that is not white space. */
   readonly last: string;
+  /** The places of backslashes in texts for people that are to be read as themselves. */
+  readonly literals: readonly number[];
 }
 
 type Stop = 'closed' | 'line' | 'mark';
@@ -38,6 +44,9 @@ const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 /** Longer texts are not told of, and paths are followed this deep. */
 const maxLength = 200;
 const maxPath = 3;
+
+/** A backslash with the letters that may be a command of LaTeX behind it. */
+const longestCommand = 16;
 
 /** Looks for the end of a JSON value, or of what was meant for one, in pieces of any length. */
 export const createJsonScan = (listener?: TextListener): JsonScan => {
@@ -56,6 +65,13 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
   let last = '';
   let before = '';
   let comment: '' | 'line' | 'block' = '';
+  const literals: number[] = [];
+  let passed = 0;
+  let place = 0;
+  let escapeAt = 0;
+  let command = '';
+  let isSpoken = false;
+  let isFormula = false;
 
   const path = (): readonly string[] =>
     keys.length > maxPath ? keys.slice(0, maxPath + 1) : [...keys];
@@ -80,8 +96,11 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     word = '';
     piece = '';
     if (!isKey && character === '"' && keys.length <= maxPath) sink = listener?.opens(path());
+    isSpoken = sink !== undefined;
+    isFormula = false;
   };
   const closeText = (): void => {
+    if (command !== '') endCommand();
     if (sink !== undefined) {
       sink(piece);
       piece = '';
@@ -94,20 +113,44 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     last = '"';
   };
   const endEscape = (): void => {
-    const decoded = decodedEscape(escape);
-    if (decoded === undefined) stopSink();
-    add(decoded ?? escape);
+    const whole = escape;
+    const decoded = decodedEscape(whole) ?? (whole === "\\'" ? "'" : undefined);
     escape = '';
+    if (!isSpoken) add(decoded ?? whole);
+    else if (/^\\[bfnrt]$/.test(whole)) command = whole;
+    else if (decoded === undefined) addLiteral(whole);
+    else add(decoded);
+  };
+  const endCommand = (): void => {
+    const whole = command;
+    command = '';
+    if (isLiteralBackslash(whole, isFormula)) addLiteral(whole);
+    else add(`${decodedEscape(whole.slice(0, 2)) ?? ''}${whole.slice(2)}`);
+  };
+  const addLiteral = (characters: string): void => {
+    literals.push(escapeAt);
+    isFormula = opensFormula(characters, before, isFormula);
+    add(characters);
   };
   const inText = (character: string): void => {
+    if (command !== '') {
+      if (command.length < longestCommand && /[a-z]/i.test(character)) {
+        command += character;
+        return;
+      }
+      endCommand();
+    }
     if (escape.startsWith('\\u') && !/[\da-f]/i.test(character)) endEscape();
     if (escape !== '') {
       escape += character;
       if (isWholeEscape(escape)) endEscape();
-    } else if (character === '\\') escape = character;
-    else if (character === quote) closeText();
+    } else if (character === '\\') {
+      escape = character;
+      escapeAt = place;
+    } else if (character === quote) closeText();
     else {
       if (character < ' ') stopSink();
+      if (isSpoken) isFormula = opensFormula(character, before, isFormula);
       add(character);
     }
   };
@@ -174,21 +217,24 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     feed: (text, from) => {
       for (let at = from; at < text.length; at += 1) {
         const character = text.charAt(at);
+        place = passed + at - from;
         if (quote !== '') inText(character);
         else if (comment !== '') inComment(character);
         else if (beginsComment(character)) comment = character === '/' ? 'line' : 'block';
         else {
           const stop = outside(character);
-          if (stop === 'mark') return { to: at, stop };
           if (stop !== undefined) {
-            before = character;
-            return { to: at + 1, stop };
+            const to = stop === 'mark' ? at : at + 1;
+            if (stop !== 'mark') before = character;
+            passed += to - from;
+            return { to, stop };
           }
         }
         if (character === '/' && before !== '/') slashAfter = before === '' ? ' ' : before;
         before = character;
       }
       if (sink !== undefined) flush();
+      passed += text.length - from;
       return { to: text.length, stop: undefined };
     },
     get missing() {
@@ -209,6 +255,7 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     get last() {
       return last;
     },
+    literals,
   };
 };
 

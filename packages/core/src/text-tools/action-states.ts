@@ -1,6 +1,7 @@
+import { ahead, behindSpace, hasMark } from './ahead.js';
 import type { Desk, Place, State } from './desk.js';
 import type { JsonStates } from './json-states.js';
-import { fenceAt, type FenceLine, inputLabelAt, labelAt, reach, tagAt } from './peek.js';
+import { type FenceLine, inputLabelAt, reach } from './peek.js';
 import { isNone, readNamed, type ReadingNeeds } from './read-entry.js';
 import { readParameters } from './read-parameters.js';
 import { nothing, unreadable } from './reading.js';
@@ -20,7 +21,7 @@ const maxName = 200;
 
 /** Makes the states that read an action behind its label or tag. */
 export const createActionStates = (desk: Desk, json: JsonStates): ActionStates => {
-  const { dialect, needs, tape, voice } = desk;
+  const { words, needs, tape, voice } = desk;
 
   const beginAction = (at: Place): 'found' => {
     desk.place = at;
@@ -28,40 +29,37 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     desk.state = action;
     return 'found';
   };
-  const action: State = () => {
-    const text = tape.peek(reach);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      tape.take(space);
+  const labelsHere = (): typeof words => (tape.isLineStart ? words : []);
+  const action = behindSpace(
+    tape,
+    () => leaveAction(),
+    (text) => {
+      const next = ahead(tape, labelsHere());
+      if (next === 'more') return false;
+      const { fence, tag, label } = next;
+      if (fence !== undefined) {
+        tape.take(fence.length);
+        return true;
+      }
+      if (label !== undefined) return leaveAction();
+      if (tag?.type === 'function' && tag.name !== undefined) {
+        tape.take(tag.length);
+        desk.place = { ...desk.place, name: tag.name };
+        desk.state = functionBody;
+        return true;
+      }
+      if (tag?.type === 'call' || tag?.type === 'action') {
+        tape.take(tag.length);
+        return true;
+      }
+      if (tag !== undefined) return leaveAction();
+      if (/^(?:\[\s*|`)$/.test(text) && text.length < reach && !tape.isEnd) return false;
+      if (text.startsWith('`{')) tape.take(1);
+      if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(desk.place);
+      else desk.state = nameLine;
       return true;
-    }
-    if (text === '') return tape.isEnd ? leaveAction() : false;
-    const fence = fenceAt(text, tape.isEnd);
-    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-    const label = tape.isLineStart ? labelAt(text, dialect.labels, tape.isEnd) : undefined;
-    if (fence === 'more' || tag === 'more' || label === 'more') return false;
-    if (fence !== undefined) {
-      tape.take(fence.length);
-      return true;
-    }
-    if (label !== undefined) return leaveAction();
-    if (tag?.type === 'function' && tag.name !== undefined) {
-      tape.take(tag.length);
-      desk.place = { ...desk.place, name: tag.name };
-      desk.state = functionBody;
-      return true;
-    }
-    if (tag?.type === 'call' || tag?.type === 'action') {
-      tape.take(tag.length);
-      return true;
-    }
-    if (tag !== undefined) return leaveAction();
-    if (/^(?:\[\s*|`)$/.test(text) && text.length < reach && !tape.isEnd) return false;
-    if (text.startsWith('`{')) tape.take(1);
-    if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(desk.place);
-    else desk.state = nameLine;
-    return true;
-  };
+    },
+  );
   /** There is nothing behind the label. */
   const leaveAction = (): true => {
     if (desk.place.kind === 'answer') voice.literal(tape.taken);
@@ -124,38 +122,34 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     return json.settle(readNamed(name, undefined, needs));
   };
   /** Looks for the arguments. Without them a tool is used only where nothing follows that may be meant as such. */
-  const behindName: State = () => {
-    const { name = '' } = desk.place;
-    const text = tape.peek(reach);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      tape.take(space);
-      return true;
-    }
-    if (text === '') return tape.isEnd ? withoutInput() : false;
-    const given = inputLabelAt(text, tape.isEnd);
-    const label = labelAt(text, dialect.labels, tape.isEnd);
-    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-    const fence = fenceAt(text, tape.isEnd);
-    if (given === 'more' || label === 'more' || tag === 'more' || fence === 'more') return false;
-    if (given !== undefined || label?.type === 'input') {
-      tape.take(given ?? label?.length ?? 0);
-      desk.state = input;
-      return true;
-    }
-    if (label !== undefined || tag !== undefined) return withoutInput();
-    if (isNoAction(name, needs)) return leaveAction();
-    if (fence !== undefined) return behindFence(fence);
-    if (/^`?$/.test(text) && !tape.isEnd) return false;
-    if (/^`?\{/.test(text)) {
-      desk.state = input;
-      return true;
-    }
-    if (/\n[ \t\r]*\n/.test(tape.taken.slice(behindFrom))) return withoutInput();
-    return collect(() =>
-      json.settle(unreadable('What stands behind the name of the tool is no JSON.', name)),
-    );
-  };
+  const behindName = behindSpace(
+    tape,
+    () => withoutInput(),
+    (text) => {
+      const { name = '' } = desk.place;
+      const given = inputLabelAt(text, tape.isEnd);
+      const next = ahead(tape, words);
+      if (given === 'more' || next === 'more') return false;
+      const { label, tag, fence } = next;
+      if (given !== undefined || label?.type === 'input') {
+        tape.take(given ?? label?.length ?? 0);
+        desk.state = input;
+        return true;
+      }
+      if (label !== undefined || tag !== undefined) return withoutInput();
+      if (isNoAction(name, needs)) return leaveAction();
+      if (fence !== undefined) return behindFence(fence);
+      if (/^`?$/.test(text) && !tape.isEnd) return false;
+      if (/^`?\{/.test(text)) {
+        desk.state = input;
+        return true;
+      }
+      if (/\n[ \t\r]*\n/.test(tape.taken.slice(behindFrom))) return withoutInput();
+      return collect(() =>
+        json.settle(unreadable('What stands behind the name of the tool is no JSON.', name)),
+      );
+    },
+  );
   const withoutInput = (): true => {
     const { name = '', kind } = desk.place;
     return isNoAction(name, needs) || kind === 'answer'
@@ -171,45 +165,39 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     return true;
   };
   /** The arguments of a tool that has been named. */
-  const input: State = () => {
-    const { name = '' } = desk.place;
-    const text = tape.peek(reach);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      tape.take(space);
-      return true;
-    }
-    if (text === '' && !tape.isEnd) return false;
-    const fence = fenceAt(text, tape.isEnd);
-    const label = tape.isLineStart ? labelAt(text, dialect.labels, tape.isEnd) : undefined;
-    if (fence === 'more' || label === 'more') return false;
-    if (fence !== undefined) {
-      tape.take(fence.length);
-      return true;
-    }
-    if (text === '`' && !tape.isEnd) return false;
-    if (/^`?\{/.test(text)) {
+  const input = behindSpace(
+    tape,
+    () => looseInput(),
+    (text) => {
+      const next = ahead(tape, labelsHere());
+      if (next === 'more') return false;
+      if (next.fence !== undefined) {
+        tape.take(next.fence.length);
+        return true;
+      }
+      if (text === '`' && !tape.isEnd) return false;
+      if (!/^`?\{/.test(text)) return looseInput();
+      const { kind, name = '' } = desk.place;
       if (text.startsWith('`')) tape.take(1);
-      if (isNoAction(name, needs)) json.begin({ kind: desk.place.kind });
-      else json.begin(desk.place);
+      json.begin(isNoAction(name, needs) ? { kind } : desk.place);
       return true;
-    }
+    },
+  );
+  const looseInput = (): true => {
+    const { name = '' } = desk.place;
     return collect((given) =>
       isNoAction(name, needs) ? leaveAction() : json.settle(readNamed(name, given, needs)),
     );
   };
 
   /** Arguments in tags or as JSON, up to the tag that closes the function. */
-  const functionBody: State = () => {
+  const functionBody = behindSpace(
+    tape,
+    () => parameters(),
+    (text) => (text.startsWith('{') ? beginNamedJson(desk.place.name ?? '') : parameters()),
+  );
+  const parameters = (): true => {
     const { name = '' } = desk.place;
-    const text = tape.peek(reach);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      tape.take(space);
-      return true;
-    }
-    if (text === '' && !tape.isEnd) return false;
-    if (text.startsWith('{')) return beginNamedJson(name);
     const from = tape.taken.length;
     let looked = 0;
     desk.state = () => {
@@ -230,13 +218,9 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     desk.state = () => {
       if (tape.left === 0) return tape.isEnd ? then(tape.taken.slice(from)) : false;
       if (tape.isLineStart) {
-        const label = labelAt(tape.peek(reach), dialect.labels, tape.isEnd);
-        const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-        const fence = fenceAt(tape.peek(reach), tape.isEnd);
-        if (label === 'more' || tag === 'more' || fence === 'more') return false;
-        if (label !== undefined || tag !== undefined || fence !== undefined) {
-          return then(tape.taken.slice(from));
-        }
+        const next = ahead(tape, words);
+        if (next === 'more') return false;
+        if (hasMark(next)) return then(tape.taken.slice(from));
       }
       takeRun(tape, /\n/g);
       return true;

@@ -17,7 +17,7 @@ import {
 } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { dialects } from './reading.test-support.js';
-import type { DialectName } from './corpus.test-support.js';
+import type { DialectName } from './corpus/sample.test-support.js';
 import { textTools } from './text-tools.js';
 
 const weather = tool({

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { corpus, type Expected, type Sample } from './corpus.test-support.js';
+import { corpus } from './corpus/index.test-support.js';
+import type { Expected, Sample } from './corpus/sample.test-support.js';
 import { dialects, type Replied, replied, textIn } from './reading.test-support.js';
 
 const outcome = ({ chunks, reports }: Replied): { expected: Expected; by: Sample['by'] } => {
@@ -38,7 +39,7 @@ describe('P3: broken and odd replies', () => {
     const page = join(import.meta.dirname, '../../../../docs/text-tools.md');
     expect(corpus.length).toBeGreaterThanOrEqual(150);
     expect(readFileSync(page, 'utf8').replaceAll(/\s+/g, ' ')).toContain(
-      `Of [${corpus.length} broken and odd replies](../packages/core/src/text-tools/corpus.test-support.ts), ${count('local')} are read as they are, ${count('repair')} by a repair, and ${count('refused')} are refused`,
+      `Of [${corpus.length} broken and odd replies](../packages/core/src/text-tools/corpus), ${count('local')} are read as they are, ${count('repair')} by a repair, and ${count('refused')} are refused`,
     );
   });
 

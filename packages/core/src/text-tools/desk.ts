@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.js';
 import type { Findings } from './findings.js';
+import type { LabelWords } from './peek.js';
 import type { ReadingNeeds } from './read-entry.js';
 import type { Reading } from './reading.js';
 import type { Tape } from './tape.js';
@@ -20,7 +21,8 @@ export interface Place {
 
 /** What the states that read one reply have in common. */
 export interface Desk {
-  readonly dialect: Pick<Dialect, 'labels' | 'bareJson' | 'isList'>;
+  readonly dialect: Pick<Dialect, 'bareJson' | 'isList'>;
+  readonly words: LabelWords;
   readonly needs: ReadingNeeds;
   readonly findings: Findings;
   readonly tape: Tape;

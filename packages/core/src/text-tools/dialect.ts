@@ -51,12 +51,17 @@ export interface DialectPrompts {
   readonly forms: PromptPart;
 }
 
+/** Words for labels, in any case. */
+export type LabelTranslations = Readonly<Partial<Record<Label, readonly string[]>>>;
+
 /** What may be told otherwise of every dialect. */
 export interface DialectOptions {
   /** Prose is a fault, and not the answer. Default: false. */
   readonly strict?: boolean;
   /** Parts of the prompt that are told in other words. */
   readonly prompts?: Partial<DialectPrompts>;
+  /** Other words for labels than the English ones, such as `{ thought: ['Gedanke'] }`. They are read; to write them back, replace `write` too. */
+  readonly words?: LabelTranslations;
   /** The whole prompt, instead of its parts one below the other. */
   readonly prompt?: (parts: readonly string[], needs: PromptNeeds) => string;
 }
@@ -72,6 +77,8 @@ export interface Dialect {
   readonly maxUses: number;
   /** Labels that begin a line. */
   readonly labels: readonly Label[];
+  /** Other words for them than the English ones, which count as well: those of a prompt in another language. */
+  readonly words?: LabelTranslations | undefined;
   /**
    * JSON without a label that is an action whatever it names: at the beginning of the reply (`whole`), there or on a line behind a thought if
    * its first key is one of an action (`keyed`), or none.

@@ -3,6 +3,7 @@ export type {
   DialectOptions,
   DialectPrompts,
   DialectWriter,
+  LabelTranslations,
   PromptNeeds,
   PromptPart,
   WrittenResult,

@@ -1,9 +1,11 @@
+import { type Ahead, ahead, behindSpace, hasMark } from './ahead.js';
 import { type Capture, silentCapture, speakingCapture } from './capture.js';
 import type { Desk, Place, State } from './desk.js';
+import { withDoubled } from '../json-text/literal-backslash.js';
 import { addFault, spoil } from './findings.js';
-import { fenceAt, jsonAt, labelAt, reach, tagAt, type Undecided } from './peek.js';
+import { jsonAt, reach, type Undecided } from './peek.js';
 import { hasArguments, readArguments, readCaptured } from './read-captured.js';
-import type { Reading } from './reading.js';
+import { type Reading, repairedFrom } from './reading.js';
 import type { Channel } from './voice.js';
 
 /** The states that take JSON in, and what becomes of it. */
@@ -16,7 +18,7 @@ export interface JsonStates {
 
 /** Makes the states that take JSON in. */
 export const createJsonStates = (desk: Desk): JsonStates => {
-  const { dialect, findings, needs, tape, voice } = desk;
+  const { dialect, words, findings, needs, tape, voice } = desk;
   const { speech } = voice;
   let capture: Capture = silentCapture();
   let jsonFrom = 0;
@@ -61,16 +63,16 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   };
   /** Outside of its texts, JSON ends where a line begins with a label or a fence. */
   const endsJson = (): boolean | Undecided => {
-    const label = labelAt(tape.peek(reach), dialect.labels, tape.isEnd);
-    const fence = fenceAt(tape.peek(reach), tape.isEnd);
-    if (label === 'more' || fence === 'more') return 'more';
-    return label !== undefined || fence !== undefined;
+    const next = ahead(tape, words);
+    return next === 'more' ? 'more' : next.label !== undefined || next.fence !== undefined;
   };
   const settleJson = (): true => {
-    const text = tape.taken.slice(jsonFrom).trim();
+    const written = tape.taken.slice(jsonFrom);
+    const text = withDoubled(written, capture.scan.literals).trim();
     const { kind, name } = desk.place;
     if (name !== undefined) return settle(readArguments(name, text, needs));
-    const reading = readCaptured(text, needs);
+    const read = readCaptured(text, needs);
+    const reading = text === written.trim() ? read : repairedFrom(written.trim(), text, read);
     if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
       return settle(reading);
     }
@@ -105,45 +107,39 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     readings.forEach(record);
   };
   /** JSON in prose is an example, and not an action, where the prose goes on. */
-  const behindProse: State = () => {
-    const text = tape.peek(reach);
-    const [rest = ''] = /^[\s}\])]+/.exec(text) ?? [];
-    if (rest !== '') {
-      tape.take(rest.length);
-      return true;
-    }
-    if (text === '') {
-      if (tape.isEnd) recordWaiting();
-      return tape.isEnd;
-    }
-    const label = labelAt(text, dialect.labels, tape.isEnd);
-    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-    const fence = fenceAt(text, tape.isEnd);
-    const next = text.replace(/^,\s*/, '');
-    const found =
-      next === ''
-        ? tape.isEnd || text.length === reach
-          ? undefined
-          : 'more'
-        : jsonAt(next, tape.isEnd || text.length === reach);
-    if (label === 'more' || tag === 'more' || fence === 'more' || found === 'more') return false;
-    if (fence?.isBare === true) {
-      tape.take(fence.length);
-      isInFence = false;
-      return true;
-    }
-    if (tag?.type === 'close') {
-      tape.take(tag.length);
-      return true;
-    }
-    if (label !== undefined || tag !== undefined) {
+  const behindProse = behindSpace(
+    tape,
+    () => {
       recordWaiting();
       return true;
-    }
-    if (found === undefined) return leaveAsText();
-    tape.take(text.length - next.length);
-    beginJson({ ...desk.place });
-    return true;
+    },
+    (text) => {
+      if (/^[\])}]/.test(text)) {
+        tape.take(1);
+        return true;
+      }
+      const rest = text.replace(/^,\s*/, '');
+      const mayGrow = !tape.isEnd && text.length < reach;
+      const found = rest === '' ? (mayGrow ? 'more' : undefined) : jsonAt(rest, !mayGrow);
+      const next = ahead(tape, words);
+      if (next === 'more' || found === 'more') return false;
+      if (takeClosing(next)) return true;
+      if (next.label !== undefined || next.tag !== undefined) {
+        recordWaiting();
+        return true;
+      }
+      if (found === undefined) return leaveAsText();
+      tape.take(text.length - rest.length);
+      beginJson({ ...desk.place });
+      return true;
+    },
+  );
+  /** A fence or a tag that only closes. */
+  const takeClosing = ({ fence, tag }: Ahead): boolean => {
+    if (fence?.isBare === true) isInFence = false;
+    const closing = fence?.isBare === true ? fence : tag?.type === 'close' ? tag : undefined;
+    if (closing !== undefined) tape.take(closing.length);
+    return closing !== undefined;
   };
   const counts = ({ asks, answer, problem, isData }: Reading): boolean => {
     const areDeclared = asks.every(({ name }) => needs.tools.has(name));
@@ -193,44 +189,34 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   };
 
   /** What closes an action is left out. */
-  const trail: State = () => {
-    const text = tape.peek(reach);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      tape.take(space);
+  const trail = behindSpace(
+    tape,
+    () => {
+      desk.toProse();
       return true;
-    }
-    if (text === '') {
-      if (tape.isEnd) desk.toProse();
-      return tape.isEnd;
-    }
-    if (/^[}\])]/.test(text)) {
-      tape.take(1);
-      return true;
-    }
-    if (/^(?:`|\*{1,3})$/.test(text) && !tape.isEnd) return false;
-    const [around] = /^(?:`|\*{1,3})(?=\s|$)/.exec(text) ?? [];
-    if (around !== undefined) {
-      tape.take(around.length);
-      return true;
-    }
-    const fence = fenceAt(text, tape.isEnd);
-    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-    const label = labelAt(text, dialect.labels, tape.isEnd);
-    if (fence === 'more' || tag === 'more' || label === 'more') return false;
-    if (fence?.isBare === true) {
-      tape.take(fence.length);
-      return true;
-    }
-    if (tag?.type === 'close') {
-      tape.take(tag.length);
-      return true;
-    }
-    const isPlain = fence === undefined && tag === undefined && label === undefined;
-    if (isPlain && text.startsWith('{') && desk.place.name !== undefined) {
+    },
+    (text) => {
+      if (/^[}\])]/.test(text)) {
+        tape.take(1);
+        return true;
+      }
+      if (/^(?:`|\*{1,3})$/.test(text) && !tape.isEnd) return false;
+      const [around] = /^(?:`|\*{1,3})(?=\s|$)/.exec(text) ?? [];
+      if (around !== undefined) {
+        tape.take(around.length);
+        return true;
+      }
+      const next = ahead(tape, words);
+      if (next === 'more') return false;
+      return takeClosing(next) || (hasMark(next) ? endTrail() : behindAction(text));
+    },
+  );
+  const behindAction = (text: string): boolean => {
+    const { kind, name } = desk.place;
+    if (text.startsWith('{') && name !== undefined) {
       spoil(findings, desk.last, tape.taken.trim());
     }
-    if (isPlain && text.startsWith(',')) {
+    if (text.startsWith(',')) {
       const behind = text.slice(1).trimStart();
       if (behind === '' && text.length < reach && !tape.isEnd) return false;
       if (/^[{[]/.test(behind)) {
@@ -238,21 +224,19 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         return true;
       }
     }
-    if (
-      isPlain &&
-      text.startsWith('{') &&
-      desk.place.kind === 'own' &&
-      desk.place.name === undefined
-    ) {
+    if (text.startsWith('{') && kind === 'own' && name === undefined) {
       tape.mark();
       beginJson({ kind: 'own' });
       return true;
     }
-    if (isPlain && !tape.isLineStart && !text.startsWith('{')) {
+    if (!tape.isLineStart && !text.startsWith('{')) {
       const line = tape.before(/\n/g, 0);
       if (line === tape.left && !tape.isEnd && line < 1_000) return false;
       if (goesOn(tape.peek(Math.min(line, 1_000)))) spoil(findings, desk.last, tape.taken.trim());
     }
+    return endTrail();
+  };
+  const endTrail = (): true => {
     tape.isLineStart = true;
     desk.toProse();
     return true;

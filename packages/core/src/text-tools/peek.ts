@@ -16,7 +16,10 @@ export interface Mark<Type extends string = string> {
 /** Characters that are looked at ahead of a decision. */
 export const reach = 80;
 
-const words: readonly (readonly [string, Label])[] = [
+/** Words that begin a line, in small letters, and the label that each of them is. */
+export type LabelWords = readonly (readonly [word: string, label: Label])[];
+
+const english: LabelWords = [
   ['thoughts', 'thought'],
   ['thought', 'thought'],
   ['action input', 'input'],
@@ -28,15 +31,26 @@ const words: readonly (readonly [string, Label])[] = [
 ];
 
 /** What calls the answer only where a thought has been labelled. */
-const wordsBehindThought: typeof words = [
+const englishBehindThought: LabelWords = [
   ['answer', 'answer'],
   ['ai answer', 'answer'],
+];
+
+/** The words for these labels: English ones, and others that a prompt uses. */
+export const labelWords = (
+  labels: readonly Label[],
+  others: Readonly<Partial<Record<Label, readonly string[]>>> = {},
+): LabelWords => [
+  ...labels.flatMap((label) =>
+    (others[label] ?? []).map((word) => [word.toLowerCase(), label] as const),
+  ),
+  ...english.filter(([, label]) => labels.includes(label)),
 ];
 
 /** Looks for a label at the beginning of a line, with or without the marks of Markdown. */
 export const labelAt = (
   text: string,
-  labels: readonly Label[],
+  words: LabelWords,
   isEnd: boolean,
   isBehindThought = false,
 ): Mark<Label> | Undecided | undefined => {
@@ -47,8 +61,8 @@ export const labelAt = (
   if (rest === '') return mayGrow && head !== '' ? 'more' : undefined;
   const lower = rest.toLowerCase();
   let isOpen = false;
-  for (const [word, type] of isBehindThought ? [...words, ...wordsBehindThought] : words) {
-    if (!labels.includes(type)) continue;
+  const all = isBehindThought ? [...words, ...englishBehindThought] : words;
+  for (const [word, type] of all) {
     if (word.startsWith(lower)) isOpen = true;
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);

@@ -1,5 +1,6 @@
 import type { ModelChunk, ToolDeclaration } from '../model.js';
 import type { JsonSchema } from '../schema/json-schema.js';
+import { ahead } from './ahead.js';
 import { createActionStates } from './action-states.js';
 import type { Desk, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
@@ -11,6 +12,7 @@ import {
   jsonAt,
   type Label,
   labelAt,
+  labelWords,
   type Mark,
   reach,
   type Tag,
@@ -25,7 +27,7 @@ import { createVoice } from './voice.js';
 
 /** What a text is read with. */
 export interface ReaderInit {
-  readonly dialect: Pick<Dialect, 'labels' | 'bareJson' | 'isList' | 'completions'>;
+  readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
   readonly tools: readonly ToolDeclaration[];
   readonly outputSchema?: JsonSchema | undefined;
   /** Gets the thoughts and the answer while they arrive. */
@@ -84,10 +86,9 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   };
   const markInAnswer = (): Found => {
     if (!tape.isLineStart) return undefined;
-    const label = labelAt(tape.peek(reach), actionLabels, tape.isEnd);
-    const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
-    const fence = fenceAt(tape.peek(reach), tape.isEnd);
-    if (label === 'more' || tag === 'more' || fence === 'more') return 'more';
+    const next = ahead(tape, actionWords);
+    if (next === 'more') return 'more';
+    const { label, tag, fence } = next;
     if (fence !== undefined) return fenceInAnswer(fence);
     if (label !== undefined) {
       tape.mark();
@@ -113,13 +114,14 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
     voice.literal(tape.take(length));
     return 'found';
   };
-  const actionLabels = dialect.labels.filter((label) => label === 'action');
+  const words = labelWords(dialect.labels, dialect.words);
+  const actionWords = words.filter(([, label]) => label === 'action');
 
   const mark = (): Found => {
     const text = tape.peek(2 * reach);
     if (tape.isLineStart) {
       const isBehindThought = voice.channel === 'thought' && voice.isLabelled;
-      const label = labelAt(text, dialect.labels, tape.isEnd, isBehindThought);
+      const label = labelAt(text, words, tape.isEnd, isBehindThought);
       if (label === 'more') return 'more';
       if (label !== undefined && takeLabel(label)) return 'found';
       const fence = openFence();
@@ -299,10 +301,9 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
       if (tape.left === offset && !tape.isEnd) return 'more';
     }
     if (marks === undefined) return undefined;
-    const text = tape.peek(2 * reach, offset);
-    const label = labelAt(text, dialect.labels, tape.isEnd);
-    const tag = tagAt(text, tape.isEnd);
-    if (label === 'more' || tag === 'more') return 'more';
+    const next = ahead(tape, words, offset);
+    if (next === 'more') return 'more';
+    const { label, tag } = next;
     const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
     if (label !== undefined || isAction) {
       tape.take(offset);
@@ -341,6 +342,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   };
   const desk: Desk = {
     dialect,
+    words,
     needs: { tools: toolTable(tools), completions: dialect.completions, outputSchema },
     findings,
     tape,

@@ -1,7 +1,7 @@
 import { asyncScheduler, from, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
 import type { Model, ModelChunk, ModelReport, ModelRequest } from '../model.js';
-import { corpusTools, type DialectName } from './corpus.test-support.js';
+import { corpusTools, type DialectName } from './corpus/sample.test-support.js';
 import type { Dialect } from './dialect.js';
 import { actionDialect } from './dialects/action.js';
 import { flatDialect } from './dialects/flat.js';

@@ -49,3 +49,9 @@ export const joined = (readings: readonly Reading[]): Reading => {
     ...(readings.some(({ isData }) => isData) ? { isData: true } : {}),
   };
 };
+
+/** What a piece says that has been read in another spelling. */
+export const repairedFrom = (before: string, after: string, reading: Reading): Reading =>
+  reading.problem === undefined
+    ? { ...reading, repairs: [{ before, after }, ...reading.repairs] }
+    : reading;

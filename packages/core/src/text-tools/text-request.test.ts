@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import type { Message } from '../message.js';
 import type { ModelRequest } from '../model.js';
 import { modelContract, lentContext, scriptedModel, text } from '../testing/index.js';
-import { corpusTools } from './corpus.test-support.js';
+import { corpusTools } from './corpus/sample.test-support.js';
 import { actionDialect } from './dialects/action.js';
 import { stepsDialect } from './dialects/steps.js';
 import { dialects, replied, request } from './reading.test-support.js';

@@ -2,7 +2,10 @@ import type { Dialect, DialectOptions, DialectPrompts, WrittenResult } from '../
 import { commonPrompts, oneBelowTheOther } from '../prompts.js';
 
 /** What a dialect says of itself; the rest is common to all. */
-export type DialectBase = Omit<Dialect, 'strict' | 'prompts' | 'prompt' | 'completions'> & {
+export type DialectBase = Omit<
+  Dialect,
+  'strict' | 'prompts' | 'prompt' | 'completions' | 'words'
+> & {
   readonly prompts: Pick<DialectPrompts, 'format' | 'forms'>;
   readonly completions?: readonly string[];
 };
@@ -10,10 +13,11 @@ export type DialectBase = Omit<Dialect, 'strict' | 'prompts' | 'prompt' | 'compl
 /** Makes a dialect, with what is told otherwise of it. */
 export const makeDialect = (
   { prompts: own, completions = [], ...base }: DialectBase,
-  { strict = false, prompts, prompt = oneBelowTheOther }: DialectOptions,
+  { strict = false, prompts, prompt = oneBelowTheOther, words }: DialectOptions,
 ): Dialect => ({
   ...base,
   strict,
+  words,
   completions,
   prompts: { ...commonPrompts, ...own, ...prompts },
   prompt,
