@@ -2,7 +2,7 @@ import { ahead, behindSpace, hasMark } from './ahead.js';
 import type { Desk, Place, State } from './desk.js';
 import type { JsonStates } from './json-states.js';
 import { type FenceLine, inputLabelAt, reach } from './peek.js';
-import { isNone, readNamed, type ReadingNeeds } from './read-entry.js';
+import { isCompletion, isNone, readNamed, type ReadingNeeds } from './read-entry.js';
 import { readParameters } from './read-parameters.js';
 import { nothing, unreadable } from './reading.js';
 import { takeRun } from './tape.js';
@@ -21,7 +21,7 @@ const maxName = 200;
 
 /** Makes the states that read an action behind its label or tag. */
 export const createActionStates = (desk: Desk, json: JsonStates): ActionStates => {
-  const { words, needs, tape, voice } = desk;
+  const { findings, words, needs, tape, voice } = desk;
 
   const beginAction = (at: Place): 'found' => {
     desk.place = at;
@@ -60,6 +60,13 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       return true;
     },
   );
+  /** The model says that it needs no tool: what it writes behind that is its answer. */
+  const noAction = (behind: string): true => {
+    if (voice.channel === 'thought' && findings.asks.length === 0) voice.turnTo('open');
+    voice.literal(behind.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
+    desk.toProse();
+    return true;
+  };
   /** There is nothing behind the label. */
   const leaveAction = (): true => {
     if (desk.place.kind === 'answer') voice.literal(tape.taken);
@@ -67,8 +74,6 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     return true;
   };
 
-  let nameFrom = 0;
-  let behindFrom = 0;
   /** The name of a tool, and what shows that its arguments follow. */
   const nameLine: State = () => {
     const length = tape.before(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
@@ -80,13 +85,13 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       if (end >= 2 * maxName) return collectUnreadable();
       if (end === tape.left && !tape.isEnd) return false;
     }
-    nameFrom = tape.taken.length;
+    tape.cut();
     const name = cleanName(tape.peek(length), needs);
     if (mark === '{') {
       const isName = isNameLike(name, needs);
       tape.take(length);
       if (isName) return beginNamedJson(name);
-      if (desk.place.kind === 'own') voice.speech.say('thinking', tape.taken.slice(nameFrom));
+      if (desk.place.kind === 'own') voice.speech.say('thinking', tape.latest);
       json.begin(desk.place);
       return true;
     }
@@ -102,7 +107,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     if (mark === '<') return collectUnreadable();
     if (!isNameLike(name, needs) && !isNoAction(name, needs)) return collectUnreadable();
     tape.take(length);
-    behindFrom = tape.taken.length;
+    tape.cut();
     desk.place = { ...desk.place, name };
     desk.state = behindName;
     return true;
@@ -137,14 +142,14 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
         return true;
       }
       if (label !== undefined || tag !== undefined) return withoutInput();
-      if (isNoAction(name, needs)) return leaveAction();
+      if (isNoAction(name, needs)) return noAction('');
       if (fence !== undefined) return behindFence(fence);
       if (/^`?$/.test(text) && !tape.isEnd) return false;
       if (/^`?\{/.test(text)) {
         desk.state = input;
         return true;
       }
-      if (/\n[ \t\r]*\n/.test(tape.taken.slice(behindFrom))) return withoutInput();
+      if (/\n[ \t\r]*\n/.test(tape.latest)) return withoutInput();
       return collect(() =>
         json.settle(unreadable('What stands behind the name of the tool is no JSON.', name)),
       );
@@ -152,9 +157,13 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
   );
   const withoutInput = (): true => {
     const { name = '', kind } = desk.place;
-    return isNoAction(name, needs) || kind === 'answer'
-      ? leaveAction()
-      : json.settle(readNamed(name, undefined, needs));
+    if (kind === 'answer') return leaveAction();
+    if (isNoAction(name, needs)) return noAction('');
+    // A word behind prose may be a part of it.
+    const isWord = findings.hasLead && !needs.tools.has(name) && !isCompletion(name, needs);
+    return json.settle(
+      isWord ? unreadable(`There is no tool '${name}'.`) : readNamed(name, undefined, needs),
+    );
   };
   const behindFence = ({ length }: FenceLine): boolean => {
     const behind = tape.peek(reach, length);
@@ -186,7 +195,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
   const looseInput = (): true => {
     const { name = '' } = desk.place;
     return collect((given) =>
-      isNoAction(name, needs) ? leaveAction() : json.settle(readNamed(name, given, needs)),
+      isNoAction(name, needs) ? noAction(given) : json.settle(readNamed(name, given, needs)),
     );
   };
 
@@ -198,29 +207,28 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
   );
   const parameters = (): true => {
     const { name = '' } = desk.place;
-    const from = tape.taken.length;
-    let looked = 0;
+    tape.cut();
     desk.state = () => {
-      const length = tape.before(/<\/(?:function|tool_call)>/g, looked);
+      const length = tape.before(/<\/(?:function|tool_call)>/g, 0);
       if (length === tape.left && !tape.isEnd) {
-        looked = Math.max(0, length - '</tool_call>'.length);
+        tape.take(Math.max(0, length - '</tool_call>'.length));
         return false;
       }
       tape.take(length);
-      return json.settle(readParameters(name, tape.taken.slice(from), needs));
+      return json.settle(readParameters(name, tape.latest, needs));
     };
     return true;
   };
 
   /** Gathers text up to the next label, tag or fence that begins a line. */
   const collect = (then: (text: string) => true): true => {
-    const from = tape.taken.length;
+    tape.cut();
     desk.state = () => {
-      if (tape.left === 0) return tape.isEnd ? then(tape.taken.slice(from)) : false;
+      if (tape.left === 0) return tape.isEnd ? then(tape.latest) : false;
       if (tape.isLineStart) {
         const next = ahead(tape, words);
         if (next === 'more') return false;
-        if (hasMark(next)) return then(tape.taken.slice(from));
+        if (hasMark(next)) return then(tape.latest);
       }
       takeRun(tape, /\n/g);
       return true;
@@ -249,4 +257,6 @@ const isNameLike = (name: string, { tools, completions }: ReadingNeeds): boolean
 const isNoAction = (name: string, needs: ReadingNeeds): boolean =>
   isNone(name, needs) ||
   (!needs.tools.has(name) &&
-    /^(?:n\/a|no action(?: is)?(?: needed| required| necessary)?)$/i.test(name));
+    /^(?:n\/a|none(?: is)?(?: needed| required| necessary)|no (?:further |more )?(?:actions?|tools?)(?: is| are)?(?: needed| required| necessary)?)\.?$/i.test(
+      name,
+    ));

@@ -21,7 +21,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   const { dialect, words, findings, needs, tape, voice } = desk;
   const { speech } = voice;
   let capture: Capture = silentCapture();
-  let jsonFrom = 0;
+  let isListed = false;
   let isBehindLine = false;
   let isInline = false;
   let before: Channel | undefined;
@@ -39,7 +39,8 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     capture = speaks
       ? speakingCapture(findings, needs, speech, at.kind === 'own', voice.thinkHeld)
       : silentCapture();
-    jsonFrom = tape.taken.length;
+    if (waiting.length === 0) isListed = tape.peek(1) === '[';
+    tape.cut();
     isBehindLine = false;
     desk.state = json;
   };
@@ -67,7 +68,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     return next === 'more' ? 'more' : next.label !== undefined || next.fence !== undefined;
   };
   const settleJson = (): true => {
-    const written = tape.taken.slice(jsonFrom);
+    const written = tape.latest;
     const text = withDoubled(written, capture.scan.literals).trim();
     const { kind, name } = desk.place;
     if (name !== undefined) return settle(readArguments(name, text, needs));
@@ -154,7 +155,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         if (problem !== undefined)
           return problem.tool !== undefined && needs.tools.has(problem.tool);
         if (asks.length === 0) return answer !== undefined;
-        return areDeclared || (dialect.isList && tape.taken.trimStart().startsWith('['));
+        return areDeclared || (dialect.isList && isListed);
     }
   };
   /** Tells whether an object at the beginning has nothing to do with tools. */

@@ -1,7 +1,9 @@
+import { parsedJson } from '../json.js';
 import type { ModelChunk, ModelReport, ToolChoice } from '../model.js';
+import type { JsonSchema } from '../schema/json-schema.js';
 import type { Dialect } from './dialect.js';
 import { feedbackOf, goOn } from './feedback.js';
-import type { Findings } from './findings.js';
+import type { Fault, Findings } from './findings.js';
 import type { ToolTable } from './tool-table.js';
 
 /** What a reply is judged with. */
@@ -9,6 +11,7 @@ export interface JudgeNeeds {
   readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
   readonly tools: ToolTable;
   readonly toolChoice: ToolChoice | undefined;
+  readonly outputSchema: JsonSchema | undefined;
   /** The forms that a reply may have. */
   readonly forms: string;
   /** All that the model wrote. */
@@ -16,7 +19,7 @@ export interface JudgeNeeds {
   /** All that counts as a thought. */
   readonly thought: string;
   /** The model has used tools natively beside its text. */
-  readonly hasNativeUses: boolean;
+  readonly nativeUses: number;
 }
 
 /** What comes of a reply at its end. */
@@ -43,6 +46,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
     ...repair,
   }));
 
+  if (answer !== '' && forbidsTools(needs)) return { chunks: [], reports };
   if (asks.length > 0 && answer !== '') {
     return malformed(
       'it has an action and a final answer at once. Write one of them.',
@@ -52,7 +56,9 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   if (answer !== '' && forcesTool(needs))
     return malformed('it answers, where a tool must be used.');
   if (conflict !== undefined) return malformed(conflict);
-  if (fault !== undefined) return malformed(fault.what, fault.tool, text !== '');
+  if (fault !== undefined && (answer === '' || isAction(fault))) {
+    return malformed(fault.what, fault.tool, text !== '');
+  }
   if (asks.length > 0) {
     return {
       chunks: asks.map(({ name, input }, index) => ({
@@ -66,7 +72,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   }
   if (findings.answer !== undefined) return { chunks: said, reports };
   if (findings.prose.length > 0) {
-    return isStrict(needs)
+    return isStrict(needs) && !isOutput(findings, needs)
       ? malformed(
           'it is neither an action nor a final answer in the form that was asked for.',
           undefined,
@@ -78,7 +84,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   if (forbidsTools(needs) && needs.thought !== '') {
     return { chunks: [{ type: 'text', text: needs.thought }], reports };
   }
-  return findings.hasThought && !needs.hasNativeUses
+  return findings.hasThought && needs.nativeUses === 0
     ? { chunks: [{ type: 'malformed', isThought: true, feedback: goOn(needs) }], reports }
     : { chunks: [], reports };
 };
@@ -89,20 +95,27 @@ const refusalOf = (
   index: number,
   needs: JudgeNeeds,
 ): { readonly refusal?: string } => {
-  const { toolChoice, dialect } = needs;
+  const { toolChoice, dialect, nativeUses } = needs;
   if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
     return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
   }
-  return index < dialect.maxUses ? {} : { refusal };
+  return nativeUses + index < dialect.maxUses ? {} : { refusal };
 };
+
+/** Tells whether what could not be read is more than words that say what to do. */
+const isAction = ({ text, tool }: Fault): boolean => tool !== undefined || text.includes('{');
+
+/** Tells whether prose is the answer in the form that was asked for. */
+const isOutput = ({ prose }: Findings, { outputSchema }: JudgeNeeds): boolean =>
+  outputSchema !== undefined && typeof parsedJson(prose.join('')) === 'object';
 
 const forbidsTools = ({ tools, toolChoice }: JudgeNeeds): boolean =>
   tools.size === 0 || toolChoice === 'none';
 
 const forcesTool = (needs: JudgeNeeds): boolean =>
   !forbidsTools(needs) &&
-  !needs.hasNativeUses &&
+  needs.nativeUses === 0 &&
   (needs.toolChoice === 'required' || typeof needs.toolChoice === 'object');
 
 /** Text that has not been said while it arrived: prose that could have been a thought, or words in the place of an action. */
@@ -117,7 +130,7 @@ const textLeft = (
 };
 
 const isStrict = (needs: JudgeNeeds): boolean =>
-  forcesTool(needs) || (needs.dialect.strict && !forbidsTools(needs) && !needs.hasNativeUses);
+  forcesTool(needs) || (needs.dialect.strict && !forbidsTools(needs) && needs.nativeUses === 0);
 
 const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
   count === 0

@@ -67,11 +67,12 @@ export const labelAt = (
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);
     const [colon, closing] =
-      /^(?:[ \t]{1,4}\d{1,3})?[ \t]*([*_]{0,3})[ \t]*[:：]/.exec(after) ??
+      /^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*([*_]{0,3})[ \t\u00a0\u202f]*[:：]/.exec(after) ??
       (isBehindThought && type === 'answer' ? /^[ \t]+()[-–—](?=[ \t])/.exec(after) : null) ??
       [];
     if (colon === undefined) {
-      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t]*[*_]{0,3}[ \t]*[-–—]?$/.test(after)) isOpen = true;
+      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*[*_]{0,3}[ \t\u00a0\u202f]*[-–—]?$/.test(after))
+        isOpen = true;
       continue;
     }
     const length = lead.length + word.length + colon.length;

@@ -39,14 +39,26 @@ const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => 
 /** Tells whether an object is the answer itself, and not a form around it. */
 const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const fits = (it: unknown): boolean =>
-    isRecord(it) && required.every((key) => Object.hasOwn(it, String(key)));
+    isRecord(it) &&
+    required.every((key) => Object.hasOwn(it, String(key))) &&
+    Object.entries(properties).every(([key, property]) => isOfType(it[key], property));
   const names = valuesOf(value, keys.name);
   if (names.some((name) => typeof name === 'string' && tools.has(name))) return false;
   const answers = valuesOf(value, keys.answer);
   if (answers.some(fits)) return false;
   if (required.length > 0) return fits(value);
-  return !Object.keys(value).some(isKnownKey);
+  return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
+};
+
+/** Tells whether a value may be what the schema of a property says at its surface. */
+const isOfType = (value: unknown, property: unknown): boolean => {
+  if (value === undefined || !isRecord(property)) return true;
+  const types = [property['type']].flat().filter((type) => typeof type === 'string');
+  if (types.length === 0) return true;
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
 /** Reads one action or answer. */

@@ -16,7 +16,13 @@ const long = 'I have thought about this for quite a while, and it is not easy. '
 /** What shows while a reply arrives, and before it is over. */
 const shown = (dialect: Dialect, pieces: readonly string[]): readonly ModelChunk[] => {
   const chunks: ModelChunk[] = [];
-  const reader = createReader({ dialect, tools: corpusTools, emit: (chunk) => chunks.push(chunk) });
+  const reader = createReader({
+    dialect,
+    tools: corpusTools,
+    emit: (chunk) => chunks.push(chunk),
+    mayAct: true,
+    mayRetract: () => true,
+  });
   pieces.forEach(reader.push);
   return joinDeltas(chunks);
 };
@@ -308,7 +314,8 @@ describe('the judgement', () => {
 
   it('P8: a made-up observation is cut off, and said so', async () => {
     const { chunks, reports } = await replied(lines, ['Action: now\nObser', 'vation: noon']);
-    expect(chunks).toEqual([toolUse('now'), finish()]);
+    const usage = { inputTokens: expect.any(Number), outputTokens: 3 };
+    expect(chunks).toEqual([toolUse('now'), { type: 'usage', usage }, finish()]);
     expect(reports).toEqual([expect.objectContaining({ type: 'warning' })]);
   });
 
@@ -340,7 +347,13 @@ describe('the judgement', () => {
 describe('X1: hostile texts', () => {
   const seconds = (dialect: Dialect, it: string): number => {
     const begin = process.cpuUsage();
-    const reader = createReader({ dialect, tools: corpusTools, emit: () => undefined });
+    const reader = createReader({
+      dialect,
+      tools: corpusTools,
+      emit: () => undefined,
+      mayAct: true,
+      mayRetract: () => true,
+    });
     for (let at = 0; at < it.length; at += 4_096) reader.push(it.slice(at, at + 4_096));
     reader.end();
     const { user, system } = process.cpuUsage(begin);

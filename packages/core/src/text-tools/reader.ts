@@ -29,9 +29,13 @@ import { createVoice } from './voice.js';
 export interface ReaderInit {
   readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
   readonly tools: readonly ToolDeclaration[];
+  /** Tools may be used, where there are any. */
+  readonly mayAct: boolean;
   readonly outputSchema?: JsonSchema | undefined;
   /** Gets the thoughts and the answer while they arrive. */
   readonly emit: (chunk: ModelChunk) => void;
+  /** Tells whether what has been emitted may be taken back with a `restart`. */
+  readonly mayRetract: () => boolean;
 }
 
 /** Reads one reply, in pieces of any length. The pieces have no say in what is found. */
@@ -49,11 +53,24 @@ export interface Reader {
 type Found = 'found' | Undecided | undefined;
 
 /** Begins to read a reply. */
-export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit): Reader => {
+export const createReader = ({
+  dialect,
+  tools,
+  outputSchema,
+  mayAct,
+  emit,
+  mayRetract,
+}: ReaderInit): Reader => {
   const findings = createFindings();
   const tape = createTape();
   const ending = createEnding();
-  const voice = createVoice(findings, dialect.isList, emit);
+  const voice = createVoice({
+    findings,
+    isList: dialect.isList,
+    mayAct: mayAct && tools.length > 0,
+    emit,
+    mayRetract,
+  });
   let openFences = 0;
   let hasThinkTag = false;
   let isOver = false;
@@ -86,10 +103,14 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   };
   const markInAnswer = (): Found => {
     if (!tape.isLineStart) return undefined;
-    const next = ahead(tape, actionWords);
+    const next = ahead(tape, wordsInAnswer);
     if (next === 'more') return 'more';
     const { label, tag, fence } = next;
     if (fence !== undefined) return fenceInAnswer(fence);
+    if (label?.type === 'answer') {
+      voice.answerAgain(tape.take(label.length));
+      return 'found';
+    }
     if (label !== undefined) {
       tape.mark();
       tape.take(label.length);
@@ -115,7 +136,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
     return 'found';
   };
   const words = labelWords(dialect.labels, dialect.words);
-  const actionWords = words.filter(([, label]) => label === 'action');
+  const wordsInAnswer = words.filter(([, label]) => label === 'action' || label === 'answer');
 
   const mark = (): Found => {
     const text = tape.peek(2 * reach);
@@ -146,12 +167,16 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
         return true;
       case 'answer':
         tape.take(length);
+        if (voice.channel === 'said') {
+          voice.retract();
+          findings.prose.length = 0;
+        }
         voice.turnTo(findings.answer === undefined ? 'answer' : 'again');
         findings.answer ??= [];
         return true;
       case 'action':
       case 'input':
-        if (voice.channel === 'open' && !voice.isAtStart) findings.hasLead = true;
+        if (isLead()) findings.hasLead = true;
         tape.take(length);
         voice.turnTo(
           voice.channel === 'said' || voice.channel === 'musing' ? voice.channel : 'thought',
@@ -162,6 +187,10 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
     }
   };
 
+  const isLead = (): boolean =>
+    voice.channel === 'said' ||
+    voice.channel === 'musing' ||
+    (voice.channel === 'open' && !voice.isAtStart);
   const takeTag = (tag: Mark<Tag>): Found => {
     switch (tag.type) {
       case 'think':
@@ -207,6 +236,7 @@ export const createReader = ({ dialect, tools, outputSchema, emit }: ReaderInit)
   };
   const endAll = (): void => {
     voice.turnTo('open');
+    voice.retract();
     forget(findings);
     tape.isLineStart = true;
   };

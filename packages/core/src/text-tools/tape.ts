@@ -17,8 +17,14 @@ export interface Tape {
   scan(look: (text: string, from: number) => number): void;
   /** Begins to remember what is taken. */
   mark(): void;
-  /** What has been taken since the mark. */
+  /** What has been taken since the mark. To read it costs as much as there is. */
   readonly taken: string;
+  /** Begins to remember anew what is taken, beside what the mark remembers. */
+  cut(): void;
+  /** What has been taken since the cut. */
+  readonly latest: string;
+  /** The character that was taken last. */
+  readonly last: string;
 }
 
 /** Makes an empty tape. */
@@ -28,11 +34,15 @@ export const createTape = (): Tape => {
   let isEnd = false;
   let isLineStart = true;
   let taken = '';
+  let latest = '';
+  let last = '';
 
   const take = (length: number): string => {
     const piece = text.slice(at, at + length);
     at += piece.length;
     taken += piece;
+    latest += piece;
+    last = piece.slice(-1) || last;
     const line = piece.lastIndexOf('\n');
     const isBlank = line < piece.length - 1 ? piece.slice(line + 1).trim() === '' : true;
     isLineStart = line < 0 ? isLineStart && isBlank : isBlank;
@@ -72,6 +82,15 @@ export const createTape = (): Tape => {
     },
     get taken() {
       return taken;
+    },
+    cut: () => {
+      latest = '';
+    },
+    get latest() {
+      return latest;
+    },
+    get last() {
+      return last;
     },
   };
 };

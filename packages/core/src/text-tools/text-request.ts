@@ -77,6 +77,10 @@ const withPrompt = (
     return { ...request, system: system === '' ? prompt : `${system}\n\n${prompt}` };
   }
   const at = request.messages.findIndex(({ role }) => role === 'user');
+  if (at === -1) {
+    const told: Message = { id: 'prompt', role: 'user', content: [textBlock(prompt)] };
+    return { ...request, messages: [told, ...request.messages] };
+  }
   const told = request.messages.map((message, index): Message =>
     index === at && message.role === 'user'
       ? { ...message, content: [textBlock(`${prompt}\n\n`), ...message.content] }

@@ -1,10 +1,13 @@
 import { defer, Observable, Subject, takeUntil } from 'rxjs';
+import { estimateTokens } from '../estimate-tokens.js';
 import { misuse } from '../errors.js';
+import { tokensOfAll } from '../fit-messages.js';
 import { isRecord } from '../json.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
 import { inTime } from '../models/in-time.js';
+import type { Usage } from '../usage.js';
 import type { Dialect } from './dialect.js';
 import { type Judgement, judge } from './judge.js';
 import { createReader, type Reader } from './reader.js';
@@ -27,9 +30,10 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
     timed,
     (request, context) =>
       hasTools(request)
-        ? defer(() => timed.stream$(textRequest(request, dialect, model), context)).pipe((source) =>
-            read(source, request, dialect, context),
-          )
+        ? defer(() => {
+            const asked = textRequest(request, dialect, model);
+            return read(timed.stream$(asked, context), { request, asked, dialect, context });
+          })
         : timed.stream$(plainRequest(request, dialect, model), context),
     { unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)) },
   );
@@ -38,16 +42,29 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
 /** Options that the prompt takes care of. */
 const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
 
+interface Reading {
+  readonly request: ModelRequest;
+  /** As it has been sent. */
+  readonly asked: ModelRequest;
+  readonly dialect: Dialect;
+  readonly context: ModelContext;
+}
+
+/** What a request must have cost that was left before its provider told. */
+const estimated = ({ system = '', messages }: ModelRequest, written: string): Partial<Usage> => ({
+  inputTokens: estimateTokens(system) + tokensOfAll(messages),
+  outputTokens: estimateTokens(written),
+});
+
 /** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
 const read = (
   source: Observable<ModelChunk>,
-  request: ModelRequest,
-  dialect: Dialect,
-  context: ModelContext,
+  { request, asked, dialect, context }: Reading,
 ): Observable<ModelChunk> =>
   new Observable((subscriber) => {
     const { tools = [], toolChoice, outputSchema } = request;
     const emit = (chunk: ModelChunk): void => {
+      if (chunk.type === 'restart') thoughts = [];
       if (chunk.type === 'thinking') thoughts.push(chunk.text);
       subscriber.next(chunk);
     };
@@ -55,27 +72,41 @@ const read = (
     let reader: Reader;
     let pieces: string[];
     let thoughts: string[];
-    let hasNativeUses: boolean;
+    let nativeUses: number;
+    let hasUsage = false;
+    /** Nothing but texts has passed: a restart takes nothing else back. */
+    let isPlain = true;
     let isEnded: boolean;
 
     const begin = (): void => {
-      reader = createReader({ dialect, tools, outputSchema, emit });
+      reader = createReader({
+        dialect,
+        tools,
+        mayAct: toolChoice !== 'none',
+        outputSchema,
+        emit,
+        mayRetract: () => isPlain,
+      });
       pieces = [];
       thoughts = [];
-      hasNativeUses = false;
+      nativeUses = 0;
       isEnded = false;
+    };
+    const written = (): string => {
+      const text = pieces.join('');
+      return text.slice(0, text.length - reader.unread);
     };
     const decide = (): Judgement => {
       const findings = reader.end();
-      const text = pieces.join('');
       return judge(findings, {
         dialect,
         toolChoice,
+        outputSchema,
         tools: toolTable(tools),
         forms: dialect.prompts.forms(promptNeeds(request)),
-        written: text.slice(0, text.length - reader.unread),
+        written: written(),
         thought: thoughts.join('').trim(),
-        hasNativeUses,
+        nativeUses,
       });
     };
     const conclude = (): void => {
@@ -87,9 +118,10 @@ const read = (
     const cut = (): void => {
       context.report({
         type: 'warning',
-        message: 'The model began to make up what its tool says: its reply is cut off there.',
+        message: `The model began to make up what its tool says: its reply is cut off there.${hasUsage ? '' : ' What it cost is estimated.'}`,
       });
       conclude();
+      if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, written()) });
       emit({ type: 'finish', finish: 'stop' });
       cut$.next();
     };
@@ -99,6 +131,8 @@ const read = (
       if (reader.isOver) cut();
     };
     const next = (chunk: ModelChunk): void => {
+      if (chunk.type !== 'text') isPlain = false;
+      if (chunk.type === 'usage') hasUsage = true;
       switch (chunk.type) {
         case 'text':
           if (!isEnded) take(chunk.text);
@@ -108,7 +142,7 @@ const read = (
           emit(chunk);
           return;
         case 'toolUse':
-          hasNativeUses = true;
+          if (chunk.name !== undefined) nativeUses += 1;
           emit(chunk);
           return;
         case 'finish':

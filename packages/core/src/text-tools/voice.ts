@@ -28,6 +28,10 @@ export interface Voice {
   literal(text: string): void;
   /** What is still held back turns out to be a thought. */
   readonly thinkHeld: () => void;
+  /** All that has been said turns out to be a thought. */
+  readonly retract: () => void;
+  /** The answer has the label of one once more: what follows is a part of it, unless it says the same again. */
+  answerAgain(label: string): void;
   /** Text counts as something else from here on. */
   turnTo(next: Channel, isLabelled?: boolean): void;
   /** Text behind an action is a thought. */
@@ -40,12 +44,19 @@ export interface Voice {
 
 const maxHeld = 256;
 
+/** What a voice is made of. */
+export interface VoiceInit {
+  readonly findings: Findings;
+  /** An action is a list: prose before it is a thought. */
+  readonly isList: boolean;
+  /** Tools may be used: an answer beside an action is none. */
+  readonly mayAct: boolean;
+  readonly emit: (chunk: ModelChunk) => void;
+  readonly mayRetract: () => boolean;
+}
+
 /** Makes the voice of one reply. */
-export const createVoice = (
-  findings: Findings,
-  isList: boolean,
-  emit: (chunk: ModelChunk) => void,
-): Voice => {
+export const createVoice = ({ findings, isList, mayAct, emit, mayRetract }: VoiceInit): Voice => {
   const speech = createSpeech((chunk) => {
     if (chunk.type === 'thinking') findings.hasThought = true;
     emit(chunk);
@@ -54,6 +65,7 @@ export const createVoice = (
   let isLabelled = false;
   let held = '';
   let again = '';
+  let labelOfAgain: string | undefined;
 
   const literal = (text: string): void => {
     switch (channel) {
@@ -81,7 +93,7 @@ export const createVoice = (
         again += text;
     }
   };
-  const hasAsked = (): boolean => findings.asks.length > 0;
+  const hasAsked = (): boolean => mayAct && findings.asks.length > 0;
   const settleHeld = (): void => {
     const text = held;
     held = '';
@@ -101,6 +113,16 @@ export const createVoice = (
   const compareAnswers = (other: string): void => {
     const answer = findings.answer?.join('').trim();
     if (answer !== other.trim()) findings.conflict ??= 'It has two different answers.';
+  };
+  const settleAgain = (): void => {
+    if (labelOfAgain === undefined) {
+      compareAnswers(again);
+      return;
+    }
+    if (findings.answer?.join('').trim() === again.trim()) return;
+    const rest = `${labelOfAgain}${again}`;
+    findings.answer?.push(rest);
+    if (!hasAsked()) speech.say('text', rest);
   };
   const giveAnswer = (answer: string, said: string | undefined): void => {
     if (findings.answer !== undefined) {
@@ -127,7 +149,18 @@ export const createVoice = (
     },
     literal,
     thinkHeld,
+    retract: () => {
+      if (mayRetract()) speech.retract();
+    },
     turnTo,
+    answerAgain: (label) => {
+      if (channel === 'again') {
+        again += label;
+        return;
+      }
+      channel = 'again';
+      labelOfAgain = label;
+    },
     followAction: () => {
       speech.close();
       if (channel !== 'again') channel = 'thought';
@@ -135,7 +168,7 @@ export const createVoice = (
     },
     giveAnswer,
     end: () => {
-      if (channel === 'again') compareAnswers(again);
+      if (channel === 'again') settleAgain();
       if (held === '') return;
       findings.prose.push(held);
       speech.say('text', held);
