@@ -240,6 +240,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       const named = [...needs.tools.keys()].find((name) => text.includes(name));
       return json.settle(unreadable('The action is no JSON.', named));
     });
+  desk.input = input;
   return { begin: beginAction, input, functionBody };
 };
 

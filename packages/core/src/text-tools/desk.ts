@@ -17,6 +17,8 @@ export interface Place {
   readonly name?: string;
   /** The fence that is open in front of it. */
   readonly fence?: string;
+  /** The tool that has been asked for without arguments right before. */
+  readonly bare?: string;
 }
 
 /** What the states that read one reply have in common. */
@@ -33,6 +35,14 @@ export interface Desk {
   last: Reading;
   /** The marks of a fence that opens code: nothing is read in there. */
   code: string | undefined;
+  /** Fences that are open around actions. */
+  openFences: number;
+  /** What is in them stands in prose, and may be an example: it is one if prose follows. */
+  isTemplate: boolean;
+  /** Actions in such a fence have ended. */
+  isBehindTemplate: boolean;
+  /** Reads the arguments of the tool that the place names. */
+  input: State;
   /** Goes back to the text between actions. */
   toProse(): void;
 }

@@ -3,7 +3,7 @@ import { type Capture, silentCapture, speakingCapture } from './capture.js';
 import type { Desk, Place, State } from './desk.js';
 import { withDoubled } from '../json-text/literal-backslash.js';
 import { addFault, spoil } from './findings.js';
-import { jsonAt, reach, type Undecided } from './peek.js';
+import { inputLabelAt, jsonAt, reach, type Undecided } from './peek.js';
 import { hasArguments, readArguments, readCaptured } from './read-captured.js';
 import { type Reading, repairedFrom } from './reading.js';
 import type { Channel } from './voice.js';
@@ -27,6 +27,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   let before: Channel | undefined;
   /** Actions in prose that count if nothing else follows. */
   let waiting: Reading[] = [];
+  let isOwnForm = false;
   let isInFence = false;
 
   const beginJson = (at: Place, channel?: Channel): void => {
@@ -73,6 +74,11 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     const { kind, name } = desk.place;
     if (name !== undefined) return settle(readArguments(name, text, needs));
     const read = readCaptured(text, needs);
+    const { bare } = desk.place;
+    if (bare !== undefined && read.asks.length === 0 && read.answer === undefined) {
+      findings.asks.pop();
+      return settle(readArguments(bare, text, needs));
+    }
     const reading = text === written.trim() ? read : repairedFrom(written.trim(), text, read);
     if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
       return settle(reading);
@@ -82,6 +88,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     }
     desk.last = reading;
     waiting.push(reading);
+    isOwnForm ||= isInOwnForm(text);
     desk.state = behindProse;
     return true;
   };
@@ -93,8 +100,16 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     record(reading);
     return true;
   };
+  /** Tells whether JSON is just what the dialect asks for. Anybody may write the other forms as examples. */
+  const isInOwnForm = (text: string): boolean =>
+    dialect.isList
+      ? isListed
+      : dialect.bareJson !== 'none' &&
+        /"tool"\s*:/.test(text) &&
+        /"(?:inputs|arguments)"\s*:/.test(text);
   const leaveAsText = (): true => {
     waiting = [];
+    isOwnForm = false;
     if (desk.place.kind === 'own' && before === 'open') voice.turnTo('open');
     voice.literal(tape.taken);
     desk.code = isInFence ? desk.place.fence : undefined;
@@ -105,6 +120,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   const recordWaiting = (): void => {
     const readings = waiting;
     waiting = [];
+    isOwnForm = false;
     readings.forEach(record);
   };
   /** JSON in prose is an example, and not an action, where the prose goes on. */
@@ -129,7 +145,10 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         recordWaiting();
         return true;
       }
-      if (found === undefined) return leaveAsText();
+      if (found === undefined) {
+        if (isOwnForm) findings.conflict ??= textBehind;
+        return leaveAsText();
+      }
       tape.take(text.length - rest.length);
       beginJson({ ...desk.place });
       return true;
@@ -137,7 +156,10 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   );
   /** A fence or a tag that only closes. */
   const takeClosing = ({ fence, tag }: Ahead): boolean => {
-    if (fence?.isBare === true) isInFence = false;
+    if (fence?.isBare === true) {
+      isInFence = false;
+      closeFence(desk);
+    }
     const closing = fence?.isBare === true ? fence : tag?.type === 'close' ? tag : undefined;
     if (closing !== undefined) tape.take(closing.length);
     return closing !== undefined;
@@ -208,12 +230,39 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         return true;
       }
       const next = ahead(tape, words);
-      if (next === 'more') return false;
+      const given = desk.place.kind === 'own' ? inputLabelAt(text, tape.isEnd) : undefined;
+      if (next === 'more' || given === 'more') return false;
+      const isInput = given !== undefined || next.label?.type === 'input';
+      if (isInput && tape.isLineStart) return lateInput(given ?? next.label?.length ?? 0);
       return takeClosing(next) || (hasMark(next) ? endTrail() : behindAction(text));
     },
   );
+  /** The tool that was asked for last, where it was without arguments. */
+  const bareName = (): string | undefined => {
+    const [ask, more] = desk.last.asks;
+    const isBare = ask !== undefined && more === undefined && isEmpty(ask.input);
+    return isBare && findings.asks.at(-1) === ask ? ask.name : undefined;
+  };
+  /** Arguments behind an action: they are what it lacks, or a second reading of it. */
+  const lateInput = (length: number): true => {
+    const name = bareName();
+    if (name === undefined) {
+      spoil(findings, desk.last, tape.taken.trim());
+      return endTrail();
+    }
+    findings.asks.pop();
+    tape.take(length);
+    desk.place = { kind: desk.place.kind, name };
+    desk.state = desk.input;
+    return true;
+  };
   const behindAction = (text: string): boolean => {
     const { kind, name } = desk.place;
+    const bare = text.startsWith('{') ? bareName() : undefined;
+    if (bare !== undefined) {
+      beginJson({ kind, bare });
+      return true;
+    }
     if (text.startsWith('{') && name !== undefined) {
       spoil(findings, desk.last, tape.taken.trim());
     }
@@ -243,6 +292,20 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     return true;
   };
   return { begin: beginJson, settle };
+};
+
+const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
+
+/** What is wrong with an action that may be an example. */
+export const textBehind =
+  'It has an action with other text behind it, so that the action may be an example. Write the action alone, or your answer in its own form.';
+
+/** Closes a fence around actions, where one is open. */
+export const closeFence = (desk: Desk): boolean => {
+  if (desk.openFences === 0) return false;
+  desk.openFences -= 1;
+  desk.isBehindTemplate = desk.isTemplate && desk.findings.asks.length > 0;
+  return true;
 };
 
 /** Tells whether a line goes on with JSON that seemed to be over. */

@@ -5,7 +5,7 @@ import { createActionStates } from './action-states.js';
 import type { Desk, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
 import { createFindings, type Findings, forget, hasActed } from './findings.js';
-import { createJsonStates } from './json-states.js';
+import { closeFence, createJsonStates, textBehind } from './json-states.js';
 import {
   fenceAt,
   type FenceLine,
@@ -71,7 +71,6 @@ export const createReader = ({
     emit,
     mayRetract,
   });
-  let openFences = 0;
   let hasThinkTag = false;
   let isOver = false;
 
@@ -87,7 +86,9 @@ export const createReader = ({
     if (found === 'found') return true;
     const isPlain =
       desk.code !== undefined || voice.channel === 'answer' || voice.channel === 'again';
-    voice.literal(takeRun(tape, isPlain ? /\n/g : /[\n<{[]/g));
+    const run = takeRun(tape, isPlain ? /\n/g : /[\n<{[]/g);
+    if (desk.isBehindTemplate && run.trim() !== '') findings.conflict ??= textBehind;
+    voice.literal(run);
     return true;
   };
   const codeEnd = (marks: string): Found => {
@@ -123,7 +124,7 @@ export const createReader = ({
   };
   /** A fence opens code, unless it closes the one around the whole reply. */
   const fenceInAnswer = ({ length, marks, isBare }: FenceLine): Found => {
-    if (isBare && openFences > 0) {
+    if (isBare && desk.openFences > 0) {
       const behind = tape.peek(reach, length);
       if (behind.trim() === '' && behind.length < reach) {
         if (!tape.isEnd) return 'more';
@@ -150,7 +151,8 @@ export const createReader = ({
       const named = namedArguments(text);
       if (named !== undefined) return named;
     }
-    const tag = tagAt(text, tape.isEnd);
+    // In backticks it is only mentioned.
+    const tag = tape.last === '`' ? undefined : tagAt(text, tape.isEnd);
     if (tag === 'more') return 'more';
     if (tag !== undefined) return takeTag(tag);
     return bareJson(0, undefined);
@@ -316,8 +318,7 @@ export const createReader = ({
       const fence = fenceAt(tape.peek(reach, offset), tape.isEnd);
       if (fence === 'more') return 'more';
       if (fence === undefined || offset > 2 * reach) break;
-      if (marks === undefined && fence.isBare && openFences > 0) {
-        openFences -= 1;
+      if (marks === undefined && fence.isBare && closeFence(desk)) {
         tape.take(fence.length);
         return 'found';
       }
@@ -335,10 +336,11 @@ export const createReader = ({
     if (next === 'more') return 'more';
     const { label, tag } = next;
     const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
-    if (label !== undefined || isAction) {
+    if (isWhole && (label !== undefined || isAction)) {
+      desk.isTemplate = isLead();
       tape.take(offset);
       tape.isLineStart = true;
-      openFences += 1;
+      desk.openFences += 1;
       return 'found';
     }
     const bare = bareJson(offset, marks, isWhole);
@@ -381,6 +383,10 @@ export const createReader = ({
     place: { kind: 'own' },
     last: nothing,
     code: undefined,
+    openFences: 0,
+    isTemplate: false,
+    isBehindTemplate: false,
+    input: () => false,
     toProse: () => {
       desk.state = prose;
     },

@@ -1,5 +1,6 @@
 import { action } from './action.test-support.js';
 import { answers } from './answers.test-support.js';
+import { asides, remarks } from './asides.test-support.js';
 import { backslashes, backslashesInActions } from './backslashes.test-support.js';
 import { behindNames } from './behind-names.test-support.js';
 import { drafts } from './drafts.test-support.js';
@@ -23,6 +24,10 @@ const table: readonly (readonly [readonly DialectName[], readonly Row[]])[] = [
   [['lines', 'flat'], endings],
   [['flat'], backslashes],
   [all, backslashesInActions],
+  [['lines', 'action'], asides],
+  [['steps'], remarks('[{"name": "search", "arguments": {"q": "cats"}}]')],
+  [['flat'], remarks('{"scratchpad": "s", "tool": "search", "arguments": {"q": "cats"}}')],
+  [['action'], remarks('{"tool": "search", "inputs": {"q": "cats"}}')],
   [all, inProse],
   [all, invented],
   [all, drafts],
