@@ -10,59 +10,110 @@ import {
   toolUsesOf,
   type UserMessage,
 } from '../message.js';
-import { written } from '../tool-parts.js';
-import type { DialectWriter } from './dialect.js';
+import { written as argumentsText } from '../tool-parts.js';
+import type { Dialect, DialectWriter } from './dialect.js';
+import { labelWords, type LabelWords } from './peek.js';
+import { quotedResult, quotedThought } from './quoted.js';
+
+type Needs = Pick<Dialect, 'write' | 'maxUses' | 'labels' | 'words'>;
+
+/** What the message before has to say to the next one. */
+interface Place {
+  readonly names: ReadonlyMap<string, string>;
+  readonly isOfTurn: boolean;
+  readonly isBehindResults: boolean;
+  readonly words: LabelWords;
+  readonly write: DialectWriter;
+}
 
 /** Writes what has been said as texts in the form of a dialect. Messages of the same side that follow each other become one. */
-export const historyIn = (
-  messages: readonly Message[],
-  write: DialectWriter,
-): readonly Message[] => {
-  const turn = beginOfTurn(messages);
+export const historyIn = (said: readonly Message[], dialect: Needs): readonly Message[] => {
+  const { write, labels, maxUses } = dialect;
+  const words = labelWords(labels, dialect.words);
+  const turn = beginOfTurn(said);
   const names = new Map<string, string>();
   const history: Message[] = [];
-  messages.forEach((message, index) => {
+  let isBehindResults = false;
+  said.forEach((message, index) => {
     if (message.role === 'assistant') {
       toolUsesOf(message).forEach(({ id, name }) => names.set(id, name));
     }
-    const text = textMessage(message, write, names, index >= turn);
-    if (text.content.length === 0) return;
-    const last = history.at(-1);
-    const both = last === undefined ? undefined : merged(last, text);
-    if (both !== undefined) history.pop();
-    history.push(both ?? text);
+    const isOfTurn = index >= turn;
+    for (const step of stepsOf(message, said[index + 1], said[index - 1], maxUses)) {
+      const text = textMessage(step, { names, isOfTurn, isBehindResults, words, write });
+      isBehindResults = step.role === 'tool';
+      if (text.content.length === 0) continue;
+      const last = history.at(-1);
+      const both = last === undefined ? undefined : merged(last, text);
+      if (both !== undefined) history.pop();
+      history.push(both ?? text);
+    }
   });
   return history;
 };
 
+/** Where a reply may have one action, a batch of uses is told as one step after the other: the message of their results comes with it. */
+const stepsOf = (
+  message: Message,
+  next: Message | undefined,
+  before: Message | undefined,
+  maxUses: number,
+): readonly Message[] => {
+  if (message.role === 'tool') return isBatch(before, message, maxUses) ? [] : [message];
+  if (message.role !== 'assistant' || !isBatch(message, next, maxUses)) return [message];
+  return toolUsesOf(message).flatMap((use, index): readonly Message[] => [
+    {
+      ...message,
+      content: message.content.filter((block) =>
+        block.type === 'tool_use' ? block === use : index === 0,
+      ),
+    },
+    { ...next, content: next.content.filter(({ toolUseId }) => toolUseId === use.id) },
+  ]);
+};
+
+const isBatch = (
+  message: Message | undefined,
+  next: Message | undefined,
+  maxUses: number,
+): next is ToolMessage =>
+  message?.role === 'assistant' &&
+  next?.role === 'tool' &&
+  toolUsesOf(message).filter(({ refusal }) => refusal === undefined).length > maxUses;
+
 /** Where the last turn begins: at what the user said first behind an answer. News within a turn, and what the model is told of its replies, begin none. */
 const beginOfTurn = (messages: readonly Message[]): number =>
-  messages.findLastIndex(({ role }, index) => role === 'user' && isAnswer(messages[index - 1]));
+  messages.findLastIndex(
+    ({ id, role }, index) => role === 'user' && isAnswerBefore(id, messages[index - 1]),
+  );
 
-const isAnswer = (message: Message | undefined): boolean =>
+/** What the model is told of its own message has an id that begins with that of the message. */
+const isAnswerBefore = (id: string, message: Message | undefined): boolean =>
   message === undefined ||
-  (message.role === 'assistant' && textOf(message) !== '' && toolUsesOf(message).length === 0);
+  (message.role === 'assistant' &&
+    textOf(message) !== '' &&
+    toolUsesOf(message).length === 0 &&
+    !id.startsWith(`${message.id}/`));
 
-const textMessage = (
-  message: Message,
-  write: DialectWriter,
-  names: ReadonlyMap<string, string>,
-  isOfTurn: boolean,
-): UserMessage | AssistantMessage => {
+const textMessage = (message: Message, place: Place): UserMessage | AssistantMessage => {
   switch (message.role) {
     case 'user':
-      return message;
+      return place.isBehindResults
+        ? { ...message, content: together([textBlock('User:')], message.content, ' ') }
+        : message;
     case 'assistant':
-      return { ...message, content: assistantContent(message, write, isOfTurn) };
+      return { ...message, content: assistantContent(message, place) };
     case 'tool':
-      return { id: message.id, role: 'user', content: resultContent(message, write, names) };
+      return { id: message.id, role: 'user', content: resultContent(message, place) };
   }
 };
 
+/** Characters of a thought of an earlier turn that are shown once more, so that the form stays in sight; longer ones are left out. */
+const maxEarlierThought = 500;
+
 const assistantContent = (
   message: AssistantMessage,
-  write: DialectWriter,
-  isOfTurn: boolean,
+  { write, words, isOfTurn }: Place,
 ): readonly AssistantBlock[] => {
   const { content } = message;
   // A use that was not run would show a form that is not the dialect's: its result says what became of it.
@@ -73,15 +124,16 @@ const assistantContent = (
   const thoughts = content.flatMap((block) =>
     block.type === 'thinking' && block.signature === undefined ? [block.text] : [],
   );
-  const thought = isOfTurn ? thoughts.join('\n\n').trim() : '';
+  const whole = thoughts.join('\n\n').trim();
+  const thought = isOfTurn || whole.length <= maxEarlierThought ? quotedThought(whole, words) : '';
   const others = content.filter(
     ({ type }) => type !== 'text' && type !== 'tool_use' && type !== 'thinking',
   );
   const signed = content.filter(
     (block) => block.type === 'thinking' && block.signature !== undefined,
   );
-  const words = textIn(write, thought, text, uses);
-  return [...signed, ...(words === '' ? [] : [textBlock(words)]), ...others];
+  const written = textIn(write, thought, text, uses);
+  return [...signed, ...(written === '' ? [] : [textBlock(written)]), ...others];
 };
 
 const textIn = (
@@ -97,23 +149,26 @@ const textIn = (
   return thought === '' ? '' : write.thought(thought);
 };
 
-const jsonOf = ({ input, invalidInput }: ToolUseBlock): string => invalidInput ?? written(input);
+const jsonOf = ({ input, invalidInput }: ToolUseBlock): string =>
+  invalidInput ?? argumentsText(input);
 
 const resultContent = (
   { content }: ToolMessage,
-  write: DialectWriter,
-  names: ReadonlyMap<string, string>,
+  { write, words, names }: Place,
 ): readonly ContentBlock[] => {
-  const texts = content.map((result) =>
-    write.result({
-      tool: names.get(result.toolUseId) ?? result.toolUseId,
-      text: textOf(result),
+  const all = content.map(({ toolUseId }) => names.get(toolUseId) ?? toolUseId);
+  return content.reduce<readonly ContentBlock[]>((before, result, index) => {
+    const name = all[index] ?? '';
+    const isTwin = all.filter((it) => it === name).length > 1;
+    const text = write.result({
+      tool: isTwin ? `${name} ${all.slice(0, index + 1).filter((it) => it === name).length}` : name,
+      text: quotedResult(textOf(result), words),
       isError: result.isError,
       isOneOfMany: content.length > 1,
-    }),
-  );
-  const others = content.flatMap((result) => result.content.filter(({ type }) => type !== 'text'));
-  return [textBlock(texts.join('\n\n')), ...others];
+    });
+    const others = result.content.filter(({ type }) => type !== 'text');
+    return together(before, [textBlock(text), ...others]);
+  }, []);
 };
 
 /** Two messages of one side as one. */
@@ -142,10 +197,11 @@ const named = ({ name, content }: UserMessage): readonly ContentBlock[] => {
 const together = <AnyBlock extends AssistantBlock | ContentBlock>(
   some: readonly AnyBlock[],
   more: readonly AnyBlock[],
+  between = '\n\n',
 ): readonly AnyBlock[] => {
   const last = some.at(-1);
   const [first, ...rest] = more;
   return last?.type === 'text' && first?.type === 'text'
-    ? [...some.slice(0, -1), { ...first, text: `${last.text}\n\n${first.text}` }, ...rest]
+    ? [...some.slice(0, -1), { ...first, text: `${last.text}${between}${first.text}` }, ...rest]
     : [...some, ...more];
 };

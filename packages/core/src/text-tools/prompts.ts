@@ -16,11 +16,11 @@ export const commonPrompts: Pick<DialectPrompts, 'tools' | 'choice' | 'output'> 
   output: ({ outputSchema }) =>
     outputSchema === undefined
       ? ''
-      : `Your final answer itself must be JSON of this schema: ${JSON.stringify(outputSchema)}`,
+      : `Your final answer itself must be JSON of this schema: ${JSON.stringify({ ...outputSchema, $schema: undefined })}`,
 };
 
 const lineOf = ({ name, description, inputSchema }: PromptNeeds['tools'][number]): string =>
-  `- ${name}: ${description.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify(inputSchema)}`;
+  `- ${name}: ${description.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify({ ...inputSchema, $schema: undefined })}`;
 
 /** The parts of a prompt, one below the other. */
 export const oneBelowTheOther = (parts: readonly string[]): string => parts.join('\n\n');

@@ -31,7 +31,7 @@ export const textRequest = (
   const written = parts.map((part) => part(needs)).filter((part) => part !== '');
   const prompt = needs.tools.length === 0 ? written.join('\n\n') : dialect.prompt(written, needs);
   const asked = withPrompt(
-    { ...rest, messages: historyIn(request.messages, dialect.write) },
+    { ...rest, messages: historyIn(request.messages, dialect) },
     prompt,
     model,
   );

@@ -1,5 +1,5 @@
 import type { Dialect, DialectOptions } from '../dialect.js';
-import { labelledThought, makeDialect, observation } from './common.js';
+import { answerJson, labelledThought, makeDialect, observation } from './common.js';
 
 const forms = `Thought: what you know, and what to do next
 Action: {"tool": "name of a tool", "inputs": {"parameter": "value"}}
@@ -28,7 +28,7 @@ export const actionDialect = (options: DialectOptions = {}): Dialect =>
         uses: (thought, uses) =>
           `${labelledThought(thought)}${uses.map(({ name, json }) => `Action: {"tool": ${JSON.stringify(name)}, "inputs": ${json}}`).join('\n')}`,
         answer: (thought, text) =>
-          `${labelledThought(thought)}Action: {"final_answer": ${JSON.stringify(text)}}`,
+          `${labelledThought(thought)}Action: {"final_answer": ${answerJson(text)}}`,
         thought: (thought) => labelledThought(thought).trimEnd(),
         result: observation,
       },

@@ -1,3 +1,4 @@
+import { isRecord, parsedJson } from '../../json.js';
 import type { Dialect, DialectOptions, DialectPrompts, WrittenResult } from '../dialect.js';
 import { commonPrompts, oneBelowTheOther } from '../prompts.js';
 
@@ -30,3 +31,7 @@ export const observation = ({ tool, text, isError, isOneOfMany }: WrittenResult)
 /** A thought behind its label, above what follows. */
 export const labelledThought = (thought: string): string =>
   thought === '' ? '' : `Thought: ${thought}\n`;
+
+/** An answer as JSON: an object stays one, as it was asked for. */
+export const answerJson = (text: string): string =>
+  isRecord(parsedJson(text)) ? text : JSON.stringify(text);

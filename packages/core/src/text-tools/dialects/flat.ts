@@ -1,5 +1,5 @@
 import type { Dialect, DialectOptions } from '../dialect.js';
-import { makeDialect, observation } from './common.js';
+import { answerJson, makeDialect, observation } from './common.js';
 
 const forms = `{"scratchpad": "what you know, and what to do next", "tool": "name of a tool", "arguments": {"parameter": "value"}}
 
@@ -30,7 +30,7 @@ export const flatDialect = (options: DialectOptions = {}): Dialect =>
                 `{${index === 0 ? scratchpad(thought) : ''}"tool": ${JSON.stringify(name)}, "arguments": ${json}}`,
             )
             .join('\n'),
-        answer: (thought, text) => `{${scratchpad(thought)}"answer": ${JSON.stringify(text)}}`,
+        answer: (thought, text) => `{${scratchpad(thought)}"answer": ${answerJson(text)}}`,
         thought: (thought) => JSON.stringify({ scratchpad: thought }),
         result: observation,
       },

@@ -1,5 +1,5 @@
 import type { Dialect, DialectOptions } from '../dialect.js';
-import { makeDialect, observation } from './common.js';
+import { answerJson, makeDialect, observation } from './common.js';
 
 /** What may be told otherwise of the dialect `steps`. */
 export interface StepsOptions extends DialectOptions {
@@ -34,7 +34,7 @@ ${forms}
         uses: (thought, uses) =>
           `${lead(thought)}[${uses.map(({ name, json }) => `{"name": ${JSON.stringify(name)}, "arguments": ${json}}`).join(', ')}]`,
         answer: (thought, text) =>
-          `${lead(thought)}[{"name": ${JSON.stringify(completion)}, "arguments": {"answer": ${JSON.stringify(text)}}}]`,
+          `${lead(thought)}[{"name": ${JSON.stringify(completion)}, "arguments": {"answer": ${answerJson(text)}}}]`,
         thought: (thought) => thought,
         result: observation,
       },
