@@ -75,6 +75,8 @@ export type ModelChunk =
 export interface Malformed {
   /** What the model should be told. */
   readonly feedback: string;
+  /** The same in a few words, for logs and errors. Default: the first line of the feedback. */
+  readonly why?: string;
   /** All that it wrote, where the chunks do not show it. */
   readonly written?: string;
   /** What the chunks show may be taken for the answer, when the model has been told often enough. Default: where nothing says what it wrote. */

@@ -59,7 +59,7 @@ export const reshape = (
   problems: readonly string[],
   context: Needs,
 ): OpenRun => {
-  const why = `Your answer must be JSON of the schema that was asked for, and nothing else:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+  const why = `Your answer must be JSON of the schema that was asked for, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
   if ((run.corrections.output ?? 0) < maxOutputCorrections) {
     return improve(run, 'output', message, why, context);
   }
@@ -74,20 +74,26 @@ export const reshape = (
 export const repair = (
   run: OpenRun,
   message: AssistantMessage,
-  { feedback, written, isAnswer = written === undefined, isThought = false }: Malformed,
+  {
+    feedback,
+    why = firstLine(feedback),
+    written,
+    isAnswer = written === undefined,
+    isThought = false,
+  }: Malformed,
   context: Needs,
 ): Run => {
-  if (isThought) return goOn(run, message, feedback, context);
+  if (isThought) return goOn(run, message, feedback, why, context);
   const { maxParseRetries } = context.limits;
   if ((run.corrections.malformed ?? 0) < maxParseRetries) {
     if (written === undefined) return improve(run, 'malformed', message, feedback, context);
-    discard(context, run.iteration, message, feedback);
+    discard(context, run.iteration, message, why);
     return correct(run, 'malformed', feedbackOn(message, 'malformed', feedback));
   }
   if (isAnswer && textOf(message).trim() !== '') return end(run, 'answer', message);
   throw new MillraceError(
     'invalidResponse',
-    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${firstLine(feedback)}`,
+    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${why}`,
     written === undefined ? {} : { partial: written },
   );
 };
@@ -95,9 +101,21 @@ export const repair = (
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 /** A message that only thinks. What was thought before it stays in sight until there is an action. */
-const goOn = (run: OpenRun, message: AssistantMessage, why: string, context: Needs): OpenRun => {
+const goOn = (
+  run: OpenRun,
+  message: AssistantMessage,
+  feedback: string,
+  why: string,
+  context: Needs,
+): OpenRun => {
   discard(context, run.iteration, message, why);
-  return correct(run, 'thought', ...run.feedback, message, feedbackOn(message, 'thought', why));
+  return correct(
+    run,
+    'thought',
+    ...run.feedback,
+    message,
+    feedbackOn(message, 'thought', feedback),
+  );
 };
 
 /** An answer without words, which is asked for again once. */
@@ -132,7 +150,8 @@ export const ramped = (
   if (temperatureRamp === undefined || malformed === 0) return request;
   const { temperature = 1 } = request;
   const raised = Math.min(temperature + temperatureRamp.step * malformed, temperatureRamp.max);
-  return { ...request, temperature: Math.max(temperature, raised) };
+  // 0.2 + 0.4 is 0.6, and not a little more.
+  return { ...request, temperature: Math.max(temperature, Math.round(raised * 1e6) / 1e6) };
 };
 
 /** A message without the tools that it asks for. */

@@ -238,7 +238,7 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
   const collectUnreadable = (): true =>
     collect((text) => {
       const named = [...needs.tools.keys()].find((name) => text.includes(name));
-      return json.settle(unreadable('The action is no JSON.', named));
+      return json.settle(unreadable('The action cannot be read.', named));
     });
   desk.input = input;
   return { begin: beginAction, input, functionBody };

@@ -49,6 +49,22 @@ export interface DialectPrompts {
   readonly output: PromptPart;
   /** The forms of a reply in a few lines: they follow what is said of a reply that could not be read. */
   readonly forms: PromptPart;
+  /** What is said of a reply that cannot be used. The model is not shown the reply itself. */
+  readonly correction: (needs: CorrectionNeeds) => string;
+  /** What is said to a model that has only thought so far. */
+  readonly goOn: (needs: PromptNeeds & Pick<CorrectionNeeds, 'forms'>) => string;
+}
+
+/** What a correction is made of. */
+export interface CorrectionNeeds extends PromptNeeds {
+  /** What was wrong, in English. */
+  readonly why: string;
+  /** The tool that the reply names, where that can be read. */
+  readonly tool: ToolDeclaration | undefined;
+  /** The part `forms`. */
+  readonly forms: string;
+  /** What the model wrote, shortened where it is long. */
+  readonly written: string;
 }
 
 /** Words for labels, in any case. */

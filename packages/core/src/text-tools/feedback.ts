@@ -1,35 +1,40 @@
 import type { Malformed } from '../model.js';
+import type { DialectPrompts, PromptNeeds } from './dialect.js';
 import type { ToolTable } from './tool-table.js';
 
-interface Needs {
+/** What the model is told with. */
+export interface FeedbackNeeds {
+  readonly prompts: DialectPrompts;
+  readonly asked: PromptNeeds;
   readonly tools: ToolTable;
-  readonly forms: string;
   readonly written: string;
 }
 
-const maxQuoted = 1_500;
-
 /** What the model is told of a reply that cannot be used. It is not shown the reply: this quotes it. */
 export const feedbackOf = (
-  what: string,
+  why: string,
   tool: string | undefined,
-  { tools, forms, written }: Needs,
-): Malformed => {
-  const declared = tool === undefined ? undefined : tools.get(tool);
-  const parts = [
-    `Your last reply could not be used: ${what}`,
-    declared === undefined
-      ? ''
-      : `The arguments of the tool '${declared.name}' have this JSON Schema: ${shortened(JSON.stringify(declared.inputSchema))}`,
-    `Reply again, in one of these forms:\n${forms}`,
-    `You wrote:\n${shortened(written.trim())}`,
-  ];
-  return { feedback: parts.filter((part) => part !== '').join('\n\n'), written };
-};
+  { prompts, asked, tools, written }: FeedbackNeeds,
+): Malformed => ({
+  feedback: prompts.correction({
+    ...asked,
+    why,
+    tool: tool === undefined ? undefined : tools.get(tool),
+    forms: prompts.forms(asked),
+    written: shortened(written.trim()),
+  }),
+  why,
+  written,
+});
 
 /** What the model is told that has only thought so far. */
-export const goOn = ({ forms }: Pick<Needs, 'forms'>): string =>
-  `Go on: use a tool, or give your answer. Reply in one of these forms:\n${forms}`;
+export const goOn = ({ prompts, asked }: FeedbackNeeds): Malformed => ({
+  feedback: prompts.goOn({ ...asked, forms: prompts.forms(asked) }),
+  why: 'The model has only thought so far.',
+  isThought: true,
+});
+
+const maxQuoted = 1_500;
 
 const shortened = (text: string): string => {
   const omitted = text.length - maxQuoted;

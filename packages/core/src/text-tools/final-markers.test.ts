@@ -42,7 +42,7 @@ describe('P2: finalMarkers', () => {
   it('leaves thoughts outside, and arguments of tools out', async () => {
     expect(
       await written([thinking('First look. '), toolUse('look')], [thinking('So. '), text('Yes.')]),
-    ).toBe('First look. So. <__final_answer__>Yes.</__final_answer__>');
+    ).toBe('First look. \n\nSo. <__final_answer__>Yes.</__final_answer__>');
   });
 
   it('has the answer in the last pair, whatever came before it', async () => {

@@ -19,6 +19,8 @@ export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent,
     defer(() => {
       let open: string | undefined;
       let shown: string | undefined;
+      let answer = '';
+      let thought: string | undefined;
       const close = (): readonly string[] => {
         const isOpen = open !== undefined;
         open = undefined;
@@ -27,9 +29,14 @@ export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent,
       const textsOf = (event: AgentEvent): readonly string[] => {
         if (isDelta(event)) {
           const { kind, messageId, delta } = event;
-          if (kind === 'thinking') return [...close(), delta];
+          if (kind === 'thinking') {
+            const isNext = thought !== undefined && thought !== messageId;
+            thought = messageId;
+            return [...close(), ...(isNext ? ['\n\n'] : []), delta];
+          }
           if (kind !== 'text') return [];
           const before = open === messageId ? [] : [...close(), begins];
+          answer = shown === messageId ? answer + delta : delta;
           open = messageId;
           shown = messageId;
           return [...before, delta];
@@ -42,7 +49,8 @@ export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent,
             return close();
           case 'postCall': {
             const { id, content } = event.reply;
-            const text = id === shown ? '' : textOf({ content });
+            const said = textOf({ content });
+            const text = id === shown && said === answer ? '' : said;
             return [...close(), ...(text === '' ? [] : [begins, text, ends])];
           }
           default:

@@ -1,25 +1,18 @@
 import { parsedJson } from '../json.js';
-import type { ModelChunk, ModelReport, ToolChoice } from '../model.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { ModelChunk, ModelReport } from '../model.js';
 import type { Dialect } from './dialect.js';
-import { feedbackOf, goOn } from './feedback.js';
+import { feedbackOf, type FeedbackNeeds, goOn } from './feedback.js';
 import type { Fault, Findings } from './findings.js';
-import type { ToolTable } from './tool-table.js';
 
 /** What a reply is judged with. */
-export interface JudgeNeeds {
+export interface JudgeNeeds extends FeedbackNeeds {
   readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
-  readonly tools: ToolTable;
-  readonly toolChoice: ToolChoice | undefined;
-  readonly outputSchema: JsonSchema | undefined;
-  /** The forms that a reply may have. */
-  readonly forms: string;
-  /** All that the model wrote. */
-  readonly written: string;
   /** All that counts as a thought. */
   readonly thought: string;
-  /** The model has used tools natively beside its text. */
+  /** Tools that the model has used natively beside its text. */
   readonly nativeUses: number;
+  /** What has been said may be taken back with a `restart`. */
+  readonly mayRetract: boolean;
 }
 
 /** What comes of a reply at its end. */
@@ -34,8 +27,7 @@ const refusal =
 /** Decides what a whole reply comes to: tools to use, an answer, or what the model is told. */
 export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   const { asks, fault, conflict } = findings;
-  const text = textLeft(findings, needs);
-  const said: readonly ModelChunk[] = text === '' ? [] : [{ type: 'text', text }];
+  const said = unsaid(findings, needs);
   const answer = (findings.answer ?? []).join('').trim();
   const malformed = (what: string, tool?: string, isAnswer = false): Judgement => ({
     chunks: [...said, { type: 'malformed', ...feedbackOf(what, tool, needs), isAnswer }],
@@ -46,18 +38,19 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
     ...repair,
   }));
 
-  if (answer !== '' && forbidsTools(needs)) return { chunks: [], reports };
+  if (answer !== '' && conflict === undefined && forbidsTools(needs))
+    return { chunks: [], reports };
   if (asks.length > 0 && answer !== '') {
     return malformed(
-      'it has an action and a final answer at once. Write one of them.',
+      'It has an action and a final answer at once. Write one of them.',
       asks[0]?.name,
     );
   }
   if (answer !== '' && forcesTool(needs))
-    return malformed('it answers, where a tool must be used.');
+    return malformed('It answers, where a tool must be used.');
   if (conflict !== undefined) return malformed(conflict);
   if (fault !== undefined && (answer === '' || isAction(fault))) {
-    return malformed(fault.what, fault.tool, text !== '');
+    return malformed(fault.what, fault.tool, said.length > 0);
   }
   if (asks.length > 0) {
     return {
@@ -74,7 +67,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   if (findings.prose.length > 0) {
     return isStrict(needs) && !isOutput(findings, needs)
       ? malformed(
-          'it is neither an action nor a final answer in the form that was asked for.',
+          'It is neither an action nor a final answer in the form that was asked for.',
           undefined,
           true,
         )
@@ -85,7 +78,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
     return { chunks: [{ type: 'text', text: needs.thought }], reports };
   }
   return findings.hasThought && needs.nativeUses === 0
-    ? { chunks: [{ type: 'malformed', isThought: true, feedback: goOn(needs) }], reports }
+    ? { chunks: [{ type: 'malformed', ...goOn(needs) }], reports }
     : { chunks: [], reports };
 };
 
@@ -95,7 +88,11 @@ const refusalOf = (
   index: number,
   needs: JudgeNeeds,
 ): { readonly refusal?: string } => {
-  const { toolChoice, dialect, nativeUses } = needs;
+  const {
+    asked: { toolChoice },
+    dialect,
+    nativeUses,
+  } = needs;
   if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
     return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
@@ -104,29 +101,36 @@ const refusalOf = (
 };
 
 /** Tells whether what could not be read is more than words that say what to do. */
-const isAction = ({ text, tool }: Fault): boolean => tool !== undefined || text.includes('{');
+const isAction = ({ text, tool }: Fault): boolean =>
+  text.includes('{') || (tool !== undefined && text.startsWith(tool));
 
 /** Tells whether prose is the answer in the form that was asked for. */
-const isOutput = ({ prose }: Findings, { outputSchema }: JudgeNeeds): boolean =>
+const isOutput = ({ prose }: Findings, { asked: { outputSchema } }: JudgeNeeds): boolean =>
   outputSchema !== undefined && typeof parsedJson(prose.join('')) === 'object';
 
-const forbidsTools = ({ tools, toolChoice }: JudgeNeeds): boolean =>
-  tools.size === 0 || toolChoice === 'none';
+const forbidsTools = ({ tools, asked }: JudgeNeeds): boolean =>
+  tools.size === 0 || asked.toolChoice === 'none';
 
 const forcesTool = (needs: JudgeNeeds): boolean =>
   !forbidsTools(needs) &&
   needs.nativeUses === 0 &&
-  (needs.toolChoice === 'required' || typeof needs.toolChoice === 'object');
+  (needs.asked.toolChoice === 'required' || typeof needs.asked.toolChoice === 'object');
 
-/** Text that has not been said while it arrived: prose that could have been a thought, or words in the place of an action. */
-const textLeft = (
-  { unsaid, fault, asks, answer, hasLead }: Findings,
-  { written }: JudgeNeeds,
-): string => {
-  if (asks.length > 0 || answer !== undefined) return '';
-  if (fault === undefined) return unsaid.join('').trim();
-  if (fault.text.includes('{')) return '';
-  return hasLead ? written.trim() : fault.text;
+/** What has not been said while it arrived: prose that could have been a thought, or words in the place of an action, with those before them. */
+const unsaid = (
+  { unsaid: prose, fault, asks, answer, hasLead }: Findings,
+  needs: JudgeNeeds,
+): readonly ModelChunk[] => {
+  if (asks.length > 0 || answer !== undefined) return [];
+  if (fault === undefined) return textOf(prose.join(''));
+  if (isAction(fault) || isStrict(needs)) return [];
+  if (!hasLead || !needs.mayRetract) return textOf(fault.text);
+  return [{ type: 'restart', why: 'What the model wrote is no action.' }, ...textOf(needs.written)];
+};
+
+const textOf = (text: string): readonly ModelChunk[] => {
+  const trimmed = text.trim();
+  return trimmed === '' ? [] : [{ type: 'text', text: trimmed }];
 };
 
 const isStrict = (needs: JudgeNeeds): boolean =>

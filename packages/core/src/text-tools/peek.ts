@@ -125,26 +125,36 @@ const tags: readonly (readonly [string, Tag])[] = [
   ['<thinking>', 'think'],
   ['</think>', 'unthink'],
   ['</thinking>', 'unthink'],
+  ['[THINK]', 'think'],
+  ['[/THINK]', 'unthink'],
   ['<tool_call>', 'call'],
+  ['<TOOLCALL>', 'call'],
+  ['</TOOLCALL>', 'close'],
   ['</tool_call>', 'close'],
   ['</function>', 'close'],
   ['<|python_tag|>', 'action'],
+  ['<|tool_call|>', 'action'],
+  ['<|/tool_call|>', 'close'],
   ['[TOOL_CALLS]', 'action'],
 ];
+
+/** In any case: it is only those of thoughts that models write otherwise. */
+const begins = (text: string, lead: string): boolean =>
+  text.slice(0, lead.length).toLowerCase() === lead.toLowerCase();
 
 /** Looks for such a mark. */
 export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | undefined => {
   const first = text.charAt(0);
   if (first !== '<' && first !== '[') return undefined;
   const head = text.slice(0, 2 * reach);
-  for (const [tag, type] of tags) if (head.startsWith(tag)) return { type, length: tag.length };
+  for (const [tag, type] of tags) if (begins(head, tag)) return { type, length: tag.length };
   const [whole, name] = /^<function=([^<>\n]{1,100})>/.exec(head) ?? [];
   if (whole !== undefined && name !== undefined) {
     return { type: 'function', length: whole.length, name: name.trim().replaceAll(/^"|"$/g, '') };
   }
   if (isEnd) return undefined;
   const mayBe =
-    tags.some(([tag]) => tag.startsWith(head)) ||
+    tags.some(([tag]) => begins(tag, head)) ||
     '<function='.startsWith(head) ||
     /^<function=[^<>\n]{0,100}$/.test(head);
   return mayBe ? 'more' : undefined;

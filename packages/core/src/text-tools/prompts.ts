@@ -1,7 +1,7 @@
 import type { DialectPrompts, PromptNeeds } from './dialect.js';
 
 /** The parts of a prompt that are the same in every dialect. */
-export const commonPrompts: Pick<DialectPrompts, 'tools' | 'choice' | 'output'> = {
+export const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
   tools: ({ tools }) =>
     tools.length === 0
       ? ''
@@ -17,6 +17,19 @@ export const commonPrompts: Pick<DialectPrompts, 'tools' | 'choice' | 'output'> 
     outputSchema === undefined
       ? ''
       : `Your final answer itself must be JSON of this schema: ${JSON.stringify({ ...outputSchema, $schema: undefined })}`,
+  correction: ({ why, tool, forms, written }) =>
+    [
+      `Your last reply could not be used: ${why}`,
+      tool === undefined
+        ? ''
+        : `The arguments of the tool '${tool.name}' have this JSON Schema: ${JSON.stringify(tool.inputSchema)}`,
+      `Reply again, in one of these forms:\n${forms}`,
+      `You wrote:\n${written}`,
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n'),
+  goOn: ({ forms }) =>
+    `Go on: use a tool, or give your answer. Reply in one of these forms:\n${forms}`,
 };
 
 const lineOf = ({ name, description, inputSchema }: PromptNeeds['tools'][number]): string =>

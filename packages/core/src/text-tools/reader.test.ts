@@ -27,6 +27,12 @@ const shown = (dialect: Dialect, pieces: readonly string[]): readonly ModelChunk
   return joinDeltas(chunks);
 };
 
+/** What stays of a reply that takes a part of it back. */
+const shownIn = (chunks: readonly ModelChunk[]): readonly ModelChunk[] =>
+  joinDeltas(chunks.slice(chunks.findLastIndex(({ type }) => type === 'restart') + 1)).filter(
+    ({ type }) => type === 'text' || type === 'thinking',
+  );
+
 const texts: readonly string[] = [
   ...corpus.map((sample) => sample.text),
   long,
@@ -278,7 +284,7 @@ describe('the judgement', () => {
     const { chunks } = await replied(action, ['Action: ask somebody']);
     expect(textIn(chunks, 'text')).toBe('ask somebody');
     const plan = 'My plan:\nAction: buy milk\nThen rest.';
-    expect(textIn((await replied(action, [plan])).chunks, 'text')).toBe(plan);
+    expect(shownIn((await replied(action, [plan])).chunks)).toEqual([text(plan)]);
     expect(chunks.some(({ type }) => type === 'malformed')).toBe(true);
   });
 
@@ -286,7 +292,7 @@ describe('the judgement', () => {
     const plan = 'Best:\n\nAction: call your bank.\n\nObservation: it closes at 5.\n\nRegards';
     for (const dialect of all) {
       const { chunks, reports } = await replied(dialect, [plan]);
-      expect(textIn(chunks, 'text')).toBe(plan);
+      expect(shownIn(chunks)).toEqual([text(plan)]);
       expect(reports).toEqual([]);
     }
   });
@@ -307,7 +313,12 @@ describe('the judgement', () => {
     const { chunks } = await replied(flat, ['{"scratchpad": "hm"}']);
     expect(chunks).toEqual([
       thinking('hm'),
-      { type: 'malformed', isThought: true, feedback: expect.stringMatching(/^Go on: /) },
+      {
+        type: 'malformed',
+        isThought: true,
+        why: expect.any(String),
+        feedback: expect.stringMatching(/^Go on: /),
+      },
       finish(),
     ]);
   });

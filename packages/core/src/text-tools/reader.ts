@@ -359,9 +359,13 @@ export const createReader = ({
       if (/^\[\s*$/.test(text) && text.length < reach && !tape.isEnd) return 'more';
       if (/^(?:\{|\[\s*[{\]])/.test(text)) return captureAt(offset, 'own', fence);
     }
+    const isLabelledLine = voice.isLabelled && tape.isLineStart && voice.channel === 'thought';
+    if (outputSchema !== undefined && isLabelledLine && /^\{\s*"/.test(text)) {
+      return captureAt(offset, 'own', fence);
+    }
     const found = jsonAt(text, tape.isEnd);
     if (found !== 'json') return found;
-    const isOwn = isFirst || (voice.isLabelled && tape.isLineStart && voice.channel === 'thought');
+    const isOwn = isFirst || isLabelledLine;
     return captureAt(offset, isOwn && dialect.bareJson !== 'none' ? 'own' : 'prose', fence);
   };
   const captureAt = (offset: number, kind: Place['kind'], fence: string | undefined): 'found' => {

@@ -74,7 +74,7 @@ const read = (
     let thoughts: string[];
     let nativeUses: number;
     let hasUsage = false;
-    /** Nothing but texts has passed: a restart takes nothing else back. */
+    /** Nothing but texts has passed: a restart takes nothing else back. Usage that is told once more behind it would count twice. */
     let isPlain = true;
     let isEnded: boolean;
 
@@ -85,7 +85,7 @@ const read = (
         mayAct: toolChoice !== 'none',
         outputSchema,
         emit,
-        mayRetract: () => isPlain,
+        mayRetract: () => isPlain && !hasUsage,
       });
       pieces = [];
       thoughts = [];
@@ -100,13 +100,13 @@ const read = (
       const findings = reader.end();
       return judge(findings, {
         dialect,
-        toolChoice,
-        outputSchema,
+        prompts: dialect.prompts,
+        asked: promptNeeds(request),
         tools: toolTable(tools),
-        forms: dialect.prompts.forms(promptNeeds(request)),
         written: written(),
         thought: thoughts.join('').trim(),
         nativeUses,
+        mayRetract: isPlain,
       });
     };
     const conclude = (): void => {
@@ -131,7 +131,7 @@ const read = (
       if (reader.isOver) cut();
     };
     const next = (chunk: ModelChunk): void => {
-      if (chunk.type !== 'text') isPlain = false;
+      if (!['text', 'usage', 'finish'].includes(chunk.type)) isPlain = false;
       if (chunk.type === 'usage') hasUsage = true;
       switch (chunk.type) {
         case 'text':
