@@ -72,6 +72,8 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
   let command = '';
   let isSpoken = false;
   let isFormula = false;
+  let isPath = false;
+  let beforeThat = '';
 
   const path = (): readonly string[] =>
     keys.length > maxPath ? keys.slice(0, maxPath + 1) : [...keys];
@@ -98,6 +100,7 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     if (!isKey && character === '"' && keys.length <= maxPath) sink = listener?.opens(path());
     isSpoken = sink !== undefined;
     isFormula = false;
+    isPath = false;
   };
   const closeText = (): void => {
     if (command !== '') endCommand();
@@ -117,6 +120,7 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     const decoded = decodedEscape(whole) ?? (whole === "\\'" ? "'" : undefined);
     escape = '';
     if (!isSpoken) add(decoded ?? whole);
+    else if (isPath && !/^\\["\\]$/.test(whole)) addLiteral(whole);
     else if (/^\\[bfnrt]$/.test(whole)) command = whole;
     else if (decoded === undefined) addLiteral(whole);
     else add(decoded);
@@ -147,10 +151,14 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
     } else if (character === '\\') {
       escape = character;
       escapeAt = place;
+      isPath ||= before === ':' && /[C-PR-Z]/.test(beforeThat);
     } else if (character === quote) closeText();
     else {
       if (character < ' ') stopSink();
-      if (isSpoken) isFormula = opensFormula(character, before, isFormula);
+      if (isSpoken) {
+        isFormula = opensFormula(character, before, isFormula);
+        if (isPath && /[\s'<>|]/.test(character)) isPath = false;
+      }
       add(character);
     }
   };
@@ -231,6 +239,7 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
           }
         }
         if (character === '/' && before !== '/') slashAfter = before === '' ? ' ' : before;
+        beforeThat = before;
         before = character;
       }
       if (sink !== undefined) flush();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent, tool, toolOutput } from '../index.js';
+import { lastValueFrom, map, toArray } from 'rxjs';
+import { createAgent, on, textBlock, tool, toolOutput } from '../index.js';
 import {
   finish,
   marbles,
@@ -59,6 +59,18 @@ describe('P2: finalMarkers', () => {
 
   it('writes an answer that did not stream as well: that of a tool', async () => {
     expect(await written([toolUse('ends')])).toBe('<__final_answer__>The end.</__final_answer__>');
+  });
+
+  it('I11: has an answer that was edited behind the one that streamed', async () => {
+    const edited = on(
+      'postCall',
+      map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('Yes!')] } })),
+    );
+    const agent = createAgent({ model: scriptedModel([text('Yes.')]), interceptors: [edited] });
+    const pieces = await lastValueFrom(agent.stream$('?').pipe(finalMarkers(), toArray()));
+    expect(pieces.join('')).toBe(
+      '<__final_answer__>Yes.</__final_answer__><__final_answer__>Yes!</__final_answer__>',
+    );
   });
 
   it('closes its marks where a thought comes in between, and at an error', async () => {

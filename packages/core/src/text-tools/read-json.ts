@@ -1,5 +1,5 @@
 import { isTooDeep, parsedJson } from '../json.js';
-import { hasOddBackslash } from '../json-text/json-escape.js';
+import { hasDoubtfulEscape, hasOddBackslash } from '../json-text/json-escape.js';
 import { scanned } from '../json-text/json-scan.js';
 import { repairedJson } from '../json-text/repair-json.js';
 import { repeatedKey } from './repeated-key.js';
@@ -19,6 +19,7 @@ export type JsonReading =
 export const readJson = (text: string): JsonReading => {
   const { depth, open, missing } = scanned(text);
   if (depth > 100) return { problem: 'The JSON is nested too deeply.' };
+  if (hasDoubtfulEscape(text)) return { problem: backslashes };
   const strict = parsedJson(text);
   if (strict !== undefined) return single(text, { value: strict });
   const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
@@ -34,6 +35,9 @@ export const readJson = (text: string): JsonReading => {
   return { problem: why(text, open !== undefined || missing.length > 0) };
 };
 
+const backslashes =
+  'The JSON has a backslash that may be no escape: write each backslash of a text as \\\\.';
+
 const single = (text: string, reading: JsonReading & { readonly value: unknown }): JsonReading => {
   if (isTooDeep(reading.value)) return { problem: 'The JSON is nested too deeply.' };
   const key = repeatedKey(text);
@@ -44,7 +48,7 @@ const single = (text: string, reading: JsonReading & { readonly value: unknown }
 
 const why = (text: string, isCut: boolean): string => {
   if (hasOddBackslash(text)) {
-    return 'The JSON has a backslash that is no escape: write each backslash of a text as \\\\.';
+    return backslashes;
   }
   return isCut
     ? 'The JSON is not whole: a text or a bracket in it is not closed.'

@@ -1,16 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { ModelChunk } from '../model.js';
-import { finish, text, thinking, toolUse } from '../testing/index.js';
+import { from, lastValueFrom, of, toArray } from 'rxjs';
+import { createAgent, textOf, tool } from '../index.js';
+import type { Model, ModelChunk, ModelRequest } from '../model.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import { finish, lentContext, text, thinking, toolUse } from '../testing/index.js';
 import { corpus } from './corpus/index.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import type { Dialect } from './dialect.js';
 import { actionDialect } from './dialects/action.js';
 import { createReader } from './reader.js';
 import { dialects, joinDeltas, replied, request, textIn } from './reading.test-support.js';
+import { textTools } from './text-tools.js';
 
 const all = Object.values(dialects);
 const { action, flat, steps, lines } = dialects;
+const now = tool({ name: 'now', description: 'Tells the time.', run: () => 'noon' });
 const long = 'I have thought about this for quite a while, and it is not easy. '.repeat(6).trim();
 
 /** What shows while a reply arrives, and before it is over. */
@@ -309,6 +314,90 @@ describe('the judgement', () => {
     ).toEqual(['text', 'finish']);
   });
 
+  it.each([
+    ['an answer', `${long}\nFinal Answer: 42`],
+    ['the end of a thought', `${long}\n</think>\n\n42`],
+    ['the end of a thought, and an answer', `${long}\n</think>\nFinal Answer: 42`],
+  ])('P2: what has streamed as text before %s was a thought', async (_, reply) => {
+    const { chunks } = await replied(action, reply.split(''));
+    expect(chunks.filter(({ type }) => type === 'restart')).toHaveLength(1);
+    expect(shownIn(chunks)).toEqual([thinking(long), text('42')]);
+  });
+
+  it('X1: takes nothing back that would count twice', async () => {
+    const model: Model = {
+      name: 'm',
+      stream$: () =>
+        from<readonly ModelChunk[]>([
+          { type: 'usage', usage: { inputTokens: 9 } },
+          text(`${long}\n`),
+          text('Final Answer: 42'),
+          { type: 'usage', usage: { inputTokens: 9, outputTokens: 9 } },
+          finish(),
+        ]),
+    };
+    const reply = await createAgent({ model: textTools(model, action), tools: [now] }).call('?');
+    expect(textOf(reply)).toBe(`${long}\n\n42`);
+    expect(reply.usage.inputTokens).toBe(9);
+  });
+
+  it('P8: a turn of somebody else is made up', async () => {
+    const { joined, reports } = await replied(lines, ['4<|im_', 'end|>\n<|im_start|>user\nThanks']);
+    expect(joined[0]).toEqual(text('4'));
+    expect(joined.at(-1)).toEqual(finish());
+    expect(reports).toEqual([
+      { type: 'warning', message: expect.stringContaining('make up what is said next') },
+    ]);
+  });
+
+  it('P6: a use of a tool counts, whichever way the model asks for it', async () => {
+    const native: ModelChunk = { type: 'toolUse', name: 'now', input: {} };
+    const model: Model = { name: 'm', stream$: () => of(native, text('Action: now'), finish()) };
+    const chunks = await lastValueFrom(
+      textTools(model, lines).stream$(request, lentContext()).pipe(toArray()),
+    );
+    expect(chunks).toContainEqual({ ...native, refusal: expect.stringContaining('one action') });
+  });
+
+  it('L3: where no tool may be used, an answer beside an action counts', async () => {
+    const asked: ModelRequest = { ...request, toolChoice: 'none' };
+    for (const reply of [
+      'Action: now\nAction Input: {}\nFinal Answer: noon',
+      'Final Answer: noon\nAction: now\nAction Input: {}',
+      'Action: {"tool": "now", "inputs": {}}\nFinal Answer: noon',
+    ]) {
+      const { chunks } = await replied(action, [reply], { asked });
+      expect(textIn(chunks, 'text')).toBe('noon');
+      expect(chunks.some(({ type }) => type === 'malformed' || type === 'toolUse')).toBe(false);
+    }
+  });
+
+  it('R3: takes JSON of the output for the answer, whatever its keys', async () => {
+    const outputSchema = {
+      type: 'object',
+      properties: { name: { type: 'string' }, action: { type: 'string' } },
+    };
+    const nested = {
+      type: 'object',
+      properties: { answer: { type: 'object' } },
+      required: ['answer'],
+    };
+    const read = async (dialect: Dialect, reply: string, schema: JsonSchema = outputSchema) =>
+      textIn(
+        (await replied(dialect, [reply], { asked: { ...request, outputSchema: schema } })).chunks,
+        'text',
+      );
+    const strict = actionDialect({ strict: true });
+    expect(await read(flat, '{"name": "a", "action": "b"}')).toBe('{"name":"a","action":"b"}');
+    expect(await read(flat, '{"answer": {"answer": "b"}}', nested)).toBe(
+      '{"answer":{"answer":"b"}}',
+    );
+    expect(await read(strict, '{"result": [1]}', { type: 'object' })).toBe('{"result": [1]}');
+    expect(await read(action, 'Thought: done\n{"result": [1]}', { type: 'object' })).toBe(
+      '{"result":[1]}',
+    );
+  });
+
   it('P7: only a thought goes on', async () => {
     const { chunks } = await replied(flat, ['{"scratchpad": "hm"}']);
     expect(chunks).toEqual([
@@ -372,6 +461,10 @@ describe('X1: hostile texts', () => {
   };
   const hostile: readonly (readonly [string, string])[] = [
     ['opening quotes', '{"'],
+    ['parameters', '<function=run>\n<parameter=code>x = 1; '],
+    ['lines of JSON', 'So:\n{"name": "search", "arguments": {"q": "x"}}\n'],
+    ['turns', '<|im_end|>\n<|im_'],
+    ['backslashes', '{"answer": "\\t\\al '],
     ['labels', 'Action: '],
     ['labels on lines', 'Action: \n'],
     ['brackets', '['],

@@ -31,6 +31,8 @@ export interface ReaderInit {
   readonly tools: readonly ToolDeclaration[];
   /** Tools may be used, where there are any. */
   readonly mayAct: boolean;
+  /** Only thoughts in tags are told from the answer: tools have not been spoken of. */
+  readonly isPlain?: boolean;
   readonly outputSchema?: JsonSchema | undefined;
   /** Gets the thoughts and the answer while they arrive. */
   readonly emit: (chunk: ModelChunk) => void;
@@ -43,8 +45,8 @@ export interface Reader {
   push(piece: string): void;
   /** The text is over, or what follows is not to be read. */
   end(): Findings;
-  /** The model has begun to make up what a tool says. */
-  readonly isOver: boolean;
+  /** What the model has begun to make up, where nothing of that is to be read: what a tool says, or what comes after its turn. */
+  readonly isOver: 'observation' | 'turn' | undefined;
   /** Characters that are not to be read any more. */
   readonly unread: number;
 }
@@ -58,6 +60,7 @@ export const createReader = ({
   tools,
   outputSchema,
   mayAct,
+  isPlain = false,
   emit,
   mayRetract,
 }: ReaderInit): Reader => {
@@ -67,6 +70,7 @@ export const createReader = ({
   const voice = createVoice({
     findings,
     isList: dialect.isList,
+    maxHeld: isPlain ? 0 : 256,
     mayAct: mayAct && tools.length > 0,
     emit,
     mayRetract,
@@ -84,9 +88,9 @@ export const createReader = ({
           : mark();
     if (found === 'more') return false;
     if (found === 'found') return true;
-    const isPlain =
+    const isLiteral =
       desk.code !== undefined || voice.channel === 'answer' || voice.channel === 'again';
-    const run = takeRun(tape, isPlain ? /\n/g : /[\n<{[]/g);
+    const run = takeRun(tape, isLiteral ? /\n/g : isPlain ? /[\n<[]/g : /[\n<{[]/g);
     if (desk.isBehindTemplate && run.trim() !== '') findings.conflict ??= textBehind;
     voice.literal(run);
     return true;
@@ -141,6 +145,7 @@ export const createReader = ({
 
   const mark = (): Found => {
     const text = tape.peek(2 * reach);
+    if (isPlain) return thoughtTag(text);
     if (tape.isLineStart) {
       const isBehindThought = voice.channel === 'thought' && voice.isLabelled;
       const label = labelAt(text, words, tape.isEnd, isBehindThought);
@@ -158,6 +163,11 @@ export const createReader = ({
     return bareJson(0, undefined);
   };
 
+  const thoughtTag = (text: string): Found => {
+    const tag = tagAt(text, tape.isEnd);
+    if (tag === 'more') return 'more';
+    return tag?.type === 'think' || tag?.type === 'unthink' ? takeTag(tag) : undefined;
+  };
   const takeLabel = ({ type, length }: Mark<Label>): boolean => {
     switch (type) {
       case 'observation':
@@ -403,7 +413,7 @@ export const createReader = ({
   let isBegun = false;
   return {
     push: (piece) => {
-      if (isOver || piece === '') return;
+      if (isOver || ending.isOver || piece === '') return;
       tape.push(ending.push(isBegun ? piece : piece.replace(/^\uFEFF/, '')));
       isBegun = true;
       run();
@@ -416,7 +426,7 @@ export const createReader = ({
       return findings;
     },
     get isOver() {
-      return isOver;
+      return isOver ? 'observation' : ending.isOver ? 'turn' : undefined;
     },
     get unread() {
       return tape.left + ending.held;

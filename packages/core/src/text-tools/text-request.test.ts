@@ -5,8 +5,9 @@ import type { ModelRequest } from '../model.js';
 import { modelContract, lentContext, scriptedModel, text } from '../testing/index.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import { actionDialect } from './dialects/action.js';
+import { linesDialect } from './dialects/lines.js';
 import { stepsDialect } from './dialects/steps.js';
-import { dialects, replied, request } from './reading.test-support.js';
+import { dialects, joinDeltas, replied, request } from './reading.test-support.js';
 import { textRequest } from './text-request.js';
 import { textTools } from './text-tools.js';
 
@@ -67,6 +68,30 @@ describe('the prompt', () => {
     expect(textRequest(request, part, {}).system).toContain('\n\nTOOLS');
     const whole = actionDialect({ prompt: (parts) => `${parts.length} parts` });
     expect(textRequest(request, whole, {}).system).toBe('2 parts');
+  });
+
+  it('can be in another language, labels and corrections too', async () => {
+    const german = linesDialect({
+      words: { thought: ['Gedanke'], action: ['Aktion'], input: ['Eingabe'], answer: ['Antwort'] },
+      prompts: {
+        correction: ({ forms, written }) => `Noch einmal: ${forms}\n${written}`,
+        goOn: () => 'Weiter.',
+      },
+    });
+    const used = await replied(german, ['Gedanke: x\n**AKTION:** now\nEingabe: {}']);
+    expect(used.joined).toEqual([
+      { type: 'thinking', text: 'x' },
+      { type: 'toolUse', name: 'now', input: {} },
+      { type: 'finish', finish: 'stop' },
+    ]);
+    expect((await replied(german, ['Gedanke: x\nAntwort: y'])).joined[1]).toEqual(text('y'));
+    const [thought] = (await replied(german, ['Gedanke: x'])).chunks.slice(1);
+    expect(thought).toMatchObject({ feedback: 'Weiter.', isThought: true });
+    const [broken] = (await replied(german, ['Aktion: {"tool": "now", '])).chunks;
+    expect(broken).toMatchObject({
+      feedback: expect.stringMatching(/^Noch einmal: Thought.*Aktion: \{"tool": "now",$/s),
+      why: expect.stringContaining('not whole'),
+    });
   });
 
   it('says what the choice of tools is', () => {
@@ -310,7 +335,7 @@ describe('the model', () => {
     const chunks = await lastValueFrom(
       textTools(inner, action).stream$(plain, context).pipe(toArray()),
     );
-    expect(chunks[0]).toEqual(text('Action: {"tool": "x"}'));
+    expect(joinDeltas(chunks)[0]).toEqual(text('Action: {"tool": "x"}'));
     expect(inner.requests[0]).toEqual(plain);
     const poor = { ...inner, unsupported: ['outputSchema'] as const };
     await lastValueFrom(textTools(poor, action).stream$(plain, context));
@@ -318,9 +343,40 @@ describe('the model', () => {
     expect(inner.requests[1]?.system).toContain('{"type":"string"}');
   });
 
+  it('P2: tells thoughts in tags from the answer, also without tools', async () => {
+    const asked = { messages: request.messages };
+    const read = async (said: string) =>
+      (await replied(action, said.split(''), { asked })).joined.slice(0, -1);
+    expect(await read('<think>\nHm.\n</think>\n\nHello.</s>')).toEqual([
+      { type: 'thinking', text: 'Hm.' },
+      text('Hello.'),
+    ]);
+    expect(await read('[THINK]Hm.[/THINK]Hello.')).toEqual([
+      { type: 'thinking', text: 'Hm.' },
+      text('Hello.'),
+    ]);
+    const prose = 'Genre:\n\nAction: Speed\n\n```json\n{"tool": "now"}\n```\n<tool_call>{}';
+    expect(await read(prose)).toEqual([text(prose)]);
+    expect((await read('Hm.\n</think>\nHello.')).slice(1)).toEqual([
+      expect.objectContaining({ type: 'restart' }),
+      { type: 'thinking', text: 'Hm.' },
+      text('Hello.'),
+    ]);
+  });
+
   it('refuses what is no model and no dialect', () => {
     expect(() => textTools({} as never, action)).toThrow(/textTools\(\) takes/);
     expect(() => textTools(scriptedModel(), {} as never)).toThrow(/takes a dialect/);
+    const { stopSequences: _, ...part } = action;
+    expect(() => textTools(scriptedModel(), part as never)).toThrow(/lacks stopSequences/);
+    const prompts = { ...action.prompts, goOn: undefined };
+    expect(() => textTools(scriptedModel(), { ...action, prompts } as never)).toThrow(
+      /lacks prompts.goOn/,
+    );
+    expect(() => actionDialect({ strict: 'yes' } as never)).toThrow(/actionDialect\(\): 'strict'/);
+    expect(() => actionDialect({ prompts: { formt: () => '' } } as never)).toThrow(
+      /'prompts' has no option 'formt'/,
+    );
   });
 
   it('X1: native uses of tools pass through', async () => {

@@ -20,9 +20,10 @@ import { toolTable } from './tool-table.js';
  */
 export const textTools = (model: Model, dialect: Dialect): Model => {
   checkModel('textTools()', model);
-  if (!isRecord(dialect) || !isRecord(dialect.write)) {
+  const missing = missingIn(dialect);
+  if (missing !== undefined) {
     throw misuse(
-      'textTools() takes a dialect as its second argument, such as actionDialect() makes.',
+      `textTools() takes a dialect as its second argument, such as actionDialect() makes: this one lacks ${missing}.`,
     );
   }
   const timed = inTime(model);
@@ -34,7 +35,17 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
             const asked = textRequest(request, dialect, model);
             return read(timed.stream$(asked, context), { request, asked, dialect, context });
           })
-        : timed.stream$(plainRequest(request, dialect, model), context),
+        : defer(() => {
+            const asked = plainRequest(request, dialect, model);
+            const isPlain = true;
+            return read(timed.stream$(asked, context), {
+              request,
+              asked,
+              dialect,
+              context,
+              isPlain,
+            });
+          }),
     { unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)) },
   );
 };
@@ -42,12 +53,35 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
 /** Options that the prompt takes care of. */
 const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
 
+/** What a value lacks to be a dialect. */
+const missingIn = (dialect: unknown): string | undefined => {
+  if (!isRecord(dialect)) return 'everything';
+  const lists = ['labels', 'completions', 'stopSequences'].find(
+    (key) => !Array.isArray(dialect[key]),
+  );
+  const { write, prompts } = dialect;
+  if (!isRecord(write)) return 'write';
+  if (!isRecord(prompts)) return 'prompts';
+  if (typeof dialect['prompt'] !== 'function') return 'prompt';
+  if (typeof dialect['maxUses'] !== 'number') return 'maxUses';
+  const parts = ['format', 'tools', 'choice', 'output', 'forms', 'correction', 'goOn'];
+  const part = parts.find((key) => typeof prompts[key] !== 'function');
+  const writer = ['uses', 'answer', 'thought', 'result'].find(
+    (key) => typeof write[key] !== 'function',
+  );
+  return lists ?? (part && `prompts.${part}`) ?? (writer && `write.${writer}`);
+};
+
+const madeUp = { observation: 'what its tool says', turn: 'what is said next' } as const;
+
 interface Reading {
   readonly request: ModelRequest;
   /** As it has been sent. */
   readonly asked: ModelRequest;
   readonly dialect: Dialect;
   readonly context: ModelContext;
+  /** Tools have not been spoken of. */
+  readonly isPlain?: boolean;
 }
 
 /** What a request must have cost that was left before its provider told. */
@@ -59,7 +93,7 @@ const estimated = ({ system = '', messages }: ModelRequest, written: string): Pa
 /** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
 const read = (
   source: Observable<ModelChunk>,
-  { request, asked, dialect, context }: Reading,
+  { request, asked, dialect, context, isPlain = false }: Reading,
 ): Observable<ModelChunk> =>
   new Observable((subscriber) => {
     const { tools = [], toolChoice, outputSchema } = request;
@@ -75,7 +109,7 @@ const read = (
     let nativeUses: number;
     let hasUsage = false;
     /** Nothing but texts has passed: a restart takes nothing else back. Usage that is told once more behind it would count twice. */
-    let isPlain = true;
+    let isTextOnly = true;
     let isEnded: boolean;
 
     const begin = (): void => {
@@ -85,7 +119,8 @@ const read = (
         mayAct: toolChoice !== 'none',
         outputSchema,
         emit,
-        mayRetract: () => isPlain && !hasUsage,
+        isPlain,
+        mayRetract: () => isTextOnly && !hasUsage,
       });
       pieces = [];
       thoughts = [];
@@ -106,7 +141,7 @@ const read = (
         written: written(),
         thought: thoughts.join('').trim(),
         nativeUses,
-        mayRetract: isPlain,
+        mayRetract: isTextOnly,
       });
     };
     const conclude = (): void => {
@@ -115,10 +150,10 @@ const read = (
       reports.forEach(context.report);
       chunks.forEach(emit);
     };
-    const cut = (): void => {
+    const cut = (what: string): void => {
       context.report({
         type: 'warning',
-        message: `The model began to make up what its tool says: its reply is cut off there.${hasUsage ? '' : ' What it cost is estimated.'}`,
+        message: `The model began to make up ${what}: its reply is cut off there.${hasUsage ? '' : ' What it cost is estimated.'}`,
       });
       conclude();
       if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, written()) });
@@ -128,10 +163,10 @@ const read = (
     const take = (text: string): void => {
       pieces.push(text);
       reader.push(text);
-      if (reader.isOver) cut();
+      if (reader.isOver !== undefined) cut(madeUp[reader.isOver]);
     };
     const next = (chunk: ModelChunk): void => {
-      if (!['text', 'usage', 'finish'].includes(chunk.type)) isPlain = false;
+      if (!['text', 'usage', 'finish'].includes(chunk.type)) isTextOnly = false;
       if (chunk.type === 'usage') hasUsage = true;
       switch (chunk.type) {
         case 'text':

@@ -42,13 +42,13 @@ export interface Voice {
   end(): void;
 }
 
-const maxHeld = 256;
-
 /** What a voice is made of. */
 export interface VoiceInit {
   readonly findings: Findings;
   /** An action is a list: prose before it is a thought. */
   readonly isList: boolean;
+  /** Characters of prose that are held back until it is known what they are. */
+  readonly maxHeld: number;
   /** Tools may be used: an answer beside an action is none. */
   readonly mayAct: boolean;
   readonly emit: (chunk: ModelChunk) => void;
@@ -56,7 +56,14 @@ export interface VoiceInit {
 }
 
 /** Makes the voice of one reply. */
-export const createVoice = ({ findings, isList, mayAct, emit, mayRetract }: VoiceInit): Voice => {
+export const createVoice = ({
+  findings,
+  isList,
+  maxHeld,
+  mayAct,
+  emit,
+  mayRetract,
+}: VoiceInit): Voice => {
   const speech = createSpeech((chunk) => {
     if (chunk.type === 'thinking') findings.hasThought = true;
     emit(chunk);

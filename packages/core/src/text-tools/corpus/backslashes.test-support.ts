@@ -37,6 +37,12 @@ export const backslashes: readonly Row[] = [
     'repair',
   ],
   [
+    'a path of valid escapes',
+    String.raw`{"answer": "Open C:\new\table\bin\x, then\nD:\\temp."}`,
+    answer(String.raw`Open C:\new\table\bin\x, then` + '\nD:\\temp.'),
+    'repair',
+  ],
+  [
     'a pattern',
     String.raw`{"answer": "Use \d+\.\d* or [^\s]."}`,
     answer(String.raw`Use \d+\.\d* or [^\s].`),
@@ -69,6 +75,21 @@ export const backslashesInActions: readonly Row[] = [
     'a pattern in arguments',
     String.raw`[{"name": "run", "arguments": {"code": "/\d+/"}}]`,
     refused,
+  ],
+  [
+    'a pattern of valid escapes in arguments',
+    String.raw`[{"name": "run", "arguments": {"code": "/\bcat\b/"}}]`,
+    refused,
+  ],
+  [
+    'a path of valid escapes in arguments',
+    String.raw`[{"name": "run", "arguments": {"code": "C:\new\table"}}]`,
+    refused,
+  ],
+  [
+    'doubled backslashes in arguments',
+    String.raw`[{"name": "run", "arguments": {"code": "/\\bcat/ C:\\new\nQ:\nA:\nb"}}]`,
+    use('run', { code: String.raw`/\bcat/ C:\new` + '\nQ:\nA:\nb' }),
   ],
   [
     'an apostrophe in arguments',
