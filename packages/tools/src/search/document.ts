@@ -1,3 +1,5 @@
+import type { Span } from '@millrace/core';
+
 /** A text that can be searched. */
 export interface SearchDocument {
   /** Where it is from, as it is shown with what is found in it. */
@@ -16,6 +18,10 @@ export interface Section {
   readonly code: string;
   /** The text without them. */
   readonly prose: string;
-  /** The line of the document on which it begins, counted from 1. */
+  /** The line of the document on which it begins, its heading included, counted from 1. */
   readonly line: number;
+  /** What stands in the document there, as it stands there: the text, with the ends of lines that it has. */
+  readonly original: string;
+  /** Where in the document that is. */
+  readonly span: Required<Span>;
 }

@@ -17,11 +17,26 @@ export interface Passage {
   readonly score: number;
 }
 
+/** A section that holds some of the words that are looked for. */
+export interface RankedSection {
+  readonly section: Section;
+  /** The words of it that are like those, in the form in which they are looked up. */
+  readonly terms: readonly string[];
+  /** As of a `Passage`. */
+  readonly relevance: number;
+  /** As of a `Passage`. */
+  readonly score: number;
+}
+
 /** An index of documents by their words, which grows. */
 export interface SectionIndex {
   /** How many documents it holds. */
   readonly size: number;
+  /** What the documents were split into, in their order. */
+  readonly sections: readonly Section[];
   add(documents: readonly SearchDocument[]): void;
+  /** All sections that hold some of these terms, the best first. */
+  rank(terms: readonly string[]): readonly RankedSection[];
   /** The passages that answer a query best, the best first; none where no word of it occurs. */
   search(query: string, limit: number): readonly Passage[];
 }
@@ -44,10 +59,16 @@ export const createSectionIndex = (): SectionIndex => {
     },
   });
   let size = 0;
+  const rank = (terms: readonly string[]): readonly RankedSection[] =>
+    index
+      .search(terms.join(' '))
+      .flatMap((result) => ranked(sections[Number(result.id)], result, terms))
+      .sort((a, b) => b.score - a.score);
   return {
     get size() {
       return size;
     },
+    sections,
     add: (documents) => {
       size += documents.length;
       for (const section of documents.flatMap(splitIntoSections)) {
@@ -57,14 +78,8 @@ export const createSectionIndex = (): SectionIndex => {
         index.add({ id: sections.push(section) - 1, heading, above, path, prose, code });
       }
     },
-    search: (query, limit) => {
-      const wanted = queryTerms(query);
-      return index
-        .search(wanted.join(' '))
-        .flatMap((result) => passageOf(sections[Number(result.id)], result, wanted))
-        .sort((a, b) => b.score - a.score)
-        .slice(0, limit);
-    },
+    rank,
+    search: (query, limit) => rank(queryTerms(query)).slice(0, limit).map(passageOf),
   };
 };
 
@@ -82,8 +97,13 @@ const mostTerms = 30;
 /** The words of a query that are worth looking for, each once. */
 export const queryTerms = (query: string): readonly string[] => {
   const terms = [...new Set(termsIn(query).flatMap((term) => lookUpForm(term) ?? []))];
+  return tellingTerms(terms).slice(0, mostTerms);
+};
+
+/** Of terms, those that say what is asked about; all, where none does. */
+export const tellingTerms = (terms: readonly string[]): readonly string[] => {
   const telling = terms.filter((term) => !askingWords.has(term));
-  return (telling.length > 0 ? telling : terms).slice(0, mostTerms);
+  return telling.length > 0 ? telling : terms;
 };
 
 /**
@@ -96,29 +116,23 @@ const askingWords: ReadonlySet<string> = new Set(
   ),
 );
 
-const passageOf = (
+const ranked = (
   section: Section | undefined,
   { terms, queryTerms: hit, score }: SearchResult,
   wanted: readonly string[],
-): readonly Passage[] => {
+): readonly RankedSection[] => {
   if (section === undefined) return [];
   const weights = wanted.map((term) => {
     if (terms.some((found) => found.startsWith(term))) return 1;
     return hit.includes(term) ? 0.5 : 0;
   });
   const relevance = weights.reduce<number>((sum, weight) => sum + weight, 0) / wanted.length;
+  return [{ section, terms, relevance, score: score * aptness(section, wanted, relevance) }];
+};
+
+const passageOf = ({ section, terms, relevance, score }: RankedSection): Passage => {
   const { path, headings, line, text } = section;
-  const snippet = snippetOf(text, new Set(terms));
-  return [
-    {
-      path,
-      headings,
-      line,
-      snippet,
-      relevance,
-      score: score * aptness(section, wanted, relevance),
-    },
-  ];
+  return { path, headings, line, snippet: snippetOf(text, new Set(terms)), relevance, score };
 };
 
 /** How much more a section counts whose own heading is all of it in the query: it is about just that. */

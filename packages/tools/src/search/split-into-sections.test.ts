@@ -50,6 +50,42 @@ describe('splitIntoSections', () => {
     ]);
   });
 
+  it('R2: knows where each section stands in its document', () => {
+    const text = '\uFEFFbefore\r\n# A\r\n\r\n  one\r\ntwo \r\n\r\n## B\r\nthree';
+    const places = splitIntoSections({ path: 'a.md', text }).map(({ line, original, span }) => [
+      line,
+      original,
+      span,
+    ]);
+    expect(places).toEqual([
+      [1, 'before', { from: 1, to: 7, line: 1 }],
+      [2, 'one\r\ntwo', { from: 18, to: 26, line: 4 }],
+      [7, 'three', { from: 37, to: 42, line: 8 }],
+    ]);
+  });
+
+  it('R2: the span of a section is what it says, in its place, and on its line', () => {
+    const lines = fc.constantFrom('# A', '## B', ' text ', '', ' ', '```', '\t# x', '😀 \u00a0');
+    const ends = fc.constantFrom('\n', '\r\n', '\r', '\n\n');
+    const texts = fc.array(fc.tuple(fc.oneof(lines, fc.string({ maxLength: 3 })), ends));
+    const part = fc.oneof(lines, fc.constant('x '.repeat(2_000)));
+    const long = fc.array(fc.tuple(part, ends), { maxLength: 10 });
+    fc.assert(
+      fc.property(fc.oneof(texts, long), (parts) => {
+        const text = parts.flat().join('');
+        const sections = splitIntoSections({ path: 'a.md', text });
+        let last = 0;
+        for (const { text: body, original, span } of sections) {
+          expect(text.slice(span.from, span.to)).toBe(original);
+          expect(original.replaceAll('\r\n', '\n')).toBe(body);
+          expect(span.line).toBe(text.slice(0, span.from).split('\n').length);
+          expect(span.from).toBeGreaterThanOrEqual(last);
+          last = span.to;
+        }
+      }),
+    );
+  });
+
   it('loses no word of any text', () => {
     const lines = fc.constantFrom(
       '# A',

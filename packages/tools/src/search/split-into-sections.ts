@@ -4,7 +4,7 @@ import type { SearchDocument, Section } from './document.js';
 const longestSection = 1_500;
 
 /** Splits a document at its Markdown headings (`#`, not in code blocks), and at blank lines where it is long. */
-export const splitIntoSections = ({ path, text }: SearchDocument): readonly Section[] => {
+export const splitIntoSections = (document: SearchDocument): readonly Section[] => {
   const sections: Section[] = [];
   let headings: readonly Heading[] = [];
   let lines: Line[] = [];
@@ -13,39 +13,80 @@ export const splitIntoSections = ({ path, text }: SearchDocument): readonly Sect
   let fence: string | undefined;
 
   const close = (next: number): void => {
-    const titles = headings.map(({ title }) => title);
-    const body = joined(lines).trim();
-    const code = joined(lines.filter(({ isCode }) => isCode));
-    const prose = joined(lines.filter(({ isCode }) => !isCode));
-    if (body !== '')
-      sections.push({ path, headings: titles, text: body, code, prose, line: first });
+    sections.push(...sectionOf(document, { headings, lines, first }));
     lines = [];
     length = 0;
     first = next;
   };
-  for (const [index, line] of text
-    .replace(/^\uFEFF/u, '')
-    .split(/\r?\n/u)
-    .entries()) {
-    fence = fenceAfter(fence, line);
-    const heading = fence === undefined ? headingOf(line) : undefined;
-    const isFull = length > longestSection && line.trim() === '' && fence === undefined;
-    if (heading !== undefined || isFull || length > 4 * longestSection) close(index + 1);
+  for (const { text, number, from } of linesOf(document.text)) {
+    fence = fenceAfter(fence, text);
+    const heading = fence === undefined ? headingOf(text) : undefined;
+    const isFull = length > longestSection && text.trim() === '' && fence === undefined;
+    if (heading !== undefined || isFull || length > 4 * longestSection) close(number);
     if (heading !== undefined) {
       headings = [...headings.filter(({ level }) => level < heading.level), heading];
     } else {
-      lines.push({ text: line, isCode: fence !== undefined });
-      length += line.length + 1;
+      lines.push({ text, number, from, isCode: fence !== undefined });
+      length += text.length + 1;
     }
   }
   close(0);
   return sections;
 };
 
-interface Line {
+interface Place {
   readonly text: string;
+  /** Counted from 1. */
+  readonly number: number;
+  /** Where it begins in the document. */
+  readonly from: number;
+}
+
+interface Line extends Place {
   readonly isCode: boolean;
 }
+
+function* linesOf(text: string): Generator<Place> {
+  let from = text.startsWith('\uFEFF') ? 1 : 0;
+  let number = 1;
+  for (const { 0: end, index } of text.matchAll(/\r?\n/gu)) {
+    yield { text: text.slice(from, index), number, from };
+    from = index + end.length;
+    number += 1;
+  }
+  yield { text: text.slice(from), number, from };
+}
+
+interface Part {
+  readonly headings: readonly Heading[];
+  readonly lines: readonly Line[];
+  readonly first: number;
+}
+
+/** None where there is no text. */
+const sectionOf = (
+  { path, text }: SearchDocument,
+  { headings, lines, first }: Part,
+): readonly Section[] => {
+  const begin = lines.find(isFilled);
+  const end = lines.findLast(isFilled);
+  if (begin === undefined || end === undefined) return [];
+  const from = begin.from + begin.text.search(/\S/u);
+  const to = end.from + end.text.trimEnd().length;
+  const section = {
+    path,
+    headings: headings.map(({ title }) => title),
+    text: joined(lines).trim(),
+    code: joined(lines.filter(({ isCode }) => isCode)),
+    prose: joined(lines.filter(({ isCode }) => !isCode)),
+    line: first,
+    original: text.slice(from, to),
+    span: { from, to, line: begin.number },
+  };
+  return [section];
+};
+
+const isFilled = ({ text }: Line): boolean => text.trim() !== '';
 
 const joined = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
 

@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { isQuick } from '../is-quick.test-support.js';
+import { excerptOf } from './excerpt.js';
+
+const filler = 'lorem ipsum dolor sit amet '.repeat(60);
+
+describe('excerptOf', () => {
+  it('R2: is the whole of a text that is short', () => {
+    expect(excerptOf(' gate ', new Set(['gate']), 6)).toEqual({ from: 0, to: 6 });
+  });
+
+  it('R2: holds the most terms, at ends of words', () => {
+    const text = `${filler}the gate ${filler}the gates of a wheel turn ${filler}`;
+    const { from, to } = excerptOf(text, new Set(['gate', 'wheel']), 300);
+    expect(text.slice(from, to)).toContain('the gates of a wheel turn');
+    expect(text.slice(from - 1, from)).toBe(' ');
+    expect(text.slice(to, to + 1)).toBe(' ');
+  });
+
+  it('R2: takes the first of windows that are as good', () => {
+    const text = `${filler}one gate ${filler}another gate, and the gate ${filler}`;
+    const { from, to } = excerptOf(text, new Set(['gate']), 200);
+    expect(text.slice(from, to)).toContain('one gate');
+  });
+
+  it('R2: is within the text, not too long, and holds a term that occurs', () => {
+    const words = fc.constantFrom(
+      'gate',
+      'gates',
+      'a',
+      '\n',
+      '   ',
+      '😀😀😀',
+      'x'.repeat(90),
+      '. ',
+    );
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 80 }), (parts) => {
+        const text = parts.join(' ').trim();
+        const { from, to } = excerptOf(text, new Set(['gate']), 100);
+        const part = text.slice(from, to);
+        expect(part.length).toBeLessThanOrEqual(100);
+        expect(from).toBeLessThanOrEqual(to);
+        if (/\bgates?\b/u.test(text)) expect(part).toContain('gate');
+        expect(part).not.toMatch(/\p{Cs}/u);
+      }),
+    );
+  });
+
+  it('R2: cuts no character in two where there is no better place', () => {
+    for (const shift of [0, 1]) {
+      const text = `${'x'.repeat(shift)}${'😀'.repeat(500)}`;
+      const { from, to } = excerptOf(text, new Set(), 101);
+      expect(text.slice(from, to)).not.toMatch(/\p{Cs}/u);
+    }
+    const hit = `${'😀'.repeat(500)}gate${'😀'.repeat(500)}`;
+    for (const longest of [100, 105]) {
+      const { from, to } = excerptOf(hit, new Set(['gate']), longest);
+      expect(hit.slice(from, to)).toMatch(/^(?!\p{Cs}).*gate.*(?<!\p{Cs})$/u);
+    }
+  });
+
+  it.each(['gate ', 'gate wheel ', 'gate\n'])('X6: is quick with %j, repeated', (piece) => {
+    const text = piece.repeat(60_000);
+    const terms = new Set(['gate', 'wheel']);
+    expect(isQuick(1_500, () => excerptOf(text, terms, 2_000))).toBe(true);
+  });
+});

@@ -1,0 +1,71 @@
+import type { Span } from '@millrace/core';
+import { lookUpForm, termsIn, wordsIn } from './words.js';
+
+/**
+ * Finds the part of a text that holds the most of some terms: at most so many characters, from the beginning and to
+ * the end of a line or a word where there is one. A text that is no longer is taken whole.
+ */
+export const excerptOf = (text: string, terms: ReadonlySet<string>, longest: number): Span => {
+  if (text.length <= longest) return { from: 0, to: text.length };
+  const lead = longest / 5;
+  const start = beginningOf(text, bestHit(text, terms, longest - lead), lead);
+  const cut = text.slice(start, betweenCharacters(text, start + longest));
+  const kept = start + longest >= text.length ? cut : cut.slice(0, endOf(cut));
+  const from = start + kept.length - kept.trimStart().length;
+  return { from, to: from + kept.trim().length };
+};
+
+interface Hit {
+  readonly index: number;
+  readonly terms: readonly string[];
+}
+
+/** Where the window of this width begins that holds the most different terms; of equals, the first. */
+const bestHit = (text: string, terms: ReadonlySet<string>, width: number): number => {
+  const hits = wordsIn(text)
+    .map(({ text: word, index }): Hit => ({
+      index,
+      terms: formsOf(word).filter((it) => terms.has(it)),
+    }))
+    .filter((hit) => hit.terms.length > 0);
+  const within = new Map<string, number>();
+  let best = { index: 0, found: 0 };
+  let end = 0;
+  for (const { index, terms: leaving } of hits) {
+    for (let next = hits[end]; next !== undefined && next.index < index + width;) {
+      for (const term of next.terms) within.set(term, (within.get(term) ?? 0) + 1);
+      next = hits[(end += 1)];
+    }
+    if (within.size > best.found) best = { index, found: within.size };
+    for (const term of leaving) {
+      const left = (within.get(term) ?? 0) - 1;
+      if (left > 0) within.set(term, left);
+      else within.delete(term);
+    }
+  }
+  return best.index;
+};
+
+const formsOf = (word: string): readonly string[] =>
+  termsIn(word).flatMap((term) => lookUpForm(term) ?? []);
+
+const beginningOf = (text: string, hit: number, most: number): number => {
+  if (hit <= most) return 0;
+  const first = betweenCharacters(text, Math.ceil(hit - most));
+  const lead = text.slice(first, hit);
+  const line = lead.indexOf('\n');
+  const word = lead.search(/\s/u);
+  return first + Math.max(line >= 0 ? line : word, 0);
+};
+
+/** Where a cut ends: at the last line or word, unless too much of it would be lost. */
+const endOf = (cut: string): number => {
+  const line = cut.lastIndexOf('\n');
+  const word = cut.search(/\s\S*$/u);
+  if (line > cut.length * 0.6) return line;
+  return word > cut.length * 0.6 ? word : cut.length;
+};
+
+/** The place, or that before it where it lies between the halves of a character. */
+const betweenCharacters = (text: string, index: number): number =>
+  /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(index - 1, index + 1)) ? index - 1 : index;
