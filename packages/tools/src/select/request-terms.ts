@@ -14,7 +14,7 @@ const mostTerms = 60;
 const mostCharacters = 2_000;
 
 /** What is asked stands before or after what a long request encloses. */
-const endsOf = (text: string): string =>
+export const endsOf = (text: string): string =>
   text.length <= mostCharacters
     ? text
     : `${text.slice(0, mostCharacters / 2)} ${text.slice(-mostCharacters / 2)}`;

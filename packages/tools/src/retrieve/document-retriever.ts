@@ -1,0 +1,131 @@
+import type { Embedder, RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core';
+import {
+  checkOptions,
+  having,
+  isFunction,
+  isText,
+  numberFrom,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/adapter';
+import { catchError, defer, map, mergeMap, type Observable, of } from 'rxjs';
+import type { Section } from '../search/document.js';
+import { excerptOf } from '../search/excerpt.js';
+import { indexOnce } from '../search/index-once.js';
+import type { SearchDocumentsOptions } from '../search/search-documents.js';
+import { type SectionIndex, tellingTerms } from '../search/section-index.js';
+import { endsOf, termsOfRequest } from '../select/request-terms.js';
+import { type Fused, fuseRankings } from './fuse-rankings.js';
+import { createMeaningIndex } from './meaning-index.js';
+
+/** What `documentRetriever` is told. */
+export interface DocumentRetrieverOptions {
+  /**
+   * Gives the documents, as for `searchDocuments`. Asked for on the first query, and again only where it failed.
+   * `markdownFiles(directory)` makes one.
+   */
+  // It may give an Observable, and mostly gives none, so its name does not end in $.
+  // eslint-disable-next-line rxjs-x/finnish
+  readonly load: SearchDocumentsOptions['load'];
+  /** Finds passages by their meaning, too. Default: they are found by their words alone. */
+  readonly embedder?: Embedder;
+  /** The least cosine of the angle between query and section that counts as alike in meaning, from 0 to 1. Default: 0.3. */
+  readonly threshold?: number;
+  /** The most characters of a passage: a longer section is cut around what was looked for. Default: 2,000. */
+  readonly passageLength?: number;
+}
+
+/**
+ * Makes a retriever of documents in this process, which are split at their Markdown headings.
+ *
+ * It looks for words (BM25), as `searchDocuments` does, and with an `embedder` for meaning, too; the two rankings are
+ * merged by their places. The index is built on the first query and kept, and so are the vectors: that query
+ * waits for both. An embedder that fails is reported to the query, and what the words find is emitted. Of a long
+ * query, the first and the last 1,000 characters count. One that holds no telling word finds nothing.
+ *
+ * A passage has the exact text of its span in the document, the path as its source, and the headings as its title.
+ * Errors as `load` does.
+ */
+export const documentRetriever = (options: DocumentRetrieverOptions): Retriever => {
+  checkOptions('documentRetriever()', options, rules, ['load']);
+  const { load, embedder, threshold = 0.3, passageLength = 2_000 } = options;
+  const index$ = indexOnce(load).pipe(
+    mergeMap((indexing) => (indexing.status === 'ready' ? [indexing.index] : [])),
+  );
+  const sections$ = index$.pipe(map(({ sections }) => sections));
+  const meaning = embedder && createMeaningIndex(embedder, sections$, threshold);
+  const byMeaning$ = ({ text, report }: RetrievalQuery): Observable<readonly Section[]> =>
+    meaning === undefined
+      ? of([])
+      : meaning.rank$(endsOf(text)).pipe(
+          catchError((error: unknown) => {
+            report?.(`Only words were looked for, as the search by meaning failed.${why(error)}`);
+            return of([]);
+          }),
+        );
+  return {
+    retrieve$: (query) =>
+      defer(() => {
+        const { text, limit = 5, report } = query;
+        checkOptions('retrieve$()', { text, limit, report }, queryRules, ['text']);
+        const terms = tellingTerms(termsOfRequest(text));
+        if (terms.length === 0) return of([]);
+        return index$.pipe(
+          mergeMap((index) =>
+            byMeaning$(query).pipe(map((byMeaning) => best(index, { terms, byMeaning, limit }))),
+          ),
+          map((found) => found.map((it) => passageOf(it, passageLength))),
+        );
+      }),
+  };
+};
+
+const rules: Readonly<Record<keyof DocumentRetrieverOptions, Rule>> = {
+  load: [isFunction[0], 'a function that gives the documents'],
+  embedder: having('embed$', 'what makes vectors of texts by embed$()'),
+  threshold: numberFrom(0),
+  passageLength: wholeNumber(100),
+};
+
+const queryRules: Readonly<Record<keyof RetrievalQuery, Rule>> = {
+  text: isText,
+  limit: wholeNumber(1),
+  report: isFunction,
+};
+
+const why = (error: unknown): string => (error instanceof Error ? ` ${error.message}` : '');
+
+interface Found extends Fused<Section> {
+  readonly terms: readonly string[];
+}
+
+interface Search {
+  readonly terms: readonly string[];
+  readonly byMeaning: readonly Section[];
+  readonly limit: number;
+}
+
+/** Places of a ranking that count: what comes behind is hardly alike, but would have a part in the sum. */
+const depth = 50;
+
+const best = (index: SectionIndex, { terms, byMeaning, limit }: Search): readonly Found[] => {
+  const most = Math.max(depth, limit);
+  const byWords = index.rank(terms).slice(0, most);
+  const found = new Map(byWords.map((it) => [it.section, it.terms]));
+  return fuseRankings([byWords.map(({ section }) => section), byMeaning.slice(0, most)])
+    .slice(0, limit)
+    .map((it) => ({ ...it, terms: found.get(it.item) ?? [] }));
+};
+
+const passageOf = ({ item, score, terms }: Found, longest: number): RetrievedPassage => {
+  const { path, headings, original, span } = item;
+  const { from, to } = excerptOf(original, new Set(terms), longest);
+  const before = original.slice(0, from).split('\n').length - 1;
+  return {
+    source: path,
+    text: original.slice(from, to),
+    span: { from: span.from + from, to: span.from + to, line: span.line + before },
+    ...(headings.length > 0 ? { title: headings.join(' › ') } : {}),
+    score,
+  };
+};
