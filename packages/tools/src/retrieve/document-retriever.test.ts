@@ -112,6 +112,21 @@ describe('documentRetriever', () => {
     expect(scores).toEqual([...scores].sort((a, b) => b - a));
   });
 
+  it('R2: looks at more of both than it gives: second in both is better than first in one', async () => {
+    const vectors: Readonly<Record<string, readonly number[]>> = {
+      gate: [1, 0],
+      'gate gate gate gate': [0, 1],
+      'the gate of a mill, and its wheel': [1, 0.2],
+      oven: [1, 0],
+    };
+    const texts = Object.keys(vectors).slice(1);
+    const load = () => texts.map((text, n) => ({ path: `${n}.md`, text }));
+    const embedder = notingEmbedder((text) => vectors[text] ?? []);
+    const [first] = await retrieve({ text: 'gate', limit: 1 }, { load, embedder });
+    expect(first?.source).toBe('1.md');
+    expect((await retrieve('gate', { load }))[0]?.source).toBe('0.md');
+  });
+
   it('R2: leaves out what is less alike than the threshold', async () => {
     const embedder = notingEmbedder(letterVector);
     const sources = async (threshold: number) =>

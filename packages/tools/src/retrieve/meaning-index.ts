@@ -9,7 +9,6 @@ import {
   map,
   type Observable,
   of,
-  ReplaySubject,
   share,
   switchMap,
   take,
@@ -64,7 +63,7 @@ export const createMeaningIndex = (
         of(sections),
       ),
     ),
-    share({ connector: () => new ReplaySubject(1), resetOnComplete: false }),
+    share(),
   );
   return {
     // The text first: an embedder that is down is asked for no more than that.

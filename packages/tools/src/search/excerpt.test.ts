@@ -24,6 +24,12 @@ describe('excerptOf', () => {
     expect(text.slice(from, to)).toContain('one gate');
   });
 
+  it('R2: counts the different terms of one window, and not those before it', () => {
+    const text = `${filler}gate ${filler}wheel ${filler}gate wheel ${filler}`;
+    const { from, to } = excerptOf(text, new Set(['gate', 'wheel']), 300);
+    expect(text.slice(from, to)).toContain('gate wheel');
+  });
+
   it('R2: is within the text, not too long, and holds a term that occurs', () => {
     const words = fc.constantFrom(
       'gate',
