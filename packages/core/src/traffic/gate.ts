@@ -1,0 +1,113 @@
+import { defer, finalize, Observable, tap } from 'rxjs';
+import { contained } from '../contained.js';
+import type { MillraceError } from '../errors.js';
+import { createQueue } from '../streams/queue.js';
+import { createLine } from './line.js';
+
+/** What one who comes to a gate needs there. */
+export interface Guest {
+  /** Takes what it needs, and says whether there was enough. Asked when it comes, and then again while it is the first who waits. */
+  readonly admit: (isFirst: boolean) => boolean;
+  /** Gives back what it took. */
+  readonly leave: () => void;
+}
+
+/** Lets work begin, in the order in which it came, as what it needs becomes free. */
+export interface Gate {
+  /** How many wait. */
+  readonly waiting: number;
+  /**
+   * Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest before its
+   * completion, its error or the end of an unsubscription is heard; one who leaves while it waits has taken nothing.
+   */
+  enter$<T>(guest: Guest, work: () => Observable<T>): Observable<T>;
+  /** Admits whoever can be admitted by now. */
+  look(): void;
+}
+
+interface Entry {
+  readonly guest: Guest;
+  readonly begin: () => void;
+  state: 'waiting' | 'admitted' | 'gone';
+  leaveLine: () => void;
+}
+
+/** Makes a gate at which so many may wait; one more gets the error. */
+export const createGate = (maxQueue: number, full: () => MillraceError): Gate => {
+  const line = createLine<Entry>();
+  const admitted = createQueue<Entry>();
+  let isBeginning = false;
+
+  const admit = (entry: Entry): void => {
+    entry.leaveLine();
+    entry.state = 'admitted';
+    admitted.push(entry);
+  };
+  const admitAll = (): void => {
+    let { first } = line;
+    while (first?.guest.admit(true) === true) {
+      admit(first);
+      ({ first } = line);
+    }
+  };
+  // One by one, never one inside another: work may be over, or come back for more, while it begins.
+  const beginAll = (): void => {
+    if (isBeginning) return;
+    isBeginning = true;
+    try {
+      for (let next = admitted.shift(); next !== undefined; next = admitted.shift()) next.begin();
+    } finally {
+      isBeginning = false;
+    }
+  };
+  const enter = (entry: Entry): boolean => {
+    const { guest } = entry;
+    if (guest.admit(line.size === 0)) admit(entry);
+    else if (line.size < maxQueue) entry.leaveLine = line.add(entry);
+    else return false;
+    return true;
+  };
+  const leave = (entry: Entry): void => {
+    const { state } = entry;
+    if (state === 'gone') return;
+    entry.state = 'gone';
+    if (state === 'waiting') entry.leaveLine();
+    else entry.guest.leave();
+    admitAll();
+  };
+
+  return {
+    get waiting() {
+      return line.size;
+    },
+    enter$: (guest, work) =>
+      new Observable((subscriber) => {
+        let hasBegun = false;
+        const over = (): void => leave(entry);
+        const begin = (): void => {
+          if (subscriber.closed) return;
+          hasBegun = true;
+          // Who hears of the end finds the place free; who comes next begins when all is torn down.
+          const work$ = defer(work).pipe(tap({ error: over, complete: over }), contained());
+          work$.pipe(finalize(end)).subscribe(subscriber);
+        };
+        const end = (): void => {
+          over();
+          beginAll();
+        };
+        const entry: Entry = { guest, begin, state: 'waiting', leaveLine: () => undefined };
+        if (!enter(entry)) {
+          subscriber.error(full());
+          return;
+        }
+        subscriber.add(() => {
+          if (!hasBegun) end();
+        });
+        beginAll();
+      }),
+    look: () => {
+      admitAll();
+      beginAll();
+    },
+  };
+};

@@ -1,0 +1,15 @@
+export { type KeyedBuckets, keyedBuckets, type KeyedBucketsOptions } from './keyed-buckets.js';
+export {
+  type ConcurrencyLimit,
+  limitConcurrency,
+  type LimitConcurrencyOptions,
+} from './limit-concurrency.js';
+export { limitRate, type LimitRateOptions } from './limit-rate.js';
+export { createSemaphore, type Semaphore, type SemaphoreOptions } from './semaphore.js';
+export {
+  type BucketState,
+  type Taken,
+  type TokenBucket,
+  tokenBucket,
+  type TokenBucketOptions,
+} from './token-bucket.js';

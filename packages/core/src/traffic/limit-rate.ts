@@ -1,0 +1,153 @@
+import { defer, type Observable, type SchedulerLike, tap } from 'rxjs';
+import { MillraceError, misuse } from '../errors.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import { around } from '../models/around.js';
+import { checkModel } from '../models/check-model.js';
+import { inTime } from '../models/in-time.js';
+import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js';
+import type { Usage } from '../usage.js';
+import { openBill } from './bill.js';
+import { createClocks } from './clocks.js';
+import { createGate, type Guest } from './gate.js';
+import { requestTokens } from './request-tokens.js';
+import { isPositive, tokenBucket } from './token-bucket.js';
+
+/** What a provider takes in a minute. */
+export interface LimitRateOptions {
+  readonly requestsPerMinute?: number;
+  /** Tokens of requests and answers together. */
+  readonly tokensPerMinute?: number;
+  /** Requests that may wait. One more errors with `queueFull`, which is retryable. Default: 100. */
+  readonly maxQueue?: number;
+  /** The tokens that a request may cost, its answer included. Default: an estimate of all its texts, and its `maxTokens`. */
+  readonly count?: (request: ModelRequest) => number;
+  /**
+   * The tokens of a reported usage that the provider counts. Default: all. Where those that are read from its cache are
+   * free: `({ inputTokens, cacheWriteTokens, outputTokens }) => inputTokens + cacheWriteTokens + outputTokens`.
+   */
+  readonly countUsage?: (usage: Usage) => number;
+}
+
+/**
+ * Keeps to what a provider takes in a minute, with whichever models and agents share the limit; the others wait for their
+ * turn in the order in which they came: `const limited = limitRate({ requestsPerMinute: 500 })`, then
+ * `model: limited(openai('…'))`. Both limits are token buckets that hold what one minute brings: that much may go at once after
+ * a pause.
+ *
+ * The tokens of a request are reserved before it is sent, and settled by the usage that its answer reports: what was too much flows back
+ * and what was too little is owed. A request of more tokens than a minute brings waits for a full bucket, and goes. One that is
+ * sent again by a retry inside is counted when its retry is announced, and not held back; with `retry(limited(model))` it waits, too.
+ *
+ * Waiting runs on the scheduler of the call, counts into `callMs` and `iterationMs`, and not into `firstChunkMs`. Put it nearest to the model,
+ * `limitConcurrency(20)(limited(model))`: what it lets go is then sent at once.
+ */
+export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) => {
+  checkOptions('limitRate()', options, rules);
+  const { requestsPerMinute, tokensPerMinute, maxQueue = 100 } = options;
+  if (requestsPerMinute === undefined && tokensPerMinute === undefined) {
+    throw misuse('limitRate() needs requestsPerMinute, tokensPerMinute or both.');
+  }
+  const { count = requestTokens, countUsage = allTokens } = options;
+  const requests = createMeter(requestsPerMinute);
+  const tokens = createMeter(tokensPerMinute);
+  const gate = createGate(maxQueue, () => full(maxQueue));
+  const clocks = createClocks(() => gate.look());
+
+  const guestOf = (reserved: number, scheduler: SchedulerLike, spent: () => number): Guest => ({
+    admit: (isFirst) => {
+      if (!isFirst) return false;
+      const { now } = clocks;
+      const waitMs = Math.max(requests.waitMs(1, now), tokens.waitMs(reserved, now));
+      if (waitMs > 0) {
+        clocks.ringIn(waitMs);
+        return false;
+      }
+      requests.spend(1, now);
+      tokens.spend(reserved, now);
+      return true;
+    },
+    leave: () => tokens.spend(spent() - reserved, clocks.read(scheduler)),
+  });
+  const answer$ = (
+    model: Model,
+    request: ModelRequest,
+    context: ModelContext,
+  ): Observable<ModelChunk> => {
+    const reserved = tokensPerMinute === undefined ? 0 : counted(count(request));
+    const bill = openBill(reserved, countUsage);
+    const report: ModelContext['report'] = (event) => {
+      if (event.type === 'modelRetry') requests.spend(1, clocks.read(context.scheduler));
+      context.report(event);
+    };
+    // Time has passed for those who wait, by a clock that they may not have.
+    gate.look();
+    return gate.enter$(
+      guestOf(reserved, context.scheduler, () => bill.tokens),
+      () => model.stream$(request, { ...context, report }).pipe(tap((chunk) => bill.read(chunk))),
+    );
+  };
+
+  return (model) => {
+    checkModel('limitRate()', model);
+    const timed = inTime(model);
+    return around(timed, (request, context) =>
+      clocks.during$(
+        context.scheduler,
+        defer(() => answer$(timed, request, context)),
+      ),
+    );
+  };
+};
+
+/** A bucket with what is in it. */
+interface Meter {
+  /** How long until so much can be spent: 0, when it can be now. */
+  waitMs(amount: number, now: number): number;
+  /** Spends it, whether there is enough or not; a negative amount comes back. */
+  spend(amount: number, now: number): void;
+}
+
+const createMeter = (perMinute: number | undefined): Meter => {
+  if (perMinute === undefined) return { waitMs: () => 0, spend: () => undefined };
+  const bucket = tokenBucket({ capacity: perMinute, refillPerMinute: perMinute });
+  let state = bucket.full;
+  return {
+    waitMs: (amount, now) => {
+      const taken = bucket.take(state, amount, now);
+      // What is taken is spent when there is enough of everything.
+      if (taken.ok) return 0;
+      ({ state } = taken);
+      return taken.waitMs;
+    },
+    spend: (amount, now) => {
+      state = bucket.give(state, -amount, now);
+    },
+  };
+};
+
+const allTokens = ({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens,
+  cacheWriteTokens,
+}: Usage): number => inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+
+const counted = (tokens: number): number => {
+  if (Number.isFinite(tokens) && tokens >= 0) return tokens;
+  throw misuse(`limitRate(): 'count' must give a number of at least 0, not ${tokens}.`);
+};
+
+const full = (maxQueue: number): MillraceError =>
+  new MillraceError(
+    'queueFull',
+    `${maxQueue} requests wait already ('maxQueue') for the limits of this minute. Try again when some have gone.`,
+    { retryable: true },
+  );
+
+const rules: Readonly<Record<keyof LimitRateOptions, Rule>> = {
+  requestsPerMinute: isPositive,
+  tokensPerMinute: isPositive,
+  maxQueue: wholeNumber(0),
+  count: isFunction,
+  countUsage: isFunction,
+};
