@@ -5,7 +5,9 @@ import { addUsage, noUsage, type Usage } from '../usage.js';
 export interface Bill {
   /** Reads what a chunk says of it. */
   read(chunk: ModelChunk): void;
-  /** What it has cost: as reported once the answer is whole, and else at least what was reserved. */
+  /**
+   * What it has cost: as reported once the answer is whole, and else at least what was reserved.
+   */
   readonly tokens: number;
 }
 

@@ -6,7 +6,10 @@ import { createLine } from './line.js';
 
 /** What one who comes to a gate needs there. */
 export interface Guest {
-  /** Takes what it needs, and says whether there was enough. Asked when it comes, and then again while it is the first who waits. */
+  /**
+   * Takes what it needs, and says whether there was enough. Asked when it comes, and again while it
+   * is the first who waits.
+   */
   readonly admit: (isFirst: boolean) => boolean;
   /** Gives back what it took. */
   readonly leave: () => void;
@@ -17,8 +20,9 @@ export interface Gate {
   /** How many wait. */
   readonly waiting: number;
   /**
-   * Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest before its
-   * completion, its error or the end of an unsubscription is heard; one who leaves while it waits has taken nothing.
+   * Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest
+   * before its completion, its error or the end of an unsubscription is heard; one who leaves while
+   * it waits has taken nothing.
    */
   enter$<T>(guest: Guest, work: () => Observable<T>): Observable<T>;
   /** Admits whoever can be admitted by now. */

@@ -13,7 +13,10 @@ export interface SemaphoreOptions {
   readonly what?: string;
 }
 
-/** A number of slots, which work takes while it runs. Who waits is served in the order in which they came. */
+/**
+ * A number of slots, which work takes while it runs. Who waits is served in the order in which they
+ * came.
+ */
 export interface Semaphore {
   readonly max: number;
   /** How many slots are held now. */
@@ -21,17 +24,22 @@ export interface Semaphore {
   /** How many wait for one now. */
   readonly waiting: number;
   /**
-   * Waits for a slot, subscribes to the work, and frees the slot when that completes, errors or is left: in the same tick,
-   * before its end is heard. Cold: each subscription takes a slot of its own. Who leaves while it waits
-   * leaves at once. Errors with `queueFull`, which is retryable, where too many wait already.
+   * Waits for a slot, subscribes to the work, and frees the slot when that completes, errors or is
+   * left: in the same tick, before its end is heard. Cold: each subscription takes a slot of its
+   * own. Who leaves while it waits leaves at once. Errors with `queueFull`, which is retryable,
+   * where too many wait already.
    *
-   * Who comes with the `key` of one that holds a slot begins at once and shares it; the slot is free when the last of them is
-   * done. With the `rootId` of a call for a key, a call that is made within another one never waits for it.
+   * Who comes with the `key` of one that holds a slot begins at once and shares it; the slot is
+   * free when the last of them is done. With the `rootId` of a call for a key, a call that is made
+   * within another one never waits for it.
    */
   hold$<T>(work: () => Observable<T>, key?: string): Observable<T>;
 }
 
-/** Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn. */
+/**
+ * Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn.
+ * Its own times, such as `callMs`, begin with its turn.
+ */
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;

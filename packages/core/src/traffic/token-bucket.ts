@@ -31,19 +31,23 @@ export interface TokenBucket {
   /** A full bucket, at any time. */
   readonly full: BucketState;
   /**
-   * Takes an amount, where there is enough. More than a full bucket holds is taken from a full one, and leaves a debt
-   * that flows in before anything else can be taken.
+   * Takes an amount, where there is enough. More than a full bucket holds is taken from a full one,
+   * and leaves a debt that flows in before anything else can be taken.
    */
   take(state: BucketState, amount: number, now: number): Taken;
-  /** Gives back what was taken and not needed; a negative amount is taken even where there is not enough. */
+  /**
+   * Gives back what was taken and not needed; a negative amount is taken even where there is not
+   * enough.
+   */
   give(state: BucketState, amount: number, now: number): BucketState;
   /** Whether it is full at this time: then it need not be remembered. */
   isFull(state: BucketState, now: number): boolean;
 }
 
 /**
- * Makes the rules of a token bucket. Within any time at most its capacity and what flows in meanwhile is taken. A clock that is
- * set back fills nothing, and one that is set forward fills it at most once. An amount or a time that is no number is a misuse.
+ * Makes the rules of a token bucket. Within any time at most its capacity and what flows in
+ * meanwhile is taken. A clock that is set back fills nothing, and one that is set forward fills it
+ * at most once. An amount or a time that is no number is a misuse.
  */
 export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
   checkOptions('tokenBucket()', options, bucketRules, ['capacity', 'refillPerMinute']);
