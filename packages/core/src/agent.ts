@@ -10,7 +10,7 @@ import {
   isSchema,
   withDefaults,
 } from './call-options.js';
-import type { CallPlan } from './call-plan.js';
+import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createHotEvents } from './hot-events.js';
@@ -29,6 +29,8 @@ import {
   listOf,
   type Rule,
 } from './options.js';
+import type { CallStage } from './pipeline/call-stage.js';
+import { nativePipeline } from './pipeline/native-pipeline.js';
 import type { PhaseFactory } from './phase.js';
 import { nativePhases } from './phase-list.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
@@ -60,6 +62,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
   /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
   readonly phases?: readonly PhaseFactory[];
+  /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
+  readonly pipeline?: readonly CallStage[];
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
   /** Runs the steps of every call. Default: it remembers none. */
@@ -92,6 +96,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
   const interceptors = options.interceptors?.flat() ?? [];
   const phases = [...(options.phases ?? nativePhases)];
+  const pipeline = [...(options.pipeline ?? nativePipeline)];
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
@@ -100,6 +105,8 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const ownOutput = outputOf(options.output, 'createAgent()');
   if (!interceptors.every(isInterceptor)) throw noInterceptor();
   if (phases.length === 0 || !phases.every((each) => typeof each === 'function')) throw noPhases();
+  if (pipeline.length === 0 || !pipeline.every((each) => typeof each === 'function'))
+    throw noStages();
 
   const callable = (session?: {
     readonly seat: Seat;
@@ -110,7 +117,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
     toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
       const own = given.tools === undefined ? undefined : createToolkit(given.tools);
-      const plan: Omit<CallPlan, 'toolkit'> = {
+      const plan: Omit<PlannedCall, 'toolkit'> = {
         agentName: name,
         model,
         ownOutput: output !== undefined,
@@ -118,6 +125,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
         instructions,
         interceptors,
         phases,
+        pipeline,
         journal,
         options: {
           ...rest,
@@ -131,7 +139,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
         // What a call without a session does to its tools is its own.
         const cell = own === undefined ? session?.toolkit : undefined;
-        const whole: CallPlan = { ...plan, toolkit: cell ?? { current: own ?? toolkit } };
+        const whole: PlannedCall = { ...plan, toolkit: cell ?? { current: own ?? toolkit } };
         return running === undefined || isWithin(rest.parent, running.call)
           ? call$(whole, view)
           : join$(whole, running, view);
@@ -182,6 +190,7 @@ const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
   memory: isFunction,
   interceptors: listOf('interceptors'),
   phases: listOf('phases'),
+  pipeline: listOf('stages'),
   context: isContext,
   journal: having('step$', 'a Journal'),
   defaults: isObject,
@@ -203,4 +212,9 @@ const noInterceptor = (): MillraceError =>
 const noPhases = (): MillraceError =>
   misuse(
     "createAgent(): 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.",
+  );
+
+const noStages = (): MillraceError =>
+  misuse(
+    "createAgent(): 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.",
   );

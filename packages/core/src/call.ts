@@ -9,7 +9,7 @@ import {
   take,
   tap,
 } from 'rxjs';
-import type { CallPlan } from './call-plan.js';
+import type { PlannedCall } from './planned-call.js';
 import { createScope } from './call-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
@@ -23,7 +23,7 @@ import type { View } from './view.js';
  * `postCall`, or errors behind `error`. Cold: each subscription is a call of its own, and unsubscribing
  * ends it at once.
  */
-export const call$ = <Seen>(plan: CallPlan, view: View<Seen>): Observable<Seen> =>
+export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<Seen> =>
   defer(() => {
     const { agentName, options, session, listener } = plan;
     const scope = createScope(agentName, options, session?.seat.sessionId, listener);

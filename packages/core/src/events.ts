@@ -8,6 +8,7 @@ import type {
 } from './message.js';
 import type { Finish, ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
+import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { Usage } from './usage.js';
 
 /** Where an event comes from. Every event carries it. */
@@ -120,6 +121,11 @@ export type ReportedPayload =
       readonly approved: boolean;
       /** Why not. */
       readonly reason?: string;
+    }
+  | {
+      readonly type: 'retrieved';
+      /** What the model may cite, in the order of its numbers. */
+      readonly passages: readonly RetrievedPassage[];
     }
   | {
       readonly type: 'steered';

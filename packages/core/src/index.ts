@@ -121,14 +121,6 @@ export type {
 } from './model.js';
 export type { OnLimit, TemperatureRamp, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
-export {
-  type Citation,
-  type Citations,
-  citationsIn,
-  type CitedNumber,
-} from './retrieval/citations.js';
-export { numbered } from './retrieval/numbered.js';
-export type { RetrievalQuery, RetrievedPassage, Retriever, Span } from './retrieval/retriever.js';
 export type { PatternEngine } from './schema/compile.js';
 export type { JsonSchema } from './schema/json-schema.js';
 export type { HiddenInput, Infer, InputSchema, StandardSchema, Validation } from './schema.js';

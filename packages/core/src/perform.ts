@@ -1,28 +1,20 @@
-import { concatMap, defer, finalize, map, type Observable, of, race, take, tap } from 'rxjs';
-import { limitsOf, requestOf } from './call-options.js';
+import { concatMap, defer, finalize, map, type Observable, of, race, take } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
-import { type CallScope, lend } from './call-scope.js';
-import { complete } from './complete.js';
-import type { Context } from './context.js';
-import { endStopped } from './end-stopped.js';
+import type { PlannedCall } from './planned-call.js';
+import type { CallScope } from './call-scope.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
-import { loop } from './loop.js';
-import { opening$ } from './opening.js';
 import { type Memory, noMemory } from './memory.js';
-import { type Message, toolUsesOf } from './message.js';
-import { ready } from './models/ready.js';
-import { type Prepared, prepared$, preparedInput$ } from './prepared.js';
+import type { Message } from './message.js';
+import type { CallContext } from './pipeline/call-stage.js';
+import type { CallState } from './pipeline/call-state.js';
+import { oneState } from './pipeline/one-state.js';
+import { replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
-import { open } from './run.js';
 import { createSteering, type Steering } from './steering.js';
-import { refuseUnknownChoice } from './toolkit.js';
-import { dropWarning, supportedOptions } from './supported-options.js';
-import { createView } from './tools/select.js';
-import { withTools } from './with-tools.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
-export const perform$ = (plan: CallPlan, scope: CallScope, hooks: Hooks): Observable<Reply> =>
+export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Observable<Reply> =>
   defer(() => {
     const { call, interruption } = scope;
     const input = readInput(plan.input, call);
@@ -60,105 +52,62 @@ interface Place {
   readonly isSuperseded?: boolean;
 }
 
-const begin$ = (plan: CallPlan, scope: CallScope, hooks: Hooks, place: Place): Observable<Reply> =>
+const begin$ = (
+  plan: PlannedCall,
+  scope: CallScope,
+  hooks: Hooks,
+  place: Place,
+): Observable<Reply> =>
   defer(() => {
-    hooks.report(0, { type: 'preCall', input: place.input });
-    return prepared$(plan, scope, hooks, place.input).pipe(
-      concatMap(({ status, ...prepared }) => {
-        if (place.isSuperseded === true) scope.interruption.trigger({});
-        // Nothing is remembered that has not been through all interceptors.
-        const memory = status === 'prepared' ? place.memory : noMemory;
-        const ready = { ...place, input: prepared.input, memory };
-        return run$(prepared.plan, scope, hooks, ready, status);
-      }),
-    );
+    const { input, memory, steering, end = () => undefined, isSuperseded = false } = place;
+    const { call, scheduler, interruption, reply$ } = scope;
+    const context: CallContext = {
+      call,
+      hooks,
+      scheduler,
+      interruption,
+      scope,
+      steering,
+      step$: (id, work) => plan.journal.step$(`${call.callId}/${id}`, work),
+      isSuperseded,
+      settle: (reply) => {
+        end();
+        reply$.next(reply);
+      },
+    };
+    hooks.report(0, { type: 'preCall', input });
+    return plan.pipeline
+      .reduce<Observable<CallState>>(
+        (state$, create) => state$.pipe(oneState(create, context)),
+        of(begun(plan, input, memory, scheduler.now())),
+      )
+      .pipe(
+        // Whatever a stage holds is freed with the reply.
+        take(1),
+        map((state) => replyOf(state, 'its end')),
+      );
   });
 
-const run$ = (
+const begun = (
   plan: CallPlan,
-  scope: CallScope,
-  hooks: Hooks,
-  { input: asked, memory, steering, end = () => undefined }: Place,
-  status: Prepared['status'],
-): Observable<Reply> => {
-  const [first, ...others] = asked;
-  const results = first?.role === 'tool' ? first : undefined;
-  const input = results === undefined ? asked : others;
-  const step$: Context['step$'] = (id, work) =>
-    plan.journal.step$(`${scope.call.callId}/${id}`, work);
-  const goesOn = status === 'prepared' && scope.interruption.current === undefined;
-  const resumed = goesOn ? { results } : undefined;
-  return step$('open', () => opening$(plan, scope, hooks, memory, input, resumed)).pipe(
-    concatMap(({ history, late, system, hidden, createdAt }) => {
-      const context = contextOf(plan, scope, hooks, { memory, steering, system, hidden, step$ });
-      const run = open(history, input, late);
-      toolUseIdsOf(run.messages).forEach((id) => context.toolUseIds.add(id));
-      return of(status === 'vetoed' ? endStopped(run, context) : run).pipe(
-        loop(context, plan.phases),
-        tap(() => scope.interruption.close()),
-        complete(context, createdAt, (reply) => {
-          end();
-          scope.reply$.next(reply);
-        }),
-      );
-    }),
-  );
-};
-
-const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
-  messages.flatMap((message) =>
-    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
-  );
-
-const contextOf = (
-  plan: CallPlan,
-  scope: CallScope,
-  hooks: Hooks,
-  {
-    memory,
-    steering,
-    system,
-    hidden,
-    step$,
-  }: Pick<Context, 'memory' | 'steering' | 'step$'> & {
-    readonly system: string | undefined;
-    readonly hidden: readonly string[];
-  },
-): Context => {
-  const { model: plain, toolkit: cell, output, options } = plan;
-  const shown = createView(cell, hidden);
-  const toolkit = shown();
-  const { call, interruption, demand, scheduler, turns, values } = scope;
-  const model = ready(plain);
-  refuseUnknownChoice(options.toolChoice, toolkit);
-  const own = requestOf(options, system, output?.jsonSchema);
-  const { dropped } = supportedOptions(model, withTools(own, toolkit));
-  const { options: request } = supportedOptions(model, own);
-  dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
-  toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
-  return {
-    call,
-    model,
-    get toolkit() {
-      return shown();
-    },
-    memory,
-    hooks,
-    interruption,
-    steering,
-    demand,
-    scheduler,
-    turns,
-    request,
-    output,
-    limits: limitsOf(options),
-    retryBudget: scope.retryBudget,
-    values,
-    approvers: scope.approvers,
-    toolUseIds: new Set(),
-    step$,
-    prepareInput$: ({ place, messages }) =>
-      preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
-    lend: (toolUseId, iteration, abort) => lend(scope, cell, toolUseId, iteration, abort),
-  };
-};
+  input: readonly Message[],
+  memory: Memory,
+  createdAt: number,
+): CallState => ({
+  plan,
+  status: 'prepared',
+  input,
+  results: undefined,
+  memory,
+  history: [],
+  late: [],
+  instructions: undefined,
+  createdAt,
+  recalled: [],
+  sources: [],
+  contextPlacement: 'system',
+  hidden: [],
+  answer: undefined,
+  run: undefined,
+  reply: undefined,
+});

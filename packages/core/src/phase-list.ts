@@ -1,4 +1,4 @@
-import { misuse } from './errors.js';
+import { listEditing } from './list-editing.js';
 import type { PhaseFactory } from './phase.js';
 import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
@@ -18,43 +18,16 @@ export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   limit,
 ]);
 
+const edited = listEditing('phase', nativePhases);
+
 /** Puts a phase before another: before its first place, where it has two. Default of the list: `nativePhases`. */
-export const insertBefore = (
-  place: PhaseFactory,
-  added: PhaseFactory,
-  phases: readonly PhaseFactory[] = nativePhases,
-): readonly PhaseFactory[] => phases.toSpliced(placeOf(place, phases, 'insertBefore'), 0, added);
+export const insertBefore = edited.insertBefore('insertBefore');
 
 /** Puts a phase behind another: behind its first place, where it has two. Default of the list: `nativePhases`. */
-export const insertAfter = (
-  place: PhaseFactory,
-  added: PhaseFactory,
-  phases: readonly PhaseFactory[] = nativePhases,
-): readonly PhaseFactory[] => phases.toSpliced(placeOf(place, phases, 'insertAfter') + 1, 0, added);
+export const insertAfter = edited.insertAfter('insertAfter');
 
 /** Puts a phase into each place of another. Default of the list: `nativePhases`. */
-export const replacePhase = (
-  former: PhaseFactory,
-  added: PhaseFactory,
-  phases: readonly PhaseFactory[] = nativePhases,
-): readonly PhaseFactory[] => {
-  placeOf(former, phases, 'replacePhase');
-  return phases.map((each) => (each === former ? added : each));
-};
+export const replacePhase = edited.replace('replacePhase');
 
 /** Leaves a phase out, wherever it is. What it guarantees goes with it. Default of the list: `nativePhases`. */
-export const withoutPhase = (
-  dropped: PhaseFactory,
-  phases: readonly PhaseFactory[] = nativePhases,
-): readonly PhaseFactory[] => {
-  placeOf(dropped, phases, 'withoutPhase');
-  return phases.filter((each) => each !== dropped);
-};
-
-const placeOf = (place: PhaseFactory, phases: readonly PhaseFactory[], owner: string): number => {
-  const index = phases.indexOf(place);
-  if (index !== -1) return index;
-  throw misuse(
-    `${owner}(): the list has no such phase. It has: ${phases.map(({ name }) => name || 'one without a name').join(', ')}.`,
-  );
-};
+export const withoutPhase = edited.without('withoutPhase');

@@ -1,3 +1,4 @@
+import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import { freezeMessage } from './freeze-message.js';
 import {
@@ -8,6 +9,7 @@ import {
   type UserMessage,
 } from './message.js';
 import type { Finish } from './model.js';
+import { assembleMessages, type Injected, nothingInjected } from './prompt/assemble.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
@@ -33,6 +35,8 @@ interface RunState {
   readonly executed: number;
   /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
   readonly extras: Extras;
+  /** What every request shows beside the messages, and memory never gets. */
+  readonly injected: Injected;
 }
 
 /** A call in progress: it has a next turn. */
@@ -62,6 +66,7 @@ export const open = (
   history: readonly Message[],
   input: readonly Message[],
   late: readonly ToolMessage[] = [],
+  injected: Injected = nothingInjected,
 ): OpenRun => ({
   status: 'open',
   iteration: 0,
@@ -73,10 +78,20 @@ export const open = (
   uses: [],
   executed: 0,
   extras: {},
+  injected,
   feedback: [],
   corrections: {},
   stopping: false,
 });
+
+/** The messages of the next request, with what it alone shows behind them. */
+export const messagesOf = (
+  { messages, injected, feedback }: OpenRun,
+  { callId }: Pick<CallInfo, 'callId'>,
+): readonly Message[] => {
+  const shown = assembleMessages(messages, injected, ({ id }) => id.startsWith(`${callId}/input/`));
+  return feedback.length === 0 ? shown : [...shown, ...feedback];
+};
 
 /** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
 const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] => {

@@ -72,6 +72,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'messageDiscarded':
     case 'vetoed':
     case 'handlerError':
+    case 'retrieved':
     case 'steered':
     case 'warning':
       return [];

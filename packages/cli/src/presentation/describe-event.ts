@@ -53,6 +53,10 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'suspended':
       return note(`${event.toolUse.name} is suspended: its result comes later.`);
+    case 'retrieved': {
+      const sources = new Set(event.passages.map(({ source }) => source));
+      return note(`Found: ${[...sources].join(', ')}`);
+    }
     case 'steered':
       return note(`Also said: ${textOf(event.message)}`);
     case 'warning':

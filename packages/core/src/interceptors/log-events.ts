@@ -151,6 +151,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       const { of, name: handler, toolUseId } = event;
       return { of, handler, ...(toolUseId === undefined ? {} : { toolUseId }) };
     }
+    case 'retrieved':
+      return { passages: event.passages.length };
     case 'steered':
       return { messageId: event.message.id };
     case 'warning':

@@ -16,7 +16,7 @@ import {
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { readOutput$ } from '../read-output.js';
-import { append, end, type EndedRun, type OpenRun, type Run, spend } from '../run.js';
+import { append, end, type EndedRun, messagesOf, type OpenRun, type Run, spend } from '../run.js';
 import { says } from '../say.js';
 import { withoutTools } from '../with-tools.js';
 
@@ -50,7 +50,7 @@ const close$ = (run: OpenRun, context: Needs): Observable<Run> => {
       ),
     ],
   };
-  const messages = [...run.messages, ...run.feedback, instruction];
+  const messages = [...messagesOf(run, context.call), instruction];
   return ask$(context, run, stage, 'summary', {
     ...withoutTools(context.request, context.toolkit, context.model),
     messages,

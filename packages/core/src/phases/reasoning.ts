@@ -12,6 +12,7 @@ import {
   append,
   assertAnswered,
   end,
+  messagesOf,
   nextIteration,
   type OpenRun,
   type Run,
@@ -40,7 +41,7 @@ export const reasoning = (context: Needs): Phase =>
   phase((before) => {
     assertAnswered(before);
     const run = nextIteration(before);
-    const request = { ...optionsOf(run, context), messages: messagesOf(run) };
+    const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
       concatMap((asked) => {
         const spent = spend(run, asked.usage);
@@ -51,9 +52,6 @@ export const reasoning = (context: Needs): Phase =>
       }),
     );
   });
-
-const messagesOf = ({ messages, feedback }: OpenRun): OpenRun['messages'] =>
-  feedback.length === 0 ? messages : [...messages, ...feedback];
 
 /** A choice that forces a tool covers the first request only: the model could never answer otherwise. */
 const optionsOf = (

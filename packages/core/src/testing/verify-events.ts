@@ -107,6 +107,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'vetoed':
     case 'warning':
     case 'handlerError':
+    case 'retrieved':
     case 'steered':
       return;
   }

@@ -1,4 +1,5 @@
-import type { Embedder, RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core';
+import type { Embedder } from '@millrace/core';
+import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
 import {
   checkOptions,
   having,

@@ -1,4 +1,4 @@
-import type { Span } from '@millrace/core';
+import type { Span } from '@millrace/core/retrieval';
 
 /** A text that can be searched. */
 export interface SearchDocument {

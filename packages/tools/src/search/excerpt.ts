@@ -1,4 +1,4 @@
-import type { Span } from '@millrace/core';
+import type { Span } from '@millrace/core/retrieval';
 import { lookUpForm, termsIn, wordsIn } from './words.js';
 
 /**

@@ -1,0 +1,78 @@
+import type { CallPlan } from '../call-plan.js';
+import type { Memory } from '../memory.js';
+import type { AssistantMessage, Message, ToolMessage } from '../message.js';
+import type { Reply } from '../reply.js';
+import type { RetrievedPassage } from '../retrieval/retriever.js';
+import type { EndedRun } from '../run.js';
+
+/** A call on its way: what it begins with, what has been found for it, and what came of it. Stages change it by named transitions. */
+export interface CallState {
+  readonly plan: CallPlan;
+  /** Whether the call is to run: an interrupt may have come before it began, or an interceptor would not have it. */
+  readonly status: 'prepared' | 'interrupted' | 'vetoed';
+  /** What was asked, without the results that it brings. */
+  readonly input: readonly Message[];
+  /** Results that it brings for tools that wait. */
+  readonly results: ToolMessage | undefined;
+  readonly memory: Memory;
+  /** What memory holds, with results that came since in their places. */
+  readonly history: readonly Message[];
+  /** These results, as memory is to have them. */
+  readonly late: readonly ToolMessage[];
+  /** What the agent tells the model in every request. */
+  readonly instructions: string | undefined;
+  /** When it began, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** What is remembered of earlier sessions: shown before the history, and never stored. */
+  readonly recalled: readonly Message[];
+  /** What has been found for it, in the order of the numbers that the model cites. */
+  readonly sources: readonly RetrievedPassage[];
+  /** Where the model reads that. */
+  readonly contextPlacement: ContextPlacement;
+  /** The names of tools that the model is not shown. */
+  readonly hidden: readonly string[];
+  /** An answer that no model needs to be asked for. */
+  readonly answer: AssistantMessage | undefined;
+  /** The loop behind its end. */
+  readonly run: EndedRun | undefined;
+  /** The reply, as interceptors have left it. */
+  readonly reply: Reply | undefined;
+}
+
+/** Where found context stands: in the system prompt, or right before what was asked, so that all before it is the same from call to call. */
+export type ContextPlacement = 'system' | 'beforeInput';
+
+/** Adds passages to those that have been found. */
+export const addSources = (
+  state: CallState,
+  sources: readonly RetrievedPassage[],
+  contextPlacement: ContextPlacement = state.contextPlacement,
+): CallState => ({ ...state, sources: [...state.sources, ...sources], contextPlacement });
+
+/** Adds messages that every request shows before the history. They are never stored. */
+export const recall = (state: CallState, ...messages: readonly Message[]): CallState => ({
+  ...state,
+  recalled: [...state.recalled, ...messages],
+});
+
+/** Puts another history in the place of the one that memory gave. */
+export const withHistory = (state: CallState, history: readonly Message[]): CallState => ({
+  ...state,
+  history,
+});
+
+/** Hides tools from the model. */
+export const hideTools = (state: CallState, ...names: readonly string[]): CallState => ({
+  ...state,
+  hidden: [...new Set([...state.hidden, ...names])],
+});
+
+/** Answers the call without a model, as from a cache: the loop is passed over, all else happens as ever. */
+export const answerWith = (state: CallState, answer: AssistantMessage): CallState => ({
+  ...state,
+  answer,
+});
+
+/** Tells whether the call is to run: it is neither interrupted nor vetoed, and nothing has answered it. */
+export const isOpen = ({ status, answer, run }: CallState): boolean =>
+  status === 'prepared' && answer === undefined && run === undefined;

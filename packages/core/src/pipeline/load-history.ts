@@ -1,0 +1,12 @@
+import { concatMap, map } from 'rxjs';
+import { opening$ } from '../opening.js';
+import type { CallStage } from './call-stage.js';
+
+/** Loads what memory holds, with the results that the call brings in their places. */
+export const loadHistory: CallStage = (context) =>
+  concatMap((state) => {
+    const goesOn = state.status === 'prepared' && context.interruption.current === undefined;
+    return context
+      .step$('open', () => opening$(state, context, goesOn))
+      .pipe(map((opening) => ({ ...state, ...opening })));
+  });

@@ -1,0 +1,37 @@
+import { defer, map, type MonoTypeOperatorFunction, of, concatMap, throwIfEmpty } from 'rxjs';
+import { contained } from '../contained.js';
+import { MillraceError } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import { isRecord } from '../json.js';
+import type { CallContext, CallStage } from './call-stage.js';
+import type { CallState } from './call-state.js';
+import { nativePipeline } from './native-pipeline.js';
+
+/** Makes a stage for a call, and holds one that is not ours to one state. It may go on holding something until the call has ended. */
+export const oneState = (
+  create: CallStage,
+  context: CallContext,
+): MonoTypeOperatorFunction<CallState> => {
+  if (nativePipeline.includes(create)) return create(context);
+  const name = create.name === '' ? 'a stage without a name' : `the stage '${create.name}'`;
+  return concatMap((state) =>
+    defer(() => of(state).pipe(create(context))).pipe(
+      contained(),
+      map((made, index) => {
+        if (index === 0 && isState(made)) return made;
+        throw notOne(name, index === 0 ? 'something else' : 'more than one');
+      }),
+      throwIfEmpty(() => notOne(name, 'none')),
+      failAs('unknown', `In ${name}`),
+    ),
+  );
+};
+
+const isState = (value: unknown): value is CallState =>
+  isRecord(value) && isRecord(value['plan']) && Array.isArray(value['history']);
+
+const notOne = (name: string, what: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `Of one call, ${name} made ${what}. A stage must make one state of one: the state as it was, or what a transition made of it.`,
+  );

@@ -1,0 +1,24 @@
+import { concatMap, map } from 'rxjs';
+import { noMemory } from '../memory.js';
+import { prepared$ } from '../prepared.js';
+import type { CallStage } from './call-stage.js';
+
+/** Leads the call through guards and the other interceptors of `prepare`. Nothing is remembered that has not been through all of them. */
+export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded }) =>
+  concatMap((state) =>
+    prepared$(state.plan, scope, hooks, state.input).pipe(
+      map(({ plan, input, status }) => {
+        if (isSuperseded) interruption.trigger({});
+        const [first, ...others] = input;
+        const results = first?.role === 'tool' ? first : undefined;
+        return {
+          ...state,
+          plan,
+          status,
+          results,
+          input: results === undefined ? input : others,
+          memory: status === 'prepared' ? state.memory : noMemory,
+        };
+      }),
+    ),
+  );

@@ -1,0 +1,99 @@
+import { concatMap, map, of, tap } from 'rxjs';
+import { limitsOf, requestOf } from '../call-options.js';
+import { lend } from '../call-scope.js';
+import type { Context } from '../context.js';
+import { endStopped } from '../end-stopped.js';
+import { loop } from '../loop.js';
+import { type Message, toolUsesOf } from '../message.js';
+import { ready } from '../models/ready.js';
+import { preparedInput$ } from '../prepared.js';
+import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
+import { numbered } from '../retrieval/numbered.js';
+import { end, type OpenRun, open, type Run } from '../run.js';
+import { dropWarning, supportedOptions } from '../supported-options.js';
+import { createView } from '../tools/select.js';
+import { refuseUnknownChoice } from '../toolkit.js';
+import { withTools } from '../with-tools.js';
+import type { CallContext, CallStage } from './call-stage.js';
+import type { CallState } from './call-state.js';
+
+/** Runs the loop until it ends. */
+export const runLoop: CallStage = (context) =>
+  concatMap((state) => {
+    const own = contextOf(state, context);
+    const run = open(state.history, state.input, state.late, injectedBy(state, context));
+    toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
+    return of(begun(run, state, own)).pipe(
+      loop(own, state.plan.phases),
+      tap(() => context.interruption.close()),
+      map((ended) => ({ ...state, run: ended })),
+    );
+  });
+
+/** A call that is not to run has ended before its loop. */
+const begun = (run: OpenRun, { status, answer }: CallState, own: Context): Run => {
+  if (status === 'vetoed') return endStopped(run, own);
+  return answer === undefined ? run : end(run, 'answer', answer);
+};
+
+const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+  );
+
+const injectedBy = (
+  { recalled, sources, contextPlacement }: CallState,
+  { call }: Pick<CallContext, 'call'>,
+): Injected => ({
+  recalled,
+  context:
+    contextPlacement === 'beforeInput' && sources.length > 0
+      ? [contextMessage(`${call.callId}/context`, numbered(sources))]
+      : [],
+});
+
+const systemOf = ({ instructions, sources, contextPlacement }: CallState): string | undefined =>
+  systemPrompt({
+    instructions,
+    context: contextPlacement === 'system' ? numbered(sources) : undefined,
+  });
+
+const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallContext): Context => {
+  const { plan, memory, hidden } = state;
+  const { model: plain, toolkit: cell, output, options } = plan;
+  const shown = createView(cell, hidden);
+  const toolkit = shown();
+  const { call, interruption, demand, scheduler, turns, values } = scope;
+  const model = ready(plain);
+  refuseUnknownChoice(options.toolChoice, toolkit);
+  const own = requestOf(options, systemOf(state), output?.jsonSchema);
+  const { dropped } = supportedOptions(model, withTools(own, toolkit));
+  const { options: request } = supportedOptions(model, own);
+  dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
+  toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
+  return {
+    call,
+    model,
+    get toolkit() {
+      return shown();
+    },
+    memory,
+    hooks,
+    interruption,
+    steering,
+    demand,
+    scheduler,
+    turns,
+    request,
+    output,
+    limits: limitsOf(options),
+    retryBudget: scope.retryBudget,
+    values,
+    approvers: scope.approvers,
+    toolUseIds: new Set(),
+    step$,
+    prepareInput$: ({ place, messages }) =>
+      preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
+    lend: (toolUseId, iteration, abort) => lend(scope, cell, toolUseId, iteration, abort),
+  };
+};

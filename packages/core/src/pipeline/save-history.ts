@@ -1,0 +1,13 @@
+import { concat, concatMap, of } from 'rxjs';
+import { remember$ } from '../remember.js';
+import { unstored } from '../reviewed.js';
+import type { CallStage } from './call-stage.js';
+import { replyOf, runOf } from './review-reply.js';
+
+/** Writes what memory lacks: the messages since it was last written, and the final one. */
+export const saveHistory: CallStage = () =>
+  concatMap((state) => {
+    const run = runOf(state, 'saveHistory');
+    const reply = replyOf(state, 'saveHistory');
+    return concat(remember$(state.memory, unstored(run, reply), run.late), of(state));
+  });

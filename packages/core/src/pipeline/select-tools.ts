@@ -1,0 +1,43 @@
+import { concatMap, defaultIfEmpty, map, of, takeUntil } from 'rxjs';
+import { type Message, textOf } from '../message.js';
+import { type ToolSelection, unselected$ } from '../tools/select.js';
+import { usesIn } from '../tools/suspend.js';
+import type { CallStage } from './call-stage.js';
+import { type CallState, hideTools, isOpen } from './call-state.js';
+
+/** Picks the tools that the model is shown, where the call has a selection of them. */
+export const selectTools: CallStage = ({ step$, hooks, interruption }) =>
+  concatMap((state) => {
+    const { plan } = state;
+    const { toolSelection, toolChoice } = plan.options;
+    if (toolSelection === undefined || !isOpen(state)) return of(state);
+    return step$('select', () =>
+      unselected$(
+        { ...toolSelection, pinned: pinnedBy(toolSelection, state) },
+        plan.toolkit.current,
+        textToSelectBy(state),
+        toolChoice,
+        (message) => hooks.report(0, { type: 'warning', message }),
+      ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([])),
+    ).pipe(map((hidden) => hideTools(state, ...hidden)));
+  });
+
+/** Where a call brings results and no words, what was asked last is what it goes on with. */
+export const textToSelectBy = ({
+  input,
+  history,
+}: Pick<CallState, 'input' | 'history'>): string => {
+  const said = input.map(textOf).join('\n');
+  const asked = history.findLast(({ role }: Message) => role === 'user');
+  return said === '' && asked !== undefined ? textOf(asked) : said;
+};
+
+/** A tool whose result was brought may have to be asked again. */
+const pinnedBy = (
+  { pinned = [] }: ToolSelection,
+  { history, late }: CallState,
+): readonly string[] => {
+  const uses = usesIn(history);
+  const resumed = late.flatMap(({ content }) => content.map((it) => uses.get(it.toolUseId)?.name));
+  return [...pinned, ...resumed.filter((name) => name !== undefined)];
+};

@@ -1,0 +1,69 @@
+import { type Message, textBlock, type UserMessage } from '../message.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+
+/** What the system prompt of a request is made of. */
+export interface SystemParts {
+  /** What the agent is told, the same in every call: it comes first, so that providers can cache it. */
+  readonly instructions?: string | undefined;
+  /** What has been found for this call, ready to be read. */
+  readonly context?: string | undefined;
+  /** The form of the answer, such as `responseFormat` writes it. */
+  readonly format?: string | undefined;
+}
+
+/**
+ * The system prompt: the instructions, a section `[Retrieved Context]` and one `[Response Format]`, as far as there are any, with blank lines
+ * between them. Nothing at all is no system prompt.
+ */
+export const systemPrompt = ({
+  instructions,
+  context,
+  format,
+}: SystemParts): string | undefined => {
+  const parts = [
+    instructions,
+    section('Retrieved Context', context),
+    section('Response Format', format),
+  ].filter((part) => part !== undefined && part !== '');
+  return parts.length === 0 ? undefined : parts.join('\n\n');
+};
+
+/** Says that the answer is JSON, of a schema where there is one. */
+export const responseFormat = (schema?: JsonSchema): string =>
+  schema === undefined
+    ? 'Your final answer itself must be JSON, and nothing else.'
+    : `Your final answer itself must be JSON of this schema, and nothing else: ${JSON.stringify({ ...schema, $schema: undefined })}`;
+
+/** A part of a prompt under its title. */
+export const section = (title: string, text: string | undefined): string | undefined =>
+  text === undefined || text === '' ? undefined : `[${title}]\n${text}`;
+
+/** What is shown to the model in each request of a call, and never stored. */
+export interface Injected {
+  /** What is remembered of earlier sessions: it comes before the history. */
+  readonly recalled: readonly Message[];
+  /** What has been found for this call: it comes right before what was asked, so that all before it can be cached. */
+  readonly context: readonly Message[];
+}
+
+/** Nothing. */
+export const nothingInjected: Injected = { recalled: [], context: [] };
+
+/** The messages of a request: what is recalled, the history, the context, what was asked and all behind it. `isInput` knows what was asked. */
+export const assembleMessages = (
+  messages: readonly Message[],
+  { recalled, context }: Injected,
+  isInput: (message: Message) => boolean,
+): readonly Message[] => {
+  if (recalled.length + context.length === 0) return messages;
+  const at = messages.findIndex(isInput);
+  const input = at === -1 ? messages.length : at;
+  return [...recalled, ...messages.slice(0, input), ...context, ...messages.slice(input)];
+};
+
+/** Context as a message that is not the user's: its section says what it is. */
+export const contextMessage = (id: string, context: string): UserMessage => ({
+  id,
+  role: 'user',
+  content: [textBlock(section('Retrieved Context', context) ?? '')],
+});

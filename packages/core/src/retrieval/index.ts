@@ -1,0 +1,3 @@
+export { type Citation, type Citations, citationsIn, type CitedNumber } from './citations.js';
+export { numbered } from './numbered.js';
+export type { RetrievalQuery, RetrievedPassage, Retriever, Span } from './retriever.js';
