@@ -32,7 +32,7 @@ export { answerTool } from './models/answer-tool.js';
 export { fallback } from './models/fallback.js';
 export { retry, type RetryOptions } from './models/retry.js';
 export { timeouts } from './models/timeouts.js';
-export { estimateTokens } from './estimate-tokens.js';
+export { estimateTokens } from './fitting/estimate-tokens.js';
 export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
 export { fromBatches, fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';

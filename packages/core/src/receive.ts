@@ -18,7 +18,10 @@ import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel } from './events.js';
-import { fitMessages, tokensOfAll } from './fit-messages.js';
+import { countMessages } from './fitting/count-request.js';
+import { fitMessages } from './fitting/fit-messages.js';
+import { taskOf } from './fitting/task.js';
+import { plainCounter } from './fitting/token-counter.js';
 import { type Message, textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
@@ -142,13 +145,13 @@ const shortened = (
   { call, model }: Needs,
   messages: readonly Message[],
 ): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
-  const isOwn = ({ id }: Message): boolean => id.startsWith(`${call.callId}/input/`);
-  const asked = messages.findLast(({ role }) => role === 'user');
-  // A call that only brings results goes on with what was asked before.
-  const isTask = messages.some(isOwn) ? isOwn : (message: Message): boolean => message === asked;
-  const fitted = fitMessages(messages, tokensOfAll(messages) / 2, isTask);
-  if (fitted.omitted === 0) return undefined;
-  const warning = `The model '${model.name}' found the request too long: it is sent again without ${fitted.omitted} earlier messages (about ${fitted.omittedTokens} tokens).`;
+  const half = countMessages(plainCounter, messages) / 2;
+  const isTask = taskOf(messages, call.callId);
+  const { omitted, omittedTokens, cut, ...fitted } = fitMessages(messages, half, isTask);
+  if (omitted + cut === 0) return undefined;
+  const without = `without ${omitted} earlier messages (about ${omittedTokens} tokens)`;
+  const shorter = cut === 0 ? without : `${without}, and with ${cut} results of tools cut`;
+  const warning = `The model '${model.name}' found the request too long: it is sent again ${shorter}.`;
   return { messages: fitted.messages, warning };
 };
 
