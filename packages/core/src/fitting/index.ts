@@ -1,7 +1,8 @@
-// What makes long conversations fit.
+// What makes long conversations fit: `fitContext` for most, `withEviction` for agents whose tools bring much.
 export type { TokenSample } from './calibration.js';
 export { countMessages, countRequest, type CountedRequest } from './count-request.js';
 export { estimateText, estimateTokens } from './estimate-tokens.js';
+export { evictResults, type EvictionOptions } from './evict-results.js';
 export { fitContext, type FitContextOptions } from './fit-context.js';
 export { fitMessages, type FitOptions, type Fitted } from './fit-messages.js';
 export { learnUsage } from './learn-usage.js';
@@ -10,3 +11,4 @@ export {
   type TokenCounter,
   type TokenCounterOptions,
 } from './token-counter.js';
+export { withEviction } from './with-eviction.js';

@@ -1,0 +1,57 @@
+import { characterEnd, characterStart } from '../interceptors/surrogates.js';
+import { type ContentBlock, textBlock, textOf, type ToolResultBlock } from '../message.js';
+import { tool } from '../tool.js';
+import { toolOutput, type ToolOutput } from '../tool-output.js';
+import type { Tool } from '../tools/types.js';
+import { conversationOf } from './conversation-of.js';
+import { readResultName } from './evict-results.js';
+
+/** Characters that one reading gives. */
+const most = 8_000;
+
+/** Makes the tool by which a model reads results that `evictResults` has put away: those of its own conversation, and no others. */
+export const readResult = (): Tool =>
+  tool({
+    name: readResultName,
+    description:
+      'Reads a result of a tool that was put away earlier in this conversation. A marker in its place names its tool_use_id.',
+    input: {
+      type: 'object',
+      properties: {
+        tool_use_id: { type: 'string', description: 'As the marker says it.' },
+        from: {
+          type: 'integer',
+          minimum: 0,
+          description: 'The first character to read. Default: 0.',
+        },
+        length: {
+          type: 'integer',
+          minimum: 1,
+          maximum: most,
+          description: `How many characters to read. Default: ${most}.`,
+        },
+      },
+      required: ['tool_use_id'],
+    },
+    run: ({ tool_use_id: id, from = 0, length = most }, context) => {
+      const result = conversationOf(context)
+        .flatMap((message) => (message.role === 'tool' ? message.content : []))
+        .find(({ toolUseId }) => toolUseId === id);
+      if (result !== undefined) return partOf(result, from, length);
+      throw new Error(
+        `No result with the tool_use_id ${JSON.stringify(id)} is known. Take the id from the marker, or run the tool again.`,
+      );
+    },
+  });
+
+const partOf = (result: ToolResultBlock, from: number, length: number): ToolOutput => {
+  const text = textOf(result);
+  const begin = characterStart(text, Math.min(from, text.length));
+  const end = characterEnd(text, Math.min(begin + length, text.length));
+  const rest = end < text.length ? ` It goes on with {"from": ${end}}.` : '';
+  const head = `[Characters ${begin} to ${end} of ${text.length}.${rest}]\n`;
+  const media = begin === 0 ? result.content.filter(isMedia) : [];
+  return toolOutput({ content: [textBlock(head + text.slice(begin, end)), ...media] });
+};
+
+const isMedia = ({ type }: ContentBlock): boolean => type !== 'text';
