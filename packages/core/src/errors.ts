@@ -51,6 +51,8 @@ export interface MillraceErrorOptions {
   readonly status?: number;
   /** What the other side calls the request: its support can find it by that. */
   readonly requestId?: string;
+  /** How many tokens a request is too long by, where that is known. */
+  readonly over?: number;
 }
 
 /** The only error that a call emits. */
@@ -64,17 +66,19 @@ export class MillraceError extends Error {
   declare readonly retryAfterMs?: number;
   declare readonly status?: number;
   declare readonly requestId?: string;
+  declare readonly over?: number;
 
   constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable ?? retryableCodes.has(code);
     this.userMessage = options.userMessage ?? userMessageFor(code);
-    const { partial, retryAfterMs, status, requestId } = options;
+    const { partial, retryAfterMs, status, requestId, over } = options;
     if (partial !== undefined) this.partial = partial;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
     if (status !== undefined) this.status = status;
     if (requestId !== undefined) this.requestId = requestId;
+    if (over !== undefined) this.over = over;
   }
 }
 
@@ -83,8 +87,8 @@ export const revised = (
   error: MillraceError,
   { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
 ): MillraceError => {
-  const { retryable, userMessage, partial, retryAfterMs, status, requestId, cause } = error;
-  const known = { partial, retryAfterMs, status, requestId, ...more };
+  const { retryable, userMessage, partial, retryAfterMs, status, requestId, over, cause } = error;
+  const known = { partial, retryAfterMs, status, requestId, over, ...more };
   const details = Object.fromEntries(
     Object.entries(known).filter(([, value]) => value !== undefined),
   );

@@ -11,6 +11,7 @@ import {
 } from 'rxjs';
 import { contained } from './contained.js';
 import { isMillraceError, messageOf, MillraceError } from './errors.js';
+import { isVerdict } from './verdict.js';
 
 /** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
 export type Stage<T> = (value: T) => Observable<T>;
@@ -51,7 +52,7 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
         return EMPTY;
       }),
       catchError((cause: unknown) => {
-        const error = interceptorError(name, cause);
+        const error = isVerdict(cause) ? cause : interceptorError(name, cause);
         if (!failOpen) return throwError(() => error);
         onPassedOver(value, error);
         return of(value);

@@ -4,6 +4,7 @@ import { MillraceError, misuse } from '../errors.js';
 import type { BeforeModel } from '../events.js';
 import { type Interceptor, onCall, prepare } from '../interceptor.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
+import { verdict } from '../verdict.js';
 import { countRequest } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
 import { learnUsage } from './learn-usage.js';
@@ -45,7 +46,7 @@ export const fitContext = (options: FitContextOptions): readonly Interceptor[] =
       step: Math.max(0, Math.min(step, Math.floor(budget / 4))),
       ...(model === undefined ? {} : { model }),
     });
-    if (fitted.over > 0) throw tooLong(fitted.over, { contextWindow, fixed, kept });
+    if (fitted.over > 0) throw verdict(tooLong(fitted.over, { contextWindow, fixed, kept }));
     return fitted.messages === messages ? event : { ...event, messages: fitted.messages };
   };
   return [
@@ -88,4 +89,5 @@ const tooLong = (
   new MillraceError(
     'contextTooLong',
     `The request is about ${over} tokens too long for a context window of ${contextWindow}, also without all that may be left out: ${fixed} tokens are the system prompt and the tools, and ${kept} are kept for the answer. Shorten what the call is asked with, or take a model with a larger window.`,
+    { over },
   );
