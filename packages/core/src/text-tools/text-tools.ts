@@ -1,7 +1,8 @@
 import { defer, Observable, Subject, takeUntil } from 'rxjs';
-import { estimateTokens } from '../estimate-tokens.js';
+import { estimateTokens } from '../fitting/estimate-tokens.js';
 import { misuse } from '../errors.js';
-import { tokensOfAll } from '../fit-messages.js';
+import { countRequest } from '../fitting/count-request.js';
+import { plainCounter } from '../fitting/token-counter.js';
 import { isRecord } from '../json.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { around } from '../models/around.js';
@@ -85,8 +86,8 @@ interface Reading {
 }
 
 /** What a request must have cost that was left before its provider told. */
-const estimated = ({ system = '', messages }: ModelRequest, written: string): Partial<Usage> => ({
-  inputTokens: estimateTokens(system) + tokensOfAll(messages),
+const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
+  inputTokens: countRequest(plainCounter, asked),
   outputTokens: estimateTokens(written),
 });
 
