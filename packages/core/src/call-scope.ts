@@ -9,6 +9,7 @@ import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
+import type { OpenRun } from './run.js';
 import { type ContextValues, contextValues, valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
@@ -108,7 +109,7 @@ export const lend = (
   scope: CallScope,
   toolkit: ToolkitCell,
   toolUseId: string,
-  iteration: number,
+  { iteration, messages }: Pick<OpenRun, 'iteration' | 'messages'>,
   abort: LazyAbort,
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
@@ -119,6 +120,7 @@ export const lend = (
     agent,
     metadata,
     iteration,
+    messages,
     get signal() {
       return abort.signal;
     },

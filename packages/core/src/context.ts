@@ -8,6 +8,7 @@ import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
+import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
 import type { Steer, Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
@@ -48,5 +49,5 @@ export interface Context {
   /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
   step$<T>(id: string, work: () => Observable<T>): Observable<T>;
   /** What the run of one tool is lent. */
-  lend(toolUseId: string, iteration: number, abort: LazyAbort): ToolContext;
+  lend(toolUseId: string, run: OpenRun, abort: LazyAbort): ToolContext;
 }

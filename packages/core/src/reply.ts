@@ -7,6 +7,7 @@ export const endReasons = [
   'answer',
   'toolFinal',
   'maxIterations',
+  'budget',
   'interrupted',
   'suspended',
   'stopped',

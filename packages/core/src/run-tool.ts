@@ -68,7 +68,7 @@ export const runTool$ = (
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return notRun(renamed(name));
   if (invalidInput !== undefined) return notRun(notAnObject(name, invalidInput));
   const abort = createLazyAbort();
-  const lent = context.lend(asked.id, run.iteration, abort);
+  const lent = context.lend(asked.id, run, abort);
   const inTime = <T>() =>
     deadline<T>(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`);
   const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>

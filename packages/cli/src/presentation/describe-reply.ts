@@ -26,6 +26,7 @@ const endings: Readonly<Record<EndReason, string>> = {
   answer: 'answered in',
   toolFinal: 'answered by a tool in',
   maxIterations: 'ended at the limit of iterations after',
+  budget: 'ended at the limit of its budget after',
   interrupted: 'interrupted after',
   suspended: 'suspended after',
   stopped: 'stopped after',

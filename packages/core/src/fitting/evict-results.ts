@@ -1,8 +1,7 @@
 import { map } from 'rxjs';
-import type { CallInfo } from '../call-info.js';
 import type { BeforeModel } from '../events.js';
 import { freezeMessage } from '../freeze-message.js';
-import { type Interceptor, onCall } from '../interceptor.js';
+import { type Interceptor, on } from '../interceptor.js';
 import { characterStart } from '../interceptors/surrogates.js';
 import {
   type Message,
@@ -14,7 +13,6 @@ import {
 import { checkOptions, type Rule, wholeNumber } from '../options.js';
 import { usesIn } from '../tools/suspend.js';
 import { mediaTokens } from './count-request.js';
-import { noteConversation } from './conversation-of.js';
 import { estimateText } from './estimate-tokens.js';
 import { putAwayAt } from './priorities.js';
 
@@ -44,9 +42,8 @@ export const evictResults = (options: EvictionOptions = {}): readonly Intercepto
     known.set(message, evicted);
     return evicted;
   };
-  const evict = <Event extends BeforeModel>(event: Event, call: CallInfo): Event => {
+  const evict = <Event extends BeforeModel>(event: Event): Event => {
     const { messages, options: request } = event;
-    noteConversation(call, messages);
     if (request.tools?.some(({ name }) => name === readResultName) !== true) return event;
     const batches = messages.filter((message) => message.role === 'tool');
     const old = new Set<Message>(batches.slice(0, putAwayOf(batches.length, keep)));
@@ -60,10 +57,7 @@ export const evictResults = (options: EvictionOptions = {}): readonly Intercepto
     };
   };
   const placed = { name: 'evictResults', priority: putAwayAt };
-  return [
-    onCall('preReasoning', (call) => map((event) => evict(event, call)), placed),
-    onCall('preSummary', (call) => map((event) => evict(event, call)), placed),
-  ];
+  return [on('preReasoning', map(evict), placed), on('preSummary', map(evict), placed)];
 };
 
 /** How many of so many batches are put away: it grows by `keep` at a time. */

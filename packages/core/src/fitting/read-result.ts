@@ -3,7 +3,6 @@ import { type ContentBlock, textBlock, textOf, type ToolResultBlock } from '../m
 import { tool } from '../tool.js';
 import { toolOutput, type ToolOutput } from '../tool-output.js';
 import type { Tool } from '../tools/types.js';
-import { conversationOf } from './conversation-of.js';
 import { readResultName } from './evict-results.js';
 
 /** Characters that one reading gives. */
@@ -34,7 +33,7 @@ export const readResult = (): Tool =>
       required: ['tool_use_id'],
     },
     run: ({ tool_use_id: id, from = 0, length = most }, context) => {
-      const result = conversationOf(context)
+      const result = context.messages
         .flatMap((message) => (message.role === 'tool' ? message.content : []))
         .find(({ toolUseId }) => toolUseId === id);
       if (result !== undefined) return partOf(result, from, length);

@@ -1,4 +1,12 @@
-import { defer, map, type MonoTypeOperatorFunction, of, concatMap, throwIfEmpty } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  filter,
+  map,
+  type MonoTypeOperatorFunction,
+  of,
+  throwIfEmpty,
+} from 'rxjs';
 import { contained } from '../contained.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
@@ -7,7 +15,7 @@ import type { CallContext, CallStage } from './call-stage.js';
 import type { CallState } from './call-state.js';
 import { nativePipeline } from './native-pipeline.js';
 
-/** Makes a stage for a call, and holds one that is not ours to one state. It may go on holding something until the call has ended. */
+/** Makes a stage for a call, and holds one that is not ours to one state: the first that it makes. It may go on holding something until the call has ended. */
 export const oneState = (
   create: CallStage,
   context: CallContext,
@@ -17,9 +25,10 @@ export const oneState = (
   return concatMap((state) =>
     defer(() => of(state).pipe(create(context))).pipe(
       contained(),
-      map((made, index) => {
-        if (index === 0 && isState(made)) return made;
-        throw notOne(name, index === 0 ? 'something else' : 'more than one');
+      filter((_, index) => index === 0),
+      map((made) => {
+        if (isState(made)) return made;
+        throw notOne(name, 'something else');
       }),
       throwIfEmpty(() => notOne(name, 'none')),
       failAs('unknown', `In ${name}`),

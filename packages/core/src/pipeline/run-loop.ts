@@ -94,6 +94,6 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     step$,
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
-    lend: (toolUseId, iteration, abort) => lend(scope, cell, toolUseId, iteration, abort),
+    lend: (toolUseId, run, abort) => lend(scope, cell, toolUseId, run, abort),
   };
 };

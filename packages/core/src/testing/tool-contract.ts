@@ -30,6 +30,7 @@ export const lentToolContext = ({
   toolUseId: 't1',
   agent: ['test'],
   iteration: 1,
+  messages: [],
   signal: new AbortController().signal,
   demand: openDemand,
   scheduler: asyncScheduler,

@@ -1,4 +1,5 @@
 import type { Observable, ObservableInput, SchedulerLike } from 'rxjs';
+import type { Message } from '../message.js';
 import type { Demand } from '../demand.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import type { HiddenInput, Validation } from '../schema.js';
@@ -13,6 +14,8 @@ export interface ToolContext {
   /** The names of the agents, from the outermost to the one that uses the tool. */
   readonly agent: readonly string[];
   readonly iteration: number;
+  /** The conversation as far as it had come when the tool was asked for, that message included; nothing that interceptors made of it for the model. */
+  readonly messages: readonly Message[];
   /** Aborts when the run is cut or fails: nobody waits for it any more. */
   readonly signal: AbortSignal;
   /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */

@@ -1,3 +1,11 @@
+export {
+  type Budget,
+  budget,
+  type BudgetOptions,
+  sharedBudget,
+  type Spent,
+  withBudget,
+} from './budget.js';
 export { type KeyedBuckets, keyedBuckets, type KeyedBucketsOptions } from './keyed-buckets.js';
 export {
   type ConcurrencyLimit,
@@ -13,3 +21,4 @@ export {
   tokenBucket,
   type TokenBucketOptions,
 } from './token-bucket.js';
+export type { Price, PriceTable } from './prices.js';

@@ -22,6 +22,7 @@ const reasons = {
   answer: 'stop',
   toolFinal: 'stop',
   maxIterations: 'stop',
+  budget: 'stop',
   interrupted: 'other',
   suspended: 'other',
   stopped: 'other',

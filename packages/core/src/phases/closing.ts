@@ -1,0 +1,120 @@
+import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import { ask$, type Asked, type Stage } from '../ask.js';
+import { discardUnlessKept } from '../discard.js';
+import { endInterrupted } from '../end-interrupted.js';
+import { endStopped } from '../end-stopped.js';
+import type { MillraceError } from '../errors.js';
+import { haltedError } from '../halted-error.js';
+import {
+  textBlock,
+  textOf,
+  toolUsesOf,
+  type AssistantMessage,
+  type ToolMessage,
+  type UserMessage,
+} from '../message.js';
+import type { Context } from '../context.js';
+import { readOutput$ } from '../read-output.js';
+import type { EndReason } from '../reply.js';
+import { append, end, type EndedRun, messagesOf, type OpenRun, type Run, spend } from '../run.js';
+import { withoutTools } from '../with-tools.js';
+
+/** What the closing request needs of a call. */
+export type ClosingNeeds = Parameters<typeof ask$>[0] &
+  Pick<Context, 'request' | 'output' | 'toolkit'>;
+
+/** Why a run is closed. */
+export interface Closing {
+  readonly reason: EndReason;
+  /** What is used up, as the model is told. */
+  readonly what: string;
+  /** The error of a closing request that says nothing. */
+  readonly mute: (partial?: string) => MillraceError;
+}
+
+const stage: Stage = { pre: 'preSummary', chunk: 'summaryChunk', post: 'postSummary' };
+
+/** Ends a run with one more request, without tools: the model is to answer from what it has found so far. */
+export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): Observable<Run> => {
+  const instruction: UserMessage = {
+    id: `${context.call.callId}/summary/instruction`,
+    role: 'user',
+    content: [
+      textBlock(
+        `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
+      ),
+    ],
+  };
+  const messages = [...messagesOf(run, context.call), instruction];
+  return ask$(context, run, stage, 'summary', {
+    ...withoutTools(context.request, context.toolkit, context.model),
+    messages,
+  }).pipe(
+    concatMap((asked) =>
+      closed$(spend(run, asked.usage), asked, context, closing).pipe(
+        map((ended) => discardUnlessKept(context, ended, asked.message)),
+      ),
+    ),
+  );
+};
+
+const closed$ = (
+  run: OpenRun,
+  asked: Asked,
+  context: ClosingNeeds,
+  closing: Closing,
+): Observable<EndedRun> => {
+  switch (asked.status) {
+    case 'vetoed':
+      return of(endStopped(run, context));
+    case 'interrupted':
+      return of(endInterrupted(run, context, asked.message));
+    case 'answered':
+      return summed$(run, asked, context, closing);
+  }
+};
+
+const summed$ = (
+  run: OpenRun,
+  { message, finish, halt, malformed }: Extract<Asked, { status: 'answered' }>,
+  context: ClosingNeeds,
+  { reason, what, mute }: Closing,
+): Observable<EndedRun> => {
+  const text = textOf(message);
+  if (halt?.feedback !== undefined) throw haltedError(message, halt.feedback);
+  if (halt !== undefined) {
+    return of(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish));
+  }
+  if (text.trim() === '') throw mute(malformed?.written);
+  // What streamed before a text proved unreadable is no answer.
+  if (malformed?.isAnswer === false) throw mute(malformed.written);
+  const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
+  const ended = end(refuseTools(run, message, what), reason, answer, finish);
+  if (context.output === undefined) return of(ended);
+  return readOutput$(context.output, text).pipe(
+    takeUntil(context.interruption.cut$),
+    map((read) => {
+      if (!read.valid) throw mute(text);
+      return { ...ended, output: read.value };
+    }),
+    defaultIfEmpty(undefined),
+    map((checked) => checked ?? endInterrupted(run, context, answer)),
+  );
+};
+
+/** Tools that were asked for all the same are answered, and not run. */
+const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): OpenRun => {
+  const toolUses = toolUsesOf(message);
+  if (toolUses.length === 0) return run;
+  const results: ToolMessage = {
+    id: `${message.id}/results`,
+    role: 'tool',
+    content: toolUses.map(({ id }) => ({
+      type: 'tool_result',
+      toolUseId: id,
+      content: [textBlock(`Not run: ${what}`)],
+      isError: true,
+    })),
+  };
+  return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
+};

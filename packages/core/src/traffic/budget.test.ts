@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import { createAgent, inProcessMemory, type Model, textOf, tool } from '../index.js';
+import {
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolUse,
+  verifyEvents,
+} from '../testing/index.js';
+import { type Budget, budget, sharedBudget, withBudget } from './budget.js';
+
+const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Again.' });
+const used = (inputTokens: number, outputTokens: number) =>
+  ({ type: 'usage', usage: { inputTokens, outputTokens, cacheReadTokens: 5 } }) as const;
+const round: ScriptedAnswer = [toolUse('spin'), used(70, 25)];
+const runaway = (
+  rounds: number,
+  ...last: readonly ScriptedAnswer[]
+): ReturnType<typeof scriptedModel> =>
+  scriptedModel(...Array.from({ length: rounds }, () => round), ...last);
+const agentOf = (model: Model, ...budgets: readonly Budget[]) =>
+  createAgent(withBudget({ model, tools: [spin], defaults: { maxIterations: 1_000 } }, budgets));
+const closing: ScriptedAnswer = [text('So far.'), used(10, 5)];
+
+describe('budgets', () => {
+  it.each([
+    ['tokens', { tokens: 300 }, 3, 'The budget of 300 tokens is used up.'],
+    [
+      'money',
+      { money: 0.001, prices: { '*': { input: 10, output: 10 } } },
+      1,
+      'The budget of 0.001 is used up.',
+    ],
+    ['toolCalls', { toolCalls: 4 }, 4, 'The budget of 4 tool calls is used up.'],
+  ] as const)(
+    'C9: %s end a runaway loop with a closing answer',
+    async (_, options, rounds, why) => {
+      const model = runaway(rounds, closing);
+      const memory = inProcessMemory();
+      const agent = createAgent(
+        withBudget(
+          { model, tools: [spin], memory, defaults: { maxIterations: 1_000 } },
+          budget(options),
+        ),
+      );
+      const events = await lastValueFrom(
+        agent.session('s').stream$('?').pipe(verifyEvents(), toArray()),
+      );
+      const last = events.at(-1);
+      const reply = last?.type === 'postCall' ? last.reply : undefined;
+      expect(reply).toMatchObject({ reason: 'budget', iterations: rounds });
+      expect(textOf(reply ?? { content: [] })).toBe('So far.');
+      expect(events).toContainEqual(expect.objectContaining({ type: 'warning', message: why }));
+      expect(model.requests.at(-1)?.toolChoice).toBe('none');
+      expect(model.requests.at(-1)?.messages.at(-1)).toMatchObject({
+        content: [{ text: expect.stringContaining(`${why} Answer now`) }],
+      });
+      const stored = await lastValueFrom(memory('s').load$());
+      expect(stored.map(({ role }) => role)).toEqual([
+        'user',
+        ...Array.from({ length: rounds }, () => ['assistant', 'tool']).flat(),
+        'assistant',
+      ]);
+      // The session goes on.
+      await expect(
+        agent.session('s').call('?', { model: scriptedModel([text('Yes.')]) }),
+      ).resolves.toMatchObject({ reason: 'answer' });
+    },
+  );
+
+  it('C9: ends a call with an error, where it is told to', async () => {
+    const agent = agentOf(runaway(2), budget({ tokens: 150, onExceed: 'error' }));
+    await expect(agent.call('?')).rejects.toMatchObject({
+      code: 'budget',
+      retryable: false,
+      message: expect.stringContaining("onExceed: 'answer'"),
+    });
+  });
+
+  it('C9: a closing answer that says nothing is the error', async () => {
+    await expect(agentOf(runaway(1, []), budget({ tokens: 1 })).call('?')).rejects.toMatchObject({
+      code: 'budget',
+    });
+  });
+
+  it('C9: each call has its own; one that is shared is for all agents, closing answers counted', async () => {
+    const own = budget({ tokens: 250 });
+    const all = sharedBudget({ tokens: 500 });
+    const call = (rounds: number, ...last: readonly ScriptedAnswer[]) =>
+      agentOf(runaway(rounds, ...last), own, all).call('?');
+    expect(await call(2, [text('Done.'), used(1, 1)])).toMatchObject({ reason: 'answer' });
+    expect(await call(3, closing)).toMatchObject({ reason: 'budget' });
+    // 2 × 100 + 7, then 3 × 100 + 20: nothing is left, not for one round.
+    expect(all.spent).toMatchObject({ tokens: 527, toolCalls: 5, money: 0 });
+    expect(own.spent.tokens).toBe(527);
+    expect(await call(0, closing)).toMatchObject({ reason: 'budget', iterations: 0 });
+    expect(all.spent.tokens).toBe(547);
+  });
+
+  it('C9: counts the closing request of other limits, too', async () => {
+    const all = sharedBudget({ tokens: 1_000 });
+    const agent = agentOf(runaway(1, closing), all);
+    expect(await agent.call('?', { maxIterations: 1 })).toMatchObject({ reason: 'maxIterations' });
+    expect(all.spent.tokens).toBe(120);
+  });
+
+  it('C9: does not take an unknown model for free', async () => {
+    const prices = { other: { input: 1, output: 1 } };
+    const agent = agentOf(runaway(1), budget({ money: 1, prices }));
+    await expect(agent.call('?')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("Add 'scripted' to 'prices'"),
+    });
+    expect(() => budget({ money: 1 })).toThrow(/'money' needs 'prices'/);
+    expect(() => budget({ tokens: 0 })).toThrow(/'tokens' must be/);
+    expect(() => withBudget({ model: scriptedModel() }, {} as never)).toThrow(
+      /takes what budget\(\)/,
+    );
+  });
+
+  it('C9: prices what the cache gives and takes', async () => {
+    const all = sharedBudget({
+      money: 10,
+      prices: { scripted: { input: 1_000_000, output: 2_000_000, cacheRead: 500_000 } },
+    });
+    await agentOf(scriptedModel([text('Hi.'), used(1, 1)]), all).call('?');
+    expect(all.spent.money).toBe(5.5);
+  });
+});
