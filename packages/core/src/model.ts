@@ -117,6 +117,13 @@ export type ModelReport =
       /** Whose arguments they are, where it was not the whole action. */
       readonly toolUse?: ToolUseBlock;
     }
+  | {
+      readonly type: 'queued';
+      /** What it waits for: a slot for its request, what a minute allows, or a slot for the whole call. */
+      readonly why: 'concurrency' | 'rate' | 'calls';
+      /** How many wait before it. */
+      readonly ahead: number;
+    }
   | { readonly type: 'warning'; readonly message: string };
 
 /** What a call lends to a model for one request. Wrappers pass it on. */

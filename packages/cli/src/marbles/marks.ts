@@ -73,6 +73,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'vetoed':
     case 'handlerError':
     case 'retrieved':
+    case 'queued':
     case 'steered':
     case 'warning':
       return [];

@@ -53,6 +53,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'suspended':
       return note(`${event.toolUse.name} is suspended: its result comes later.`);
+    case 'queued':
+      return note(`Waits its turn, behind ${event.ahead} others.`);
     case 'retrieved': {
       const sources = new Set(event.passages.map(({ source }) => source));
       return note(`Found: ${[...sources].join(', ')}`);

@@ -151,6 +151,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       const { of, name: handler, toolUseId } = event;
       return { of, handler, ...(toolUseId === undefined ? {} : { toolUseId }) };
     }
+    case 'queued':
+      return { why: event.why, ahead: event.ahead };
     case 'retrieved':
       return { passages: event.passages.length };
     case 'steered':

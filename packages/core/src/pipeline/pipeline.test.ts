@@ -5,6 +5,7 @@ import {
   delay,
   EMPTY,
   finalize,
+  firstValueFrom,
   from,
   lastValueFrom,
   map,
@@ -13,9 +14,9 @@ import {
   of,
   throwError,
   timer,
-  toArray,
 } from 'rxjs';
 import {
+  type Agent,
   createAgent,
   inProcessMemory,
   type Journal,
@@ -28,7 +29,7 @@ import {
 } from '../index.js';
 import type { RetrievedPassage, Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
-import { createSemaphore } from '../traffic/index.js';
+import { createSemaphore, limitConcurrency, limitRate } from '../traffic/index.js';
 import {
   addSources,
   answerWith,
@@ -409,6 +410,28 @@ describe('limitCalls', () => {
     expect(semaphore.held).toBe(0);
   });
 
+  it('C6: whoever waits is told so: calls, and requests to models', async () => {
+    const semaphore = createSemaphore({ max: 1 });
+    const limited = limitConcurrency(1);
+    const rated = limitRate({ requestsPerMinute: 1 });
+    const stuck = { name: 'm', stream$: () => NEVER };
+    const queuedIn = (agent: Agent) => firstValueFrom(agent.stream$('?').pipe(only('queued')));
+    const pipeline = insertStageBefore(prepareCall, limitCalls(semaphore));
+    const agents = [
+      createAgent({ model: stuck, pipeline }),
+      createAgent({ model: limited(stuck) }),
+      createAgent({ model: rated(stuck) }),
+    ];
+    const held = agents.map((agent) => agent.call$('?').subscribe({ error: () => undefined }));
+    expect(await Promise.all(agents.map(queuedIn))).toMatchObject([
+      { why: 'calls', ahead: 0, iteration: 0 },
+      { why: 'concurrency', ahead: 0, iteration: 1 },
+      { why: 'rate', ahead: 0, iteration: 1 },
+    ]);
+    held.forEach((call) => call.unsubscribe());
+    expect([semaphore.held, semaphore.waiting, limited.semaphore.waiting]).toEqual([0, 0, 0]);
+  });
+
   it('C6: an interrupt ends a call that waits', () => {
     marbles(({ scheduler, cold, expectObservable }) => {
       const semaphore = createSemaphore({ max: 1 });
@@ -425,12 +448,5 @@ describe('limitCalls', () => {
         { w: 0 },
       );
     });
-  });
-});
-
-describe('the steps of a call', () => {
-  it('completes a stream of calls through all stages', async () => {
-    const agent = createAgent({ model: scriptedModel([text('1')]) });
-    expect((await lastValueFrom(agent.stream$('?').pipe(toArray()))).at(-1)?.type).toBe('postCall');
   });
 });

@@ -108,6 +108,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'warning':
     case 'handlerError':
     case 'retrieved':
+    case 'queued':
     case 'steered':
       return;
   }

@@ -13,6 +13,8 @@ export interface Guest {
   readonly admit: (isFirst: boolean) => boolean;
   /** Gives back what it took. */
   readonly leave: () => void;
+  /** Hears that it has to wait, and behind how many others. */
+  readonly waits?: ((ahead: number) => void) | undefined;
 }
 
 /** Lets work begin, in the order in which it came, as what it needs becomes free. */
@@ -67,8 +69,11 @@ export const createGate = (maxQueue: number, full: () => MillraceError): Gate =>
   const enter = (entry: Entry): boolean => {
     const { guest } = entry;
     if (guest.admit(line.size === 0)) admit(entry);
-    else if (line.size < maxQueue) entry.leaveLine = line.add(entry);
-    else return false;
+    else if (line.size < maxQueue) {
+      const ahead = line.size;
+      entry.leaveLine = line.add(entry);
+      guest.waits?.(ahead);
+    } else return false;
     return true;
   };
   const leave = (entry: Entry): void => {

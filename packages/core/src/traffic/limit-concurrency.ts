@@ -24,7 +24,7 @@ export interface ConcurrencyLimit {
  * `model: limited(openai('…'))`. A slot is taken on subscription, and free in the tick in which the
  * answer completes, errors or is left.
  *
- * Waiting counts into `callMs` and `iterationMs`; `firstChunkMs` begins with the request. A retry
+ * Waiting is told by a `queued` event, and counts into `callMs` and `iterationMs`; `firstChunkMs` begins with the request. A retry
  * outside gives its slot back while it waits for its next attempt, `retry(limited(model))`; one
  * inside keeps it, `limited(retry(model))`, as do vendors' models, which retry by themselves unless
  * a `retry` stands outside. `fallback(limited(a), b)` asks `b` when the queue is full.
@@ -43,7 +43,11 @@ export const limitConcurrency = (
     checkModel('limitConcurrency()', model);
     const timed = inTime(model);
     return around(timed, (request, context) =>
-      semaphore.hold$(() => timed.stream$(request, context)),
+      semaphore.hold$(
+        () => timed.stream$(request, context),
+        undefined,
+        (ahead) => context.report({ type: 'queued', why: 'concurrency', ahead }),
+      ),
     );
   };
   return Object.assign(limit, { semaphore });

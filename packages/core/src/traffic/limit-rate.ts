@@ -43,7 +43,7 @@ export interface LimitRateOptions {
  * is counted when its retry is announced, and not held back; with `retry(limited(model))` it waits,
  * too.
  *
- * Waiting runs on the scheduler of the call, counts into `callMs` and `iterationMs`, and not into
+ * Waiting is told by a `queued` event, runs on the scheduler of the call, counts into `callMs` and `iterationMs`, and not into
  * `firstChunkMs`. Put it nearest to the model, `limitConcurrency(20)(limited(model))`: what it lets
  * go is then sent at once.
  */
@@ -88,7 +88,10 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
     // Time has passed for those who wait, by a clock that they may not have.
     gate.look();
     return gate.enter$(
-      guestOf(reserved, context.scheduler, () => bill.tokens),
+      {
+        ...guestOf(reserved, context.scheduler, () => bill.tokens),
+        waits: (ahead) => context.report({ type: 'queued', why: 'rate', ahead }),
+      },
       () => model.stream$(request, { ...context, report }).pipe(tap((chunk) => bill.read(chunk))),
     );
   };

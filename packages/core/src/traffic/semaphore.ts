@@ -33,7 +33,12 @@ export interface Semaphore {
    * free when the last of them is done. With the `rootId` of a call for a key, a call that is made
    * within another one never waits for it.
    */
-  hold$<T>(work: () => Observable<T>, key?: string): Observable<T>;
+  hold$<T>(
+    work: () => Observable<T>,
+    key?: string,
+    /** Hears that it has to wait, and behind how many others. */
+    waits?: (ahead: number) => void,
+  ): Observable<T>;
 }
 
 /**
@@ -46,7 +51,8 @@ export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   const holders = new Map<string, number>();
   let held = 0;
   const gate = createGate(maxQueue, () => full(max, maxQueue, what));
-  const guestOf = (key: string | undefined): Guest => ({
+  const guestOf = (key: string | undefined, waits: Guest['waits']): Guest => ({
+    waits,
     admit: (isFirst) => {
       const sharing = key === undefined ? 0 : (holders.get(key) ?? 0);
       if (sharing === 0 && (!isFirst || held >= max)) return false;
@@ -72,7 +78,7 @@ export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
     get waiting() {
       return gate.waiting;
     },
-    hold$: (work, key) => gate.enter$(guestOf(key), work),
+    hold$: (work, key, waits) => gate.enter$(guestOf(key, waits), work),
   };
 };
 
