@@ -56,7 +56,10 @@ export {
   stopMessage,
 } from './content-through.js';
 export type { Preparation } from './preparation.js';
+export type { CallContext, CallStage } from './pipeline/call-stage.js';
+export type { CallState } from './pipeline/call-state.js';
 export type { PhaseFactory } from './phase.js';
+export type { RetrievedPassage, Span } from './retrieval/retriever.js';
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
 export type { SteerOutcome } from './steering.js';
