@@ -1,0 +1,65 @@
+import { misuse } from '../errors.js';
+import type { Patterns } from '../interceptors/patterns.js';
+import { cleaned, folded } from './cleaned.js';
+
+/** What is looked for in an input. */
+export type GuardPattern =
+  | { readonly kind: 'words'; readonly words: string }
+  | { readonly kind: 'pattern'; readonly pattern: RegExp };
+
+/** A text in the forms in which it is looked at, each made once. */
+export interface Read {
+  readonly text: string;
+  readonly cleaned: string;
+  readonly folded: string;
+}
+
+/** Reads what a list is made of, or throws a `config` error. */
+export const readGuardPatterns = (owner: string, patterns: Patterns): readonly GuardPattern[] => {
+  const list = [patterns].flat();
+  if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);
+  return list.map((pattern: unknown) => {
+    if (pattern instanceof RegExp) return { kind: 'pattern', pattern: stateless(owner, pattern) };
+    const words = typeof pattern === 'string' ? folded(pattern).trim() : '';
+    if (words !== '') return { kind: 'words', words };
+    throw misuse(`${owner} takes regular expressions, and words that have a visible character.`);
+  });
+};
+
+/** Refuses a regular expression that remembers where it stopped: it would let every other text pass. */
+export const stateless = (owner: string, pattern: RegExp): RegExp => {
+  if (!pattern.global && !pattern.sticky) return pattern;
+  throw misuse(
+    `${owner}: ${String(pattern)} remembers where it stopped. Leave its flags 'g' and 'y' out.`,
+  );
+};
+
+/** Reads a text. */
+export const read = (text: string): Read => ({
+  text,
+  cleaned: cleaned(text),
+  folded: folded(text),
+});
+
+/** Tells whether words stand in a folded text as words: not as a part of longer ones, where their script has spaces. */
+export const hasWords = (text: string, words: string): boolean => {
+  const needsStart = bounded.test(lastOf(words.slice(0, 2), firstCharacter));
+  const needsEnd = bounded.test(lastOf(words.slice(-2), lastCharacter));
+  for (let at = text.indexOf(words); at !== -1; at = text.indexOf(words, at + 1)) {
+    const end = at + words.length;
+    const begins = !needsStart || !endsInWord.test(text.slice(Math.max(0, at - 2), at));
+    if (begins && !(needsEnd && beginsInWord.test(text.slice(end, end + 2)))) return true;
+  }
+  return false;
+};
+
+const lastOf = (text: string, part: RegExp): string => part.exec(text)?.[0] ?? '';
+
+const firstCharacter = /^[^]/u;
+const lastCharacter = /[^]$/u;
+const endsInWord = /[\p{L}\p{N}\p{M}_]$/u;
+const beginsInWord = /^[\p{L}\p{N}\p{M}_]/u;
+
+/** A character of a word, in a script that parts words: others write them one after the other, or add to them. */
+const bounded =
+  /^(?![\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{L}\p{N}\p{M}_]/u;

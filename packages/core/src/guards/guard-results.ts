@@ -1,0 +1,75 @@
+import { catchError, map, mergeMap, type ObservableInput, of } from 'rxjs';
+import type { CallInfo } from '../call-info.js';
+import { misuse } from '../errors.js';
+import { type EventInterceptor, onCall } from '../interceptor.js';
+import { textBlock, textOf, type ToolResultBlock, type ToolUseBlock } from '../message.js';
+import { checkOptions } from '../options.js';
+import { type GuardOptions, guardRules } from './guard-input.js';
+import { decision$, type GuardVerdict, refused, unchecked } from './verdict.js';
+
+/** What a guard of results looks at. */
+export interface GuardedResult {
+  /** The text of the result. */
+  readonly text: string;
+  readonly result: ToolResultBlock;
+  /** What the model had asked for. */
+  readonly toolUse: ToolUseBlock;
+  readonly call: CallInfo;
+}
+
+/** How a guard of results is named. */
+export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
+
+/**
+ * Asks a check of every result of a tool before the model sees it, errors and results that were brought later among them: pages
+ * and files may hold orders for the model. The check gives one verdict, as that of `guardInput`. A result that is refused,
+ * or could not be checked, is replaced by an error result for the model, `The result was withheld: …` with the reason, and the
+ * call goes on; the `details` of it are `{ withheld }`, the error with its cause, for the program. It is asked after all interceptors
+ * of `postActing` with a priority under 1,000. A tool's progress has been shown by then, and its `extras` go on to other tools.
+ */
+export const guardResults = (
+  check: (asked: GuardedResult) => GuardVerdict | ObservableInput<GuardVerdict>,
+  options: GuardResultsOptions = {},
+): EventInterceptor => {
+  if (typeof check !== 'function') {
+    throw misuse(
+      `guardResults() takes a function of the result that gives true, false or { allowed, reason }, not ${typeof check}.`,
+    );
+  }
+  checkOptions('guardResults()', options, { name: guardRules.name });
+  const { name = 'guardResults' } = options;
+  return onCall(
+    'postActing',
+    (call) =>
+      mergeMap((event) => {
+        const { result, toolUse } = event;
+        return decision$(() =>
+          check(Object.freeze({ text: textOf(result), result, toolUse, call })),
+        ).pipe(
+          map((decision) => {
+            if (decision.allowed) return event;
+            const { reason = `the guard '${name}' refused it` } = decision;
+            const error = refused({ name }, decision, 'result');
+            return { ...event, result: withheld(result, reason, error) };
+          }),
+          catchError((cause: unknown) => {
+            const error = unchecked({ name }, cause, 'result');
+            return of({ ...event, result: withheld(result, 'it could not be checked', error) });
+          }),
+        );
+      }),
+    { name, priority: 1_000 },
+  );
+};
+
+const withheld = (
+  { type, toolUseId }: ToolResultBlock,
+  why: string,
+  error: Error,
+): ToolResultBlock => ({
+  type,
+  toolUseId,
+  content: [textBlock(`The result was withheld: ${why.replace(/\.$/, '')}.`)],
+  isError: true,
+  details: { withheld: error },
+});

@@ -1,0 +1,14 @@
+export { allowList } from './allow-list.js';
+export { denyList } from './deny-list.js';
+export { type GuardAnswerOptions, type GuardedAnswer, guardAnswer } from './guard-answer.js';
+export { type GuardedInput, guardInput, type GuardOptions } from './guard-input.js';
+export { type GuardedResult, guardResults, type GuardResultsOptions } from './guard-results.js';
+export { injectionHeuristic, type InjectionHeuristicOptions } from './injection-heuristic.js';
+export {
+  type InjectionPattern,
+  type InjectionSignal,
+  injectionSignals,
+} from './injection-signals.js';
+export { maxInputLength, type MaxInputLengthOptions } from './max-input-length.js';
+export { ratePerUser, type RatePerUserOptions } from './rate-per-user.js';
+export type { GuardVerdict } from './verdict.js';

@@ -1,0 +1,95 @@
+import { orders, pattern } from './orders.js';
+
+const hiddenPrompt =
+  '(?:system[ -]?(?:prompts?|messages?|instructions?)|(?:initial|original|hidden|secret|internal|exact|full) (?:prompts?|instructions?)|developer (?:message|instructions?)|(?:prompt|instructions?) (?:verbatim|word for word))';
+
+/** Requests for what the model was told. */
+const promptRequests: readonly string[] = [
+  `\\b(?:show|reveal|print|repeat|output|display|tell|give|share|leak|write|dump|expose|recite|quote|summari[sz]e|list|paste|send)\\b[^.!?]{0,30}?\\byour\\b[^.!?]{0,20}?${hiddenPrompt}`,
+  `\\bwhat(?:'s|’s| is| are| was| were)\\b[^.!?]{0,12}?\\byour\\b[^.!?]{0,12}?${hiddenPrompt}`,
+  '\\b(?:repeat|print|output|recite|echo|copy)\\b[^.!?]{0,20}?\\b(?:everything|all|words?|text|content)\\b[^.!?]{0,15}?\\babove\\b(?! the (?:line|image|table|figure))',
+  '(?:zeig|nenn|verrat|gib|wiederhol|schreib)\\p{L}{0,3}[^.!?]{0,30}?\\bdein\\p{L}{0,2}\\b[^.!?]{0,20}?system-?(?:prompt|anweisung|nachricht)',
+  '(?:affiche|montre|révèle|donne|répète|écris)[^.!?]{0,25}?(?:ton|ta|tes|votre|vos) [^.!?]{0,15}?(?:prompt (?:du )?système|instructions? (?:système|initiale|cachée|secrète)|prompt initial)',
+  '(?:muestra|muéstrame|revela|dime|repite|imprime|escribe)[^.!?]{0,25}?(?:tu|tus|su|sus) [^.!?]{0,15}?(?:prompt (?:del? )?sistema|instrucciones (?:iniciales|del sistema|ocultas|secretas)|mensaje del sistema)',
+  '(?:покажи|выведи|раскрой|повтори|напиши)(?:те)?[^.!?]{0,25}?(?:сво\\p{L}{1,2}|тво\\p{L}{1,2}|ваш\\p{L}{0,2}) [^.!?]{0,15}?(?:системн\\p{L}{2,3} (?:промпт|инструкци|сообщени)|начальн\\p{L}{2,3} инструкци|скрыт\\p{L}{2,3} инструкци)',
+  '(?:显示|顯示|告诉我|告訴我|输出|輸出|重复|透露|泄露|打印|展示)[^。！？]{0,6}?(?:你|您)的?[^。！？]{0,6}?(?:系统提示|系統提示|初始指令|系统指令|系統指令|隐藏指令)',
+  '(?:システムプロンプト|初期指示|内部指示)(?:の(?:全文|内容|すべて))?を?(?:そのまま|すべて|全て|全部)?(?:表示し|教え|出力|見せ|開示)',
+  '(?:시스템 ?프롬프트|초기 지침|숨겨진 지침)(?:를|을)? ?(?:모두|전부|그대로)? ?(?:보여|알려|출력|공개)',
+];
+
+const noRules =
+  '(?:without (?:any )?(?:restrictions|rules|limits|limitations|filters|guidelines|ethics)|(?:with |has |have )?no (?:restrictions|rules|filters|guidelines|limitations|ethical|moral)|free (?:from|of) (?:all |any )?(?:restrictions|rules|filters|guidelines)|unrestricted|unfiltered|uncensored|jailbroken)';
+
+/** Other selves, for whom no rules hold. */
+const personas: readonly string[] = [
+  '\\byou(?:.re| are| will be| must be)?(?: now| going to be)? (?:in|running in|entering|operating in|acting in|working in) (?:developer|dev|debug|god|sudo|root|admin|jailbreak|dan|unrestricted|unfiltered|maintenance|opposite) mode\\b',
+  '\\b(?:act|respond|answer|behave|pretend|reply)\\b[^.!?]{0,40}?\\b(?:developer|god|debug|dan|jailbreak|unrestricted) mode\\b',
+  '\\b(?:enter|switch to|activate|enable|simulate) (?:the )?(?:dan|jailbreak|unrestricted|unfiltered|uncensored) mode\\b',
+  '\\bdo anything now\\b',
+  `\\b(?:you are|you.re|act as|become|pretend to be|pretend you are|pretend you have|pretend that you|role-?play as|simulate|respond as|as if you)\\b[^.!?]{0,50}?\\b${noRules}\\b`,
+  '\\byour (?:restrictions|rules|filters|guidelines|limitations|safety (?:rules|filters|guidelines)) (?:no longer apply|do not apply|are (?:now )?(?:lifted|disabled|removed|suspended|off))\\b',
+  '\\bdu bist (?:jetzt |nun |ab sofort )?im (?:entwickler|debug|gott)-?modus\\b',
+  '\\btu es (?:maintenant |désormais )?en mode (?:développeur|debug|sans restriction)',
+  '\\b(?:estás|eres) (?:ahora )?(?:en )?(?:el )?modo (?:desarrollador|depuración|sin restricciones|dios)\\b',
+  'ты (?:теперь |сейчас )?(?:работаешь |находишься )?в режиме (?:разработчика|отладки|без ограничений)',
+  '(?:你|您)(?:现在|現在)?(?:已经|已經)?(?:处于|處於|进入|進入|是)了?(?:开发者|開發者|越狱|越獄|无限制|無限制)模式',
+];
+
+/** What parts the turns of a conversation in the templates of known models. */
+const chatTokens: readonly string[] = [
+  '<\\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|start_header_id|end_header_id|eot_id|begin_of_text|end|start|message|channel)\\|>',
+  '\\[/?inst\\]',
+  '<</?sys>>',
+  '<(?:start|end)_of_turn>',
+  '</?(?:system|system_prompt|system-reminder|sys)>',
+  '\\[/?system\\]',
+  '(?:^|\\n)#{2,4} ?(?:system|instructions?|new instructions?) ?:',
+  '<\\|(?:begin▁of▁sentence|end▁of▁sentence)\\|>',
+];
+
+/** A line that is written as though another spoke. */
+const roleMarkers: readonly string[] = [
+  '(?:^|\\n) ?(?:[*_#>-]{1,3} ?)?(?:system|developer|system (?:message|prompt|override|instructions?)|new instructions?|admin|root) ?(?:[*_]{1,2})? ?:',
+  '(?:<\\|im_start\\|>|<\\|start_header_id\\|>|<\\|start\\|>) ?(?:system|developer|assistant)\\b',
+  '<\\|(?:system|developer)\\|>',
+  '<<sys>>',
+  '(?:end of|begin) (?:user input|system prompt|system message|new instructions)',
+];
+
+const decoding: readonly string[] = [
+  '\\b(?:de-?code[ds]?|decoding|decipher|unscramble|base-?64|hexadecimal|rot-?13)\\b|\\bhex\\b',
+  'dekodier|entschlüssel|décode|decodifi|декодир|расшифр|解码|解碼|デコード|복호|디코딩',
+];
+
+const obeying: readonly string[] = [
+  '\\b(?:follow|obey|execute|carry out|comply with|do|act on|act upon|perform)\\b (?:exactly )?(?:what(?:ever)? (?:it|this|that|they)|the (?:\\p{L}{1,12} )?(?:instructions?|orders?|commands?|message|request)|its (?:instructions?|orders?|content)|(?:these|those|any|all) (?:instructions?|orders?|commands?)|as it says|as instructed)',
+  'befolge|führe [^.!?]{0,20}aus|suis (?:les|ses)|exécute (?:les|ses)|sigue (?:las|sus)|ejecuta (?:las|sus)|выполни|следуй|并执行|並執行|然后执行|按照.{0,6}执行|に従っ|を実行|따르|실행하',
+];
+
+const compiled = (sources: readonly string[]): readonly RegExp[] => sources.map(pattern);
+
+/** Patterns for texts that are cleaned and in lower case. */
+export const signalPatterns = {
+  override: orders,
+  promptRequest: compiled(promptRequests),
+  persona: compiled(personas),
+  chatTokens: compiled(chatTokens),
+  roleMarkers: compiled(roleMarkers),
+  decoding: compiled(decoding),
+  obeying: compiled(obeying),
+};
+
+/** As people write the name of that persona; `Dan` is somebody else. */
+export const namedPersona =
+  /\b(?:[Yy]ou are|[Aa]ct as|[Bb]ecome|[Rr]espond as|[Pp]retend to be|[Rr]ole-?play as)\b[^.!?]{0,40}?\bDAN\b/g;
+
+/** Bytes in letters: base64, hexadecimal digits, escapes. */
+export const encodedText = /[a-z0-9+/_-]{40}|(?:[0-9a-f]{2}[ :]){16}|(?:\\x[0-9a-f]{2}){12}/i;
+
+/** Directions that turn a text around, and what is invisible within a word of Latin letters, but for soft hyphens. */
+export const hiddenCharacters =
+  /[\u202a-\u202e\u2066-\u2069]|[a-z](?!\u00ad)\p{Default_Ignorable_Code_Point}{1,4}[a-z]/iu;
+
+/** Letters of the invisible tags, but for flags, and rows of selectors: a text that only a model reads. */
+export const hiddenText =
+  /(?<![\u{1f3f4}\u{e0020}-\u{e007e}])[\u{e0020}-\u{e007e}]|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{6}/u;
