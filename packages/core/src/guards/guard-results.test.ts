@@ -100,6 +100,14 @@ describe('guardResults', () => {
     expect(JSON.stringify(model.requests)).not.toContain('evil');
   });
 
+  it('T15: the word of the call itself on a use of a tool stays', async () => {
+    const model = scriptedModel([toolUse('browse')], [toolUse('browse')], [text('Hm.')]);
+    await agentOf(model, noInjection).call('?');
+    expect(model.requests[2]?.messages.at(-1)).toMatchObject({
+      content: [{ note: expect.stringContaining('browse'), isError: true }],
+    });
+  });
+
   it('T6: what is withheld is no final answer', async () => {
     const answer = tool({
       name: 'answer',

@@ -63,7 +63,7 @@ export const guardResults = (
 };
 
 const withheld = (
-  { type, toolUseId }: ToolResultBlock,
+  { type, toolUseId, note }: ToolResultBlock,
   why: string,
   error: Error,
 ): ToolResultBlock => ({
@@ -71,5 +71,7 @@ const withheld = (
   toolUseId,
   content: [textBlock(`The result was withheld: ${why.replace(/\.$/, '')}.`)],
   isError: true,
+  // It is the call's own word on this use of the tool.
+  ...(note === undefined ? {} : { note }),
   details: { withheld: error },
 });

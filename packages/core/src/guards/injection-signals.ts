@@ -28,7 +28,7 @@ export interface InjectionPattern {
  *
  * | name               | weight | is                                                                              |
  * | ------------------ | ------ | ------------------------------------------------------------------------------- |
- * | `override`         | 3      | an order to ignore or forget earlier instructions, in twenty languages          |
+ * | `override`         | 3      | an order to ignore or forget earlier instructions, in nineteen languages          |
  * | `promptRequest`    | 3      | a request for the system prompt, in eight                                       |
  * | `persona`          | 3      | a persona without rules: developer mode, DAN, «pretend you have no restrictions» |
  * | `encodedOrders`    | 3      | base64 or hexadecimal text, to be decoded and obeyed                            |

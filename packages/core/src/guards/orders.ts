@@ -13,8 +13,9 @@ interface Words {
 const gap = '[^.!?。！？]{0,40}?';
 /** In scripts without spaces words have no bounds. */
 const bounded = (words: string): string => `(?<![\\p{L}\\p{M}])(?:${words})(?![\\p{L}\\p{M}])`;
-/** «Do not forget your instructions» is the contrary. */
-const negation = '(?<!(?:not|never|n.t|non|não|не|ні|nie|jangan|đừng|لا) )';
+/** «Do not forget your instructions» is the contrary, and «why does it ignore them» no order. */
+const negation =
+  '(?<!(?:not|never|n.t|non|não|не|ні|nie|jangan|đừng|لا|models?|llms?|gpt|it|they|users|attackers) )';
 const open = (words: string): string => `(?:${words})`;
 
 const inOrder = (...parts: readonly string[]): string => parts.join(gap);
@@ -39,7 +40,7 @@ const english: readonly string[] = [
   // «Ignore my previous instructions» takes back one's own words.
   ...[
     [
-      'ignore|disregard|forget|override|do not follow|don.t follow|stop following|pay no attention to|do not obey|don.t obey',
+      'ignore|disregard|forget|do not follow|don.t follow|stop following|pay no attention to|do not obey|don.t obey',
       'previous|prior|above|earlier|preceding|foregoing|initial|original|system|your',
       'instructions?|prompts?|directives?|directions|guidelines',
     ],
@@ -47,6 +48,11 @@ const english: readonly string[] = [
       'ignore|disregard|forget|do not follow|don.t follow|stop following',
       '(?:all|any)(?: of)?(?: the| your)? (?:previous|prior|above|earlier)|your',
       'rules|restrictions|constraints|policies|training|programming|messages',
+    ],
+    [
+      'override',
+      'previous|prior|above|earlier|preceding',
+      'instructions?|prompts?|directives?|guidelines',
     ],
     [
       'override|bypass',
@@ -164,5 +170,5 @@ const languages: Readonly<Record<string, readonly string[]>> = {
   }),
 };
 
-/** Orders to pass over what was said before, in twenty languages. */
+/** Orders to pass over what was said before, in nineteen languages. */
 export const orders: readonly RegExp[] = Object.values(languages).flat().map(pattern);

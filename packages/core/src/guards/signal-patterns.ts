@@ -92,4 +92,4 @@ export const hiddenCharacters =
 
 /** Letters of the invisible tags, but for flags, and rows of selectors: a text that only a model reads. */
 export const hiddenText =
-  /(?<![\u{1f3f4}\u{e0020}-\u{e007e}])[\u{e0020}-\u{e007e}]|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{6}/u;
+  /(?<![\u{1f3f4}\u{e0020}-\u{e007e}])[\u{e0020}-\u{e007e}]|[\u{e0020}-\u{e007e}]{8}|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{6}/u;
