@@ -1,0 +1,212 @@
+import {
+  AsyncSubject,
+  asyncScheduler,
+  catchError,
+  concatMap,
+  defer,
+  finalize,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  share,
+  tap,
+} from 'rxjs';
+import { deadline } from '../deadline.js';
+import { messageOf } from '../errors.js';
+import { tokensOfAll } from '../fit-messages.js';
+import type { MemoryFactory } from '../memory.js';
+import type { Message } from '../message.js';
+import type { Model } from '../model.js';
+import { ready } from '../models/ready.js';
+import {
+  checkOptions,
+  having,
+  isDelay,
+  isFunction,
+  isModel,
+  isText,
+  type Rule,
+  wholeNumber,
+} from '../options.js';
+import { open } from '../run.js';
+import { noUsage } from '../usage.js';
+import { askSummary$, type Summary } from './ask-summary.js';
+import { checkInner, shownBy } from './inner-memory.js';
+import { leftOut } from './left-out.js';
+import { createRecent } from './recent.js';
+import { standAlone } from './stand-alone.js';
+import { summaryMessage, summaryPrompt } from './summary-prompt.js';
+import { lastTurnsFrom } from './turns.js';
+
+/** When conversations are summarised, and by whom. */
+export interface SummarisingMemoryOptions {
+  /** Who writes the summaries. */
+  readonly model: Model;
+  /** How many of the last turns are given as they are, at least 1. Default: 4. */
+  readonly keepTurns?: number;
+  /** Tokens, as estimated, up to which a conversation is given as it is. Default: 8,000. */
+  readonly whenTokens?: number;
+  /** What the model is told, instead of what it is told by default. */
+  readonly prompt?: string;
+  /** Tokens that a summary may have. Default: 1,000. */
+  readonly maxTokens?: number;
+  /** How long it may take until the conversation is given without it, in milliseconds. Default: 60,000. */
+  readonly timeoutMs?: number;
+  /** Sessions whose summaries are remembered: of more, those that were not used for the longest time are made again when they are. Default: 1,000. */
+  readonly maxSessions?: number;
+  /** Is told in a sentence what did not work. Default: nobody is. */
+  readonly report?: (warning: string) => void;
+  /** Runs every wait. Default: RxJS's `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const defaultWhenTokens = 8_000;
+
+/** What a session's summary says, and of what. */
+interface Known {
+  readonly text: string;
+  /** The last message that it stands for. */
+  readonly lastId: string;
+  readonly count: number;
+}
+
+/** What is shared by all who load one session. */
+interface Shared {
+  known?: Known;
+  making?: { readonly lastId: string; readonly summary$: Observable<Summary> };
+}
+
+/**
+ * Makes memories that give a summary of older turns, marked as such, and then the last turns as they are. The memory below keeps all, and is
+ * written as it is. A summary is made by a request when a conversation is loaded that has become too long; the next one is made of it and of
+ * what has come since. It is remembered in this process for as long as the factory is held, and made again elsewhere: the memory below could only
+ * keep it as a message. Loads of one session share a request, and it is aborted when all have left. Where it fails, the last turns are
+ * given, with a marker that says how much is left out, and the next load asks again. What a summary costs is in no call's usage.
+ */
+export const summarisingMemory = (
+  inner: MemoryFactory,
+  options: SummarisingMemoryOptions,
+): MemoryFactory => {
+  checkInner('summarisingMemory()', inner);
+  checkOptions('summarisingMemory()', options, rules, ['model']);
+  const { keepTurns = 4, whenTokens = defaultWhenTokens, maxSessions = 1_000 } = options;
+  const sessions = createRecent<Shared>(maxSessions);
+  const make$ = maker(options);
+  return shownBy(inner, (sessionId, messages$) =>
+    messages$.pipe(
+      concatMap((messages) => {
+        const { known, rest } = viewOf(messages, sessions.get(sessionId)?.known);
+        const shown = withSummary(known, rest);
+        const from = lastTurnsFrom(rest, keepTurns);
+        const last = rest[from - 1];
+        if (last === undefined || tokensOfAll(shown) <= whenTokens) return of(shown);
+        const shared = sessions.get(sessionId) ?? sessions.set(sessionId, {});
+        const next = { lastId: last.id, count: (known?.count ?? 0) + from };
+        return shared$(shared, next, () => make$(sessionId, known?.text, rest.slice(0, from))).pipe(
+          map((summary) =>
+            summary.status === 'made'
+              ? withSummary({ ...next, text: summary.text }, rest.slice(from))
+              : withSummary(known, leftOut(rest, from)),
+          ),
+        );
+      }),
+    ),
+  );
+};
+
+/** A summary whose last message is no longer there says nothing of this conversation. */
+const viewOf = (
+  messages: readonly Message[],
+  known: Known | undefined,
+): { readonly known: Known | undefined; readonly rest: readonly Message[] } => {
+  const last = messages.findLastIndex(({ id }) => id === known?.lastId);
+  return last === -1
+    ? { known: undefined, rest: messages }
+    : { known, rest: messages.slice(last + 1) };
+};
+
+const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>
+  known === undefined
+    ? rest
+    : [summaryMessage(`summary/${known.lastId}`, known.text, known.count), ...rest];
+
+/** Whoever loads the same while it is made waits for the same request. */
+const shared$ = (
+  shared: Shared,
+  next: Pick<Known, 'lastId' | 'count'>,
+  make: () => Observable<Summary>,
+): Observable<Summary> => {
+  if (shared.making?.lastId === next.lastId) return shared.making.summary$;
+  const making = {
+    lastId: next.lastId,
+    summary$: make().pipe(
+      tap((summary) => {
+        if (summary.status === 'made') shared.known = { ...next, text: summary.text };
+      }),
+      finalize(() => {
+        if (shared.making === making) delete shared.making;
+      }),
+      share({ connector: () => new AsyncSubject() }),
+    ),
+  };
+  shared.making = making;
+  return making.summary$;
+};
+
+const maker = ({
+  model,
+  maxTokens = 1_000,
+  prompt = summaryPrompt(maxTokens),
+  whenTokens = defaultWhenTokens,
+  timeoutMs = 60_000,
+  scheduler = asyncScheduler,
+  report = () => undefined,
+}: SummarisingMemoryOptions) => {
+  const readied = ready(model);
+  // A long conversation that another process has led is more than a model takes at once.
+  const order = { prompt, maxTokens, portionTokens: Math.max(4_000, 2 * whenTokens) };
+  return (
+    sessionId: string,
+    former: string | undefined,
+    messages: readonly Message[],
+  ): Observable<Summary> =>
+    defer(() => {
+      const context = standAlone(sessionId, readied, scheduler);
+      const position = `summary/${messages.at(-1)?.id ?? ''}`;
+      return askSummary$(context, open([], []), position, { ...order, former, messages });
+    }).pipe(
+      deadline(timeoutMs, scheduler, 'The summary', 'timeoutMs'),
+      catchError((error: unknown) => of(failed(messageOf(error)))),
+      tap((summary) => {
+        if (summary.status === 'failed') {
+          quietly(() => {
+            report(`The session '${sessionId}' is given without a summary: ${summary.why}`);
+          });
+        }
+      }),
+    );
+};
+
+const failed = (why: string): Summary => ({ status: 'failed', why, usage: noUsage });
+
+/** A conversation is not lost for what a listener does. */
+const quietly = (tell: () => void): void => {
+  try {
+    tell();
+  } catch {
+    // What it throws is its own.
+  }
+};
+
+const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
+  model: isModel,
+  keepTurns: wholeNumber(1),
+  whenTokens: wholeNumber(0),
+  prompt: isText,
+  maxTokens: wholeNumber(1),
+  timeoutMs: isDelay,
+  maxSessions: wholeNumber(1),
+  report: isFunction,
+  scheduler: having('schedule', 'an RxJS scheduler'),
+};
