@@ -126,6 +126,24 @@ export const addEphemeral = (run: OpenRun, ...added: readonly Message[]): OpenRu
   feedback: [...run.feedback, ...added],
 });
 
+/**
+ * Shows others instead of the first messages, for the rest of the call. Only what memory has can be replaced; what takes its place is never
+ * stored, so that memory gets what it would have got.
+ */
+export const compact = (run: OpenRun, count: number, ...instead: readonly Message[]): OpenRun => {
+  if (!(Number.isInteger(count) && count >= 0 && count <= run.stored)) {
+    throw new MillraceError(
+      'invalidState',
+      `compact() can replace the ${run.stored} messages that memory has, and not ${count}.`,
+    );
+  }
+  return {
+    ...run,
+    messages: joined([], [...instead, ...run.messages.slice(count)]),
+    stored: run.stored - count + instead.length,
+  };
+};
+
 /** Adds the results of the last message's tools, and what interceptors made of its tool uses. */
 export const answerTools = (
   run: OpenRun,

@@ -1,4 +1,5 @@
-// What makes long conversations fit: memories around memories.
+// What makes long conversations fit: memories around memories, and a phase for long calls.
 export { inputAndAnswer } from './input-and-answer.js';
+export { summarise, type SummariseOptions } from './summarise.js';
 export { summarisingMemory, type SummarisingMemoryOptions } from './summarising-memory.js';
 export { windowMemory, type WindowMemoryOptions } from './window-memory.js';

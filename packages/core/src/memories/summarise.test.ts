@@ -1,0 +1,308 @@
+import { describe, expect, it } from '@jest/globals';
+import { EMPTY, type Observable, of, Subject, tap, throwError } from 'rxjs';
+import { createAgent } from '../agent.js';
+import type { AgentOptions } from '../agent.js';
+import type { CallOptions } from '../call-options.js';
+import type { AgentEvent } from '../events.js';
+import { on } from '../interceptor.js';
+import type { Journal } from '../journal.js';
+import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { type Message, textOf } from '../message.js';
+import type { Model } from '../model.js';
+import { insertBefore } from '../phase-list.js';
+import { reasoning } from '../phases/reasoning.js';
+import {
+  marbles,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolUse,
+} from '../testing/index.js';
+import { tool } from '../tool.js';
+import { add, answer, exchange, held, user } from './conversations.test-support.js';
+import { summarise, type SummariseOptions } from './summarise.js';
+
+const pad = 'and so on '.repeat(40);
+const look = tool({ name: 'look', description: 'Looks.', run: () => `blue ${pad}` });
+const usage = { inputTokens: 100, outputTokens: 10 };
+const notes: ScriptedAnswer = [text('Notes.'), { type: 'usage', usage }];
+
+/** A session with four turns, and an agent whose calls are summarised. */
+const set = (
+  answers: readonly ScriptedAnswer[],
+  options: Partial<{ [Key in keyof SummariseOptions]: SummariseOptions[Key] | undefined }> = {},
+  more: Partial<AgentOptions> = {},
+) => {
+  const memory: MemoryFactory = inProcessMemory();
+  for (const it of ['a', 'b', 'c', 'd']) {
+    add(
+      memory('s'),
+      user(`${it}/input/0`, `${it}? ${pad}`),
+      ...exchange(`${it}/1`),
+      answer(`${it}/2`),
+    );
+  }
+  const model = scriptedModel(...answers);
+  const writer = scriptedModel(...Array.from({ length: 20 }, () => notes));
+  const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
+  const phases = insertBefore(reasoning, summarise(given));
+  const agent = createAgent({ model, memory, phases, tools: [look], ...more });
+  return { model, writer, memory: memory('s'), chat: agent.session('s') };
+};
+
+const shown = (messages: readonly Message[] = []): readonly string[] =>
+  messages.map((message) =>
+    message.role === 'user' ? textOf(message).slice(0, 40) : message.role,
+  );
+
+const recordOf = (chat: ReturnType<typeof set>['chat'], options: CallOptions = {}) =>
+  record(chat.stream$('Go on.', { callId: 'z', ...options }));
+
+const warningsIn = (events: readonly AgentEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+
+describe('summarise', () => {
+  it('I8: replaces older turns in the request by a summary, and memory has nothing of it', async () => {
+    const { model, writer, memory, chat } = set([[text('Done.')]]);
+    const before = held(memory);
+    const events = await recordOf(chat);
+    expect(shown(model.requests[0]?.messages)).toEqual([
+      '[Summary of 8 earlier messages]\nNotes.',
+      expect.stringMatching(/^c\?/),
+      'assistant',
+      'tool',
+      'assistant',
+      expect.stringMatching(/^d\?/),
+      'assistant',
+      'tool',
+      'assistant',
+      'Go on.',
+    ]);
+    expect(model.requests[0]?.messages[0]?.id).toBe('z/recap/1');
+    expect(held(memory).slice(0, before.length)).toEqual(before);
+    expect(held(memory).slice(before.length).map(textOf)).toEqual(['Go on.', 'Done.']);
+    expect(textOf(writer.requests[0]?.messages[0] ?? user(''))).toMatch(/^user:\n {2}a\?/);
+    expect(warningsIn(events)).toEqual([
+      expect.stringMatching(
+        /^The context fills up: 8 earlier messages \(about \d+ tokens\) are summ/,
+      ),
+    ]);
+    expect(events.filter(({ type }) => type.endsWith('Chunk'))).toHaveLength(1);
+    expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { iterations: 1, usage } });
+  });
+
+  it('L3: asks nobody where there is room, and where there is nothing old', async () => {
+    for (const [options, answers] of [
+      [{ contextWindow: 4_000 }, [[text('Done.')]]],
+      [{ ratio: 1, contextWindow: 800 }, [[text('Done.')]]],
+      [{ keepTurns: 4 }, [[text('Done.')]]],
+      [{ count: () => 0 }, [[text('Done.')]]],
+    ] as const) {
+      const { writer, chat } = set(answers, options);
+      const events = await recordOf(chat);
+      expect(writer.requests).toEqual([]);
+      expect(warningsIn(events)).toEqual([]);
+    }
+  });
+
+  it('I15: in a long call, older tools go, what was asked stays, and the next summary is made of the former', async () => {
+    const uses = Array.from({ length: 8 }, (): ScriptedAnswer => [toolUse('look')]);
+    const { model, writer, memory, chat } = set([...uses, [text('Done.')]], { keepTurns: 1 });
+    await recordOf(chat);
+    const last = shown(model.requests.at(-1)?.messages);
+    expect(last).toEqual([
+      expect.stringMatching(/^\[Summary of \d+ earlier messages\]\nNotes\.$/),
+      'Go on.',
+      ...last.slice(2).filter((it) => it === 'assistant' || it === 'tool'),
+    ]);
+    expect(last.length).toBeLessThan(3 + 2 * 8);
+    expect(writer.requests.length).toBeGreaterThan(1);
+    const asked = writer.requests.map(({ messages: [only = user('')] }) => textOf(only));
+    expect(asked).toContainEqual(
+      expect.stringMatching(
+        /^summary so far:\n {2}Notes\.\nuser:\n {2}Go on\.\nassistant \(agent\) uses look:\n/,
+      ),
+    );
+    const [, count = 0] = /of (\d+)/.exec(last[0] ?? '') ?? [];
+    const all = held(memory).length - 1;
+    expect(Number(count) + last.length - 1).toBe(all);
+  });
+
+  it('I8: memory is the same after a call with summaries and one without', async () => {
+    const uses = Array.from({ length: 6 }, (): ScriptedAnswer => [text('Hm.'), toolUse('look')]);
+    const stores = [];
+    for (const contextWindow of [500, 100_000]) {
+      const { writer, memory, chat } = set([...uses, [text('Done.')]], { contextWindow });
+      const reply = await chat.call('Go on.', { callId: 'z' });
+      expect(reply.toolUses).toHaveLength(6);
+      expect(writer.requests.length > 0).toBe(contextWindow === 500);
+      stores.push(held(memory));
+    }
+    expect(stores[0]).toEqual(stores[1]);
+  });
+
+  it('G2: without a model of its own, the one of the call is asked', async () => {
+    const { model, chat } = set([notes, [text('Done.')]], {
+      model: undefined,
+      maxTokens: 77,
+      prompt: 'Sum up.',
+    });
+    await recordOf(chat);
+    expect(model.requests).toHaveLength(2);
+    expect(model.requests[0]).toMatchObject({ system: 'Sum up.', maxTokens: 77 });
+    expect(model.requests[0]?.tools).toBeUndefined();
+  });
+
+  it('S6: a resumed call does not ask again, not even for one that failed', async () => {
+    for (const written of [notes, throwError(() => new Error('no'))]) {
+      const known = new Map<string, unknown>();
+      const journal: Journal = {
+        step$: <T>(id: string, work: () => Observable<T>) =>
+          known.has(id)
+            ? of(known.get(id) as T)
+            : work().pipe(tap((made) => known.set(id, JSON.parse(JSON.stringify(made))))),
+      };
+      const writer = scriptedModel(written);
+      const answers: ScriptedAnswer[] = [[toolUse('look')], [text('Done.')]];
+      const options = { model: writer, keepTurns: 3 };
+      const first = set(answers, options, { journal });
+      const before = await first.chat.call('Go on.', { callId: 'z' });
+      const asked = writer.requests.length;
+      expect(asked).toBeGreaterThan(0);
+      expect([...known.keys()]).toContain('z/1/recap');
+      const second = set([], options, { journal });
+      const after = await second.chat.call('Go on.', { callId: 'z' });
+      expect(writer.requests).toHaveLength(asked);
+      expect(textOf(after)).toBe('Done.');
+      expect(after.usage).toEqual(before.usage);
+      expect(held(second.memory)).toEqual(held(first.memory));
+    }
+  });
+
+  it('G2: where it fails, a warning says why, the call goes on as it was, and what it cost counts', async () => {
+    const writer = scriptedModel([
+      { type: 'usage', usage },
+      { type: 'finish', finish: 'filtered' },
+    ]);
+    const { model, chat } = set([[text('Done.')]], { model: writer });
+    const events = await recordOf(chat);
+    expect(model.requests[0]?.messages).toHaveLength(17);
+    expect(warningsIn(events)[1]).toBe(
+      'The summary failed, and the call goes on with all of its messages: The model would not write it.',
+    );
+    expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer', usage } });
+  });
+
+  it('G2: what is too long for one request is summarised in several, until one fails', async () => {
+    const whole = set([[text('Done.')]], { keepTurns: 1 });
+    const reply = await whole.chat.call('Go on.');
+    expect(whole.writer.requests).toHaveLength(2);
+    expect(reply.usage).toMatchObject({ inputTokens: 200, outputTokens: 20 });
+    const writer = scriptedModel([text('')], notes);
+    const broken = set([[text('Done.')]], { keepTurns: 1, model: writer });
+    const events = await recordOf(broken.chat);
+    expect(writer.requests).toHaveLength(1);
+    expect(warningsIn(events)[1]).toContain('The model wrote nothing.');
+    expect(broken.model.requests[0]?.messages).toHaveLength(17);
+  });
+
+  it('C4: a retry is heard of, and what had been written before it is not', async () => {
+    const writer: Model = {
+      name: 'writer',
+      stream$: (_request, { report, retryBudget, stepId }) => {
+        report({ type: 'warning', message: `${stepId} ${String(retryBudget?.take())}` });
+        return of(text('Half'), { type: 'restart', why: 'again' } as const, text('Notes.'), {
+          type: 'finish',
+          finish: 'stop',
+        } as const);
+      },
+    };
+    const { model, chat } = set([[text('Done.')]], { model: writer });
+    const events = await recordOf(chat, { retryBudget: 1 });
+    expect(warningsIn(events)).toContain('z/1/recap true');
+    expect(events.some(({ type }) => type === 'messageDiscarded')).toBe(false);
+    expect(shown(model.requests[0]?.messages)[0]).toBe('[Summary of 8 earlier messages]\nNotes.');
+  });
+
+  it('S1: an interrupt ends the request at once, and the call is interrupted', () => {
+    marbles(({ expectObservable, expectSubscriptions, hot, model: modelOf, scheduler }) => {
+      const writer = modelOf('--t------(f|)');
+      const { model, memory, chat } = set([[text('Done.')]], { model: writer });
+      const interruptOn = hot('----x', { x: 1 });
+      const call$ = chat.call$('Go on.', { interruptOn, scheduler, callId: 'z' });
+      const reason$ = new Subject<string>();
+      expectObservable(reason$).toBe('----a', { a: 'interrupted' });
+      call$.subscribe(({ reason }) => reason$.next(reason));
+      expectSubscriptions(writer.subscriptions[0] ?? []).toBe('^---!');
+      scheduler.schedule(() => {
+        expect(model.requests).toEqual([]);
+        expect(held(memory).slice(16).map(textOf)).toEqual(['Go on.', 'Interrupted.']);
+      }, 5);
+    });
+  });
+
+  it('I5: unsubscribing aborts the request in the same tick', () => {
+    marbles(({ expectSubscriptions, expectObservable, model: modelOf, scheduler }) => {
+      const writer = modelOf('--t------(f|)');
+      const { memory, chat } = set([], { model: writer });
+      expectObservable(chat.call$('Go on.', { scheduler }), '^--!').toBe('----');
+      expectSubscriptions(writer.subscriptions[0] ?? []).toBe('^--!');
+      scheduler.schedule(() => expect(held(memory)).toHaveLength(16), 5);
+    });
+  });
+
+  it('C5: a model that is silent for too long is given up', () => {
+    marbles(({ expectSubscriptions, expectObservable, model: modelOf, scheduler }) => {
+      const writer = modelOf('---------(tf|)');
+      const { model, chat } = set([[text('Done.')]], { model: writer });
+      const call$ = chat.stream$('Go on.', { scheduler, timeouts: { firstChunkMs: 3 } });
+      const done$ = new Subject<string>();
+      expectObservable(done$).toBe('---a', { a: 'postCall' });
+      call$.subscribe(({ type }) => type === 'postCall' && done$.next(type));
+      expectSubscriptions(writer.subscriptions[0] ?? []).toBe('^--!');
+      scheduler.schedule(() => expect(model.requests[0]?.messages).toHaveLength(17), 5);
+    });
+  });
+
+  it('H2: interceptors of requests and of what is written are for the call, and not for its summary', async () => {
+    const seen: string[] = [];
+    const interceptors = [
+      on(
+        'preReasoning',
+        tap(({ messages }) => seen.push(`asked ${messages.length}`)),
+      ),
+      on(
+        'preSummary',
+        tap(() => seen.push('closing')),
+      ),
+    ];
+    const { chat } = set([[text('Done.')]], {}, { interceptors });
+    await recordOf(chat);
+    expect(seen).toEqual(['asked 10']);
+  });
+
+  it('I1: it is a phase like any other: an ended run passes', async () => {
+    const phase = summarise({ contextWindow: 1 });
+    const { chat } = set([[text('Done.')]], {}, { phases: [reasoning, phase] });
+    expect(textOf(await chat.call('Go on.'))).toBe('Done.');
+  });
+
+  it('S1: a journal that gives nothing leaves the run as it is', async () => {
+    const journal: Journal = {
+      step$: (id, work) => (id.endsWith('recap') ? EMPTY : work()),
+    };
+    const { model, chat } = set([[text('Done.')]], {}, { journal });
+    await chat.call('Go on.');
+    expect(model.requests[0]?.messages).toHaveLength(17);
+  });
+
+  it.each([
+    [{}, /needs 'contextWindow'/],
+    [{ contextWindow: 10, ratio: 70 }, /'ratio' must be a number above 0 and at most 1/],
+    [{ contextWindow: 10, keepTurns: 0 }, /'keepTurns'/],
+    [{ contextWindow: 10, keep: 2 }, /no option 'keep'/],
+  ])('refuses a misuse (%#)', (options, why) => {
+    expect(() => summarise(options as never)).toThrow(why);
+  });
+});

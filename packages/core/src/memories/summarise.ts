@@ -1,0 +1,111 @@
+import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
+import type { Context } from '../context.js';
+import { tokensOfAll } from '../fit-messages.js';
+import { type Message, textOf } from '../message.js';
+import type { Model } from '../model.js';
+import { ready } from '../models/ready.js';
+import { checkOptions, isFunction, isModel, isText, type Rule, wholeNumber } from '../options.js';
+import { type Phase, phase, type PhaseFactory } from '../phase.js';
+import { compact, nextIteration, type OpenRun, spend } from '../run.js';
+import { askSummary$, type Summary } from './ask-summary.js';
+import { type Old, oldOf } from './old-of.js';
+import { summarisedBy, summaryMessage, summaryPrompt } from './summary-prompt.js';
+
+/** When a call is summarised, and by whom. */
+export interface SummariseOptions {
+  /** Tokens that a request may have. */
+  readonly contextWindow: number;
+  /** The share of it that messages may take before older ones are summarised, above 0 and at most 1. Default: 0.7. */
+  readonly ratio?: number;
+  /**
+   * How many of the last turns stay as they are. Of the running call, each message of the model's with its tools is a turn of its own. At
+   * least 1. Default: 2.
+   */
+  readonly keepTurns?: number;
+  /** Who writes the summary. Default: the model of the call. */
+  readonly model?: Model;
+  /** Counts the tokens of messages. The same messages must count the same. Default: the estimate of `estimateTokens`. */
+  readonly count?: (messages: readonly Message[]) => number;
+  /** What the model is told, instead of what it is told by default. */
+  readonly prompt?: string;
+  /** Tokens that the summary may have. Default: 1,000. */
+  readonly maxTokens?: number;
+}
+
+type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'step$'>;
+
+/**
+ * Makes a phase, to be put before `reasoning`, that makes room in a long call: where its messages take up too much, those that memory has and
+ * that are not among the last turns are replaced, for the rest of the call, by a summary that says what it is. What the call was asked
+ * with and what waits for a result stay. Memory gets what it would have got. The request is a step of the journal and counts in the usage; a
+ * `warning` tells of it. Where it fails another one tells why, and the call goes on as it was; less than a tenth of the room is not worth it.
+ */
+export const summarise = (options: SummariseOptions): PhaseFactory => {
+  checkOptions('summarise()', options, rules, ['contextWindow']);
+  const { contextWindow, ratio = 0.7, keepTurns = 2, maxTokens = 1_000 } = options;
+  const { prompt = summaryPrompt(maxTokens), count = tokensOfAll } = options;
+  const model = options.model === undefined ? undefined : ready(options.model);
+  const room = contextWindow * ratio;
+  const order = { prompt, maxTokens, portionTokens: contextWindow * 0.6 };
+  const summarising = (given: Needs): Phase =>
+    phase((run) => {
+      if (count([...run.messages, ...run.feedback]) <= room) return of(run);
+      const old = oldOf(run, given.call, keepTurns);
+      const tokens = Math.round(count(old.messages));
+      if (tokens < room / 10) return of(run);
+      const context = { ...given, model: model ?? given.model };
+      const next = nextIteration(run);
+      const position = `${next.iteration}/recap`;
+      const warn = (message: string): void =>
+        given.hooks.report(next.iteration, { type: 'warning', message });
+      const summary$ = (): Observable<Summary> =>
+        defer(() => {
+          warn(
+            `The context fills up: ${old.messages.length} earlier messages (about ${tokens} tokens) are summarised for the rest of the call.`,
+          );
+          const former = old.recap && textOf(old.recap).replace(firstLine, '');
+          const messages = old.told;
+          return askSummary$(context, next, position, { ...order, former, messages });
+        }).pipe(map(announced(warn)));
+      return given.step$(position, summary$).pipe(
+        map((summary) =>
+          compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
+        ),
+        defaultIfEmpty(run),
+      );
+    });
+  return summarising;
+};
+
+const firstLine = /^.*\n/;
+
+const announced =
+  (warn: (message: string) => void) =>
+  (summary: Summary): Summary => {
+    if (summary.status === 'failed') {
+      warn(`The summary failed, and the call goes on with all of its messages: ${summary.why}`);
+    }
+    return summary;
+  };
+
+const compacted = (run: OpenRun, old: Old, id: string, summary: Summary): OpenRun => {
+  const spent = spend(run, summary.usage);
+  if (summary.status === 'failed') return spent;
+  const count = old.messages.length + (old.recap === undefined ? 0 : summarisedBy(old.recap));
+  return compact(spent, old.upTo, summaryMessage(id, summary.text, count), ...old.kept);
+};
+
+const isShare: Rule = [
+  (value) => typeof value === 'number' && value > 0 && value <= 1,
+  'a number above 0 and at most 1',
+];
+
+const rules: Readonly<Record<keyof SummariseOptions, Rule>> = {
+  contextWindow: wholeNumber(1),
+  ratio: isShare,
+  keepTurns: wholeNumber(1),
+  model: isModel,
+  count: isFunction,
+  prompt: isText,
+  maxTokens: wholeNumber(1),
+};
