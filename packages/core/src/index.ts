@@ -56,8 +56,7 @@ export {
   stopMessage,
 } from './content-through.js';
 export type { Preparation } from './preparation.js';
-export type { CallContext, CallStage } from './pipeline/call-stage.js';
-export type { CallState } from './pipeline/call-state.js';
+export type { CallStage } from './pipeline/call-stage.js';
 export type { PhaseFactory } from './phase.js';
 export type { RetrievedPassage, Span } from './retrieval/retriever.js';
 export type { QueuedCall } from './seats.js';

@@ -1,8 +1,9 @@
-import { defaultIfEmpty, map, type Observable, of, race } from 'rxjs';
+import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { checkPrepared, type PreparedOptions, splitOptions } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
 import type { CallScope } from './call-scope.js';
+import { isMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type InputMessage, readInput } from './input.js';
 import { ordered } from './interceptor.js';
@@ -61,6 +62,12 @@ export const preparedInput$ = (
   if (stages.length === 0) return of(messages);
   return through$(preparationOf(plan, plan.toolkit.current.entries, call, messages), stages).pipe(
     map(read),
+    // What a guard refuses harms nobody but who has said it.
+    catchError((error: unknown) => {
+      if (!isMillraceError(error) || error.code !== 'guardRejected') throw error;
+      hooks.report(iteration, { type: 'warning', message: error.message });
+      return EMPTY;
+    }),
   );
 };
 

@@ -35,7 +35,7 @@ describe('guardAnswer', () => {
     expect(textOf(await session.call('?'))).toBe('Fine.');
   });
 
-  it.failing('C7: the call errors with the very error of the guard', async () => {
+  it('C7: the call errors with the very error of the guard', async () => {
     const model = scriptedModel([text('A rude word.')]);
     const agent = createAgent({
       model,

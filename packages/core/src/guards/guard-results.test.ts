@@ -104,7 +104,7 @@ describe('guardResults', () => {
     const model = scriptedModel([toolUse('browse')], [toolUse('browse')], [text('Hm.')]);
     await agentOf(model, noInjection).call('?');
     expect(model.requests[2]?.messages.at(-1)).toMatchObject({
-      content: [{ note: expect.stringContaining('browse'), isError: true }],
+      content: [{ content: [{ text: expect.stringContaining('browse') }, {}], isError: true }],
     });
   });
 

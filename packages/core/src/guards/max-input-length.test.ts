@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateTokens } from '../estimate-tokens.js';
+import { estimateTokens } from '../fitting/estimate-tokens.js';
 import type { InputMessage } from '../input.js';
 import { said, verdictOn } from './guards.test-support.js';
 import { maxInputLength } from './max-input-length.js';

@@ -1,4 +1,4 @@
-import { estimateTokens } from '../estimate-tokens.js';
+import { estimateTokens } from '../fitting/estimate-tokens.js';
 import { misuse } from '../errors.js';
 import type { InputMessage } from '../input.js';
 import type { PrepareInterceptor } from '../interceptor.js';

@@ -2,6 +2,7 @@ import { defer, from, map, type Observable, type ObservableInput, of, take, toAr
 import { contained } from '../contained.js';
 import { isMillraceError, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
+import { verdict as ends } from '../verdict.js';
 
 /** What a guard says: yes or no, or why not. Whatever is not a plain yes is a no. */
 export type GuardVerdict =
@@ -38,29 +39,33 @@ export const decision$ = (
 export const refused = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
   const shown = decision.userMessage ?? userMessage;
-  return new MillraceError(
-    'guardRejected',
-    `The guard '${name}' refused the ${what}${reason === undefined ? '.' : `: ${reason.replace(/\.$/, '')}.`}`,
-    {
-      ...(shown === undefined ? {} : { userMessage: shown }),
-      ...(retryAfterMs === undefined ? {} : { retryable: true, retryAfterMs }),
-    },
+  return ends(
+    new MillraceError(
+      'guardRejected',
+      `The guard '${name}' refused the ${what}${reason === undefined ? '.' : `: ${reason.replace(/\.$/, '')}.`}`,
+      {
+        ...(shown === undefined ? {} : { userMessage: shown }),
+        ...(retryAfterMs === undefined ? {} : { retryable: true, retryAfterMs }),
+      },
+    ),
   );
 };
 
 /** The error of a check that failed: nothing passes where nobody could look. What it threw may quote what was said, and is the cause only. */
 export const unchecked = ({ name, userMessage }: GuardInit, cause: unknown, what: string) =>
-  isMillraceError(cause) && cause.code === 'guardRejected'
-    ? cause
-    : new MillraceError(
-        'guardRejected',
-        `The guard '${name}' could not check the ${what}, and so refused it: see the cause.`,
-        {
-          cause,
-          retryable: isMillraceError(cause) && cause.retryable,
-          ...(userMessage === undefined ? {} : { userMessage }),
-        },
-      );
+  ends(
+    isMillraceError(cause) && cause.code === 'guardRejected'
+      ? cause
+      : new MillraceError(
+          'guardRejected',
+          `The guard '${name}' could not check the ${what}, and so refused it: see the cause.`,
+          {
+            cause,
+            retryable: isMillraceError(cause) && cause.retryable,
+            ...(userMessage === undefined ? {} : { userMessage }),
+          },
+        ),
+  );
 
 const verdicts = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
   isObservableInput(given) ? from(given) : of(given);

@@ -1,7 +1,7 @@
 import { catchError, concatMap, defer, identity, map, type Observable, of } from 'rxjs';
 import { createDraft } from '../draft.js';
 import { messageOf } from '../errors.js';
-import { estimateTokens } from '../estimate-tokens.js';
+import { estimateTokens } from '../fitting/estimate-tokens.js';
 import type { Hooks } from '../hooks.js';
 import { type Message, textBlock, textOf } from '../message.js';
 import type { Finish, ModelRequest } from '../model.js';

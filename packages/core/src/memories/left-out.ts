@@ -1,10 +1,11 @@
-import { tokensOfAll } from '../fit-messages.js';
+import { countMessages } from '../fitting/count-request.js';
+import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textBlock } from '../message.js';
 
 /** Leaves out the first messages, and says at the head of the first one that is left how much that is. */
 export const leftOut = (messages: readonly Message[], count: number): readonly Message[] => {
   if (count === 0) return messages;
-  const tokens = tokensOfAll(messages.slice(0, count));
+  const tokens = countMessages(plainCounter, messages.slice(0, count));
   const marker = textBlock(
     `[${count} earlier messages, about ${tokens} tokens, are left out here.]\n\n`,
   );

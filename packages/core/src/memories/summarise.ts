@@ -1,6 +1,7 @@
 import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
 import type { Context } from '../context.js';
-import { tokensOfAll } from '../fit-messages.js';
+import { countMessages } from '../fitting/count-request.js';
+import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import { ready } from '../models/ready.js';
@@ -43,7 +44,7 @@ type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'step$'>;
 export const summarise = (options: SummariseOptions): PhaseFactory => {
   checkOptions('summarise()', options, rules, ['contextWindow']);
   const { contextWindow, ratio = 0.7, keepTurns = 2, maxTokens = 1_000 } = options;
-  const { prompt = summaryPrompt(maxTokens), count = tokensOfAll } = options;
+  const { prompt = summaryPrompt(maxTokens), count = estimated } = options;
   const model = options.model === undefined ? undefined : ready(options.model);
   const room = contextWindow * ratio;
   const order = { prompt, maxTokens, portionTokens: contextWindow * 0.6 };
@@ -76,6 +77,8 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
     });
   return summarising;
 };
+
+const estimated = (messages: readonly Message[]): number => countMessages(plainCounter, messages);
 
 const firstLine = /^.*\n/;
 

@@ -58,7 +58,7 @@ const set = (
   const report = (warning: string): void => void warnings.push(warning);
   const factory = summarisingMemory(inner, {
     model,
-    whenTokens: 110,
+    whenTokens: 190,
     keepTurns: 2,
     report,
     ...options,

@@ -14,7 +14,8 @@ import {
 } from 'rxjs';
 import { deadline } from '../deadline.js';
 import { messageOf } from '../errors.js';
-import { tokensOfAll } from '../fit-messages.js';
+import { countMessages } from '../fitting/count-request.js';
+import { plainCounter } from '../fitting/token-counter.js';
 import type { MemoryFactory } from '../memory.js';
 import type { Message } from '../message.js';
 import type { Model } from '../model.js';
@@ -100,7 +101,8 @@ export const summarisingMemory = (
         const shown = withSummary(known, rest);
         const from = lastTurnsFrom(rest, keepTurns);
         const last = rest[from - 1];
-        if (last === undefined || tokensOfAll(shown) <= whenTokens) return of(shown);
+        if (last === undefined || countMessages(plainCounter, shown) <= whenTokens)
+          return of(shown);
         const shared = sessions.get(sessionId) ?? sessions.set(sessionId, {});
         const next = { lastId: last.id, count: (known?.count ?? 0) + from };
         return shared$(shared, next, () => make$(sessionId, known?.text, rest.slice(0, from))).pipe(

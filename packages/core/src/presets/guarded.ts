@@ -1,0 +1,93 @@
+import type { AgentOptions } from '../agent.js';
+import { fitContext } from '../fitting/fit-context.js';
+import type { TokenCounter } from '../fitting/token-counter.js';
+import { maxInputLength } from '../guards/max-input-length.js';
+import type { Interceptor } from '../interceptor.js';
+import { inputAndAnswer } from '../memories/input-and-answer.js';
+import { windowMemory } from '../memories/window-memory.js';
+import { inProcessMemory } from '../memory.js';
+import { retry } from '../models/retry.js';
+import { checkOptions, having, isObject, type Rule, wholeNumber } from '../options.js';
+import { withoutPhase } from '../phase-list.js';
+import { storeMemory } from '../phases/store-memory.js';
+import { limitCalls } from '../pipeline/limit-calls.js';
+import { loadHistory } from '../pipeline/load-history.js';
+import { insertStageAfter, insertStageBefore } from '../pipeline/native-pipeline.js';
+import { prepareCall } from '../pipeline/prepare-call.js';
+import { retrieve, type RetrieveOptions } from '../pipeline/retrieve.js';
+import type { Retriever } from '../retrieval/retriever.js';
+import type { InputSchema } from '../schema.js';
+import { createSemaphore } from '../traffic/semaphore.js';
+
+/** What may be otherwise in an agent that is let out to users. */
+export interface GuardedOptions {
+  /** What inputs have to pass. Default: at most 32,000 characters and 20 MB of media. */
+  readonly guards?: readonly Interceptor[];
+  /** Calls at once. Default: 20. */
+  readonly maxCalls?: number;
+  /** Calls that may wait for that; one more errors with `queueFull`. Default: 100. */
+  readonly maxQueue?: number;
+  /** Turns of history that are shown. Default: 10. */
+  readonly turns?: number;
+  /** Tokens that the model can take. Default: 128,000. */
+  readonly contextWindow?: number;
+  /** Tokens of these that are kept for the answer. Default: 4,096. */
+  readonly reserve?: number;
+  readonly counter?: TokenCounter;
+  /** Where calls look for what they need to know. Default: nowhere. */
+  readonly retriever?: Retriever;
+  /** How they do. */
+  readonly retrieve?: RetrieveOptions;
+}
+
+/**
+ * An agent that is let out to users: guards; 20 calls at once, others wait; 30 s a call and 15 s a tool; 10 tools, then they are removed and the
+ * model answers; requests that fit into 128,000 tokens, 4,096 of them kept for the answer; retries; the last 10 turns of history, of which memory gets
+ * what was said and answered, at the end of a call; passages of the retriever; 20 tools shown at most. What the options say goes before that. Make one and use
+ * it for all calls: its limits are its own.
+ */
+export const guarded = <const Output extends InputSchema | undefined = undefined>(
+  options: AgentOptions<Output>,
+  limits: GuardedOptions = {},
+): AgentOptions<Output> => {
+  checkOptions('guarded()', limits, rules);
+  const { maxCalls = 20, maxQueue = 100, turns = 10, retriever } = limits;
+  const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
+  const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
+  const { memory = inProcessMemory(), interceptors = [], defaults } = options;
+  const calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' });
+  const limited = insertStageBefore(prepareCall, limitCalls(calls), options.pipeline);
+  return {
+    ...options,
+    model: retry(options.model),
+    memory: windowMemory(inputAndAnswer(memory), { turns }),
+    interceptors: [
+      guards,
+      ...interceptors,
+      fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
+    ],
+    phases: withoutPhase(storeMemory, options.phases),
+    pipeline:
+      retriever === undefined
+        ? limited
+        : insertStageAfter(loadHistory, retrieve(retriever, limits.retrieve), limited),
+    defaults: {
+      maxToolCalls: 10,
+      toolSelection: { maxTools: 20 },
+      ...defaults,
+      timeouts: { callMs: 30_000, toolMs: 15_000, ...defaults?.timeouts },
+    },
+  };
+};
+
+const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
+  guards: [Array.isArray, 'a list of guards'],
+  maxCalls: wholeNumber(1),
+  maxQueue: wholeNumber(0),
+  turns: wholeNumber(1),
+  contextWindow: wholeNumber(1),
+  reserve: wholeNumber(0),
+  counter: having('count', 'a TokenCounter'),
+  retriever: having('retrieve$', 'a Retriever'),
+  retrieve: isObject,
+};
