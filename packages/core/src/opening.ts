@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { limitsOf } from './call-options.js';
 import { contained } from './contained.js';
@@ -31,7 +31,12 @@ export const opening$ = (
     input,
     results: brought,
   }: Pick<CallState, 'plan' | 'memory' | 'input' | 'results'>,
-  { call, scheduler, hooks }: Pick<CallContext, 'call' | 'scheduler' | 'hooks'>,
+  {
+    call,
+    scheduler,
+    hooks,
+    interruption,
+  }: Pick<CallContext, 'call' | 'scheduler' | 'hooks' | 'interruption'>,
   /** Whether the call is to run: only then results are taken. */
   goesOn: boolean,
 ): Observable<Opening> => {
@@ -42,6 +47,7 @@ export const opening$ = (
   return defer(() => memory.load$()).pipe(
     contained(),
     failAs('memory', 'The memory could not be read'),
+    takeUntil(interruption.cut$),
     take(1),
     defaultIfEmpty([]),
     concatMap((loaded) => {

@@ -154,7 +154,8 @@ const marked = (message: Message, more: number, moreTokens: number): Message => 
 const asFrozenAs = (plain: Message, made: Message): Message =>
   Object.isFrozen(plain) ? freezeMessage(made) : made;
 
-const marker = (omitted: number, tokens: number): string =>
+/** What says how much is left out. */
+export const marker = (omitted: number, tokens: number): string =>
   `[${omitted} earlier messages, about ${tokens} tokens, are left out here.]\n\n`;
 
 /** The newest results are what the model waits for: a part of them is better than none. */

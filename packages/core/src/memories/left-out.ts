@@ -1,4 +1,5 @@
 import { countMessages } from '../fitting/count-request.js';
+import { marker } from '../fitting/fit-messages.js';
 import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textBlock } from '../message.js';
 
@@ -6,14 +7,12 @@ import { type Message, textBlock } from '../message.js';
 export const leftOut = (messages: readonly Message[], count: number): readonly Message[] => {
   if (count === 0) return messages;
   const tokens = countMessages(plainCounter, messages.slice(0, count));
-  const marker = textBlock(
-    `[${count} earlier messages, about ${tokens} tokens, are left out here.]\n\n`,
-  );
+  const marked = textBlock(marker(count, tokens));
   return messages
     .slice(count)
     .map((message, index) =>
       index === 0 && message.role === 'user'
-        ? { ...message, content: [marker, ...message.content] }
+        ? { ...message, content: [marked, ...message.content] }
         : message,
     );
 };

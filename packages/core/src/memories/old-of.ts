@@ -1,4 +1,5 @@
 import type { CallInfo } from '../call-info.js';
+import { taskOf } from '../fitting/task.js';
 import type { Message } from '../message.js';
 import type { OpenRun } from '../run.js';
 import { beforeWaiting, turnStarts } from './turns.js';
@@ -47,14 +48,4 @@ const unitStarts = (messages: readonly Message[], callId: string): readonly numb
       ? role === 'assistant' && !id.startsWith(`${callId}/input/`)
       : turns.has(index);
   return messages.flatMap((message, index) => (begins(message, index) ? [index] : []));
-};
-
-/** What the call was asked with and what was said to it since. A call that only brings results goes on with what was asked last. */
-const taskOf = (messages: readonly Message[], callId: string): ((message: Message) => boolean) => {
-  const isOwn = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
-  if (messages.some((message) => message.role !== 'tool' && isOwn(message))) return isOwn;
-  const asked = messages.findLast(
-    ({ role, id }) => role === 'user' && !id.startsWith(`${callId}/`),
-  );
-  return (message) => message === asked;
 };

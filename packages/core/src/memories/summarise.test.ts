@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { EMPTY, type Observable, of, Subject, tap, throwError } from 'rxjs';
 import { createAgent } from '../agent.js';
 import type { AgentOptions } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
+import { createDemand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { on } from '../interceptor.js';
 import type { Journal } from '../journal.js';
@@ -11,6 +13,7 @@ import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import { insertBefore } from '../phase-list.js';
 import { reasoning } from '../phases/reasoning.js';
+import { unpaired } from '../run.js';
 import {
   marbles,
   record,
@@ -44,7 +47,7 @@ const set = (
     );
   }
   const model = scriptedModel(...answers);
-  const writer = scriptedModel(...Array.from({ length: 20 }, () => notes));
+  const writer = scriptedModel(...Array.from({ length: 60 }, () => notes));
   const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
   const phases = insertBefore(reasoning, summarise(given));
   const agent = createAgent({ model, memory, phases, tools: [look], ...more });
@@ -129,17 +132,35 @@ describe('summarise', () => {
     expect(Number(count) + last.length - 1).toBe(all);
   });
 
-  it('I8: memory is the same after a call with summaries and one without', async () => {
-    const uses = Array.from({ length: 6 }, (): ScriptedAnswer => [text('Hm.'), toolUse('look')]);
-    const stores = [];
-    for (const contextWindow of [500, 100_000]) {
-      const { writer, memory, chat } = set([...uses, [text('Done.')]], { contextWindow });
+  it('I8, I15: whatever is summarised, memory is the same, the task is shown, and pairs are whole', async () => {
+    const run = async (exchanges: number, options: Partial<SummariseOptions>) => {
+      const uses = Array.from({ length: exchanges }, (): ScriptedAnswer => [
+        text('Hm.'),
+        toolUse('look'),
+        toolUse('look'),
+      ]);
+      const { model, writer, memory, chat } = set([...uses, [text('Done.')]], options);
       const reply = await chat.call('Go on.', { callId: 'z' });
-      expect(reply.toolUses).toHaveLength(6);
-      expect(writer.requests.length > 0).toBe(contextWindow === 500);
-      stores.push(held(memory));
-    }
-    expect(stores[0]).toEqual(stores[1]);
+      expect(reply.toolUses).toHaveLength(2 * exchanges);
+      for (const { messages } of model.requests) {
+        expect(unpaired(messages)).toBeUndefined();
+        expect(messages.filter(({ id }) => id === 'z/input/0')).toHaveLength(1);
+        expect(messages.filter(({ id }) => id.startsWith('z/recap/')).length).toBeLessThan(2);
+      }
+      return { asked: writer.requests.length, stored: held(memory) };
+    };
+    const sizes = fc.integer({ min: 150, max: 3_000 });
+    const keeps = fc.integer({ min: 1, max: 4 });
+    await fc.assert(
+      fc.asyncProperty(fc.nat(7), sizes, keeps, async (exchanges, contextWindow, keepTurns) => {
+        const plain = await run(exchanges, { contextWindow: 1_000_000 });
+        const summarised = await run(exchanges, { contextWindow, keepTurns });
+        expect(plain.asked).toBe(0);
+        expect(summarised.stored).toEqual(plain.stored);
+      }),
+      { numRuns: 25 },
+    );
+    expect((await run(7, { contextWindow: 500 })).asked).toBeGreaterThan(2);
   });
 
   it('G2: without a model of its own, the one of the call is asked', async () => {
@@ -210,17 +231,20 @@ describe('summarise', () => {
   it('C4: a retry is heard of, and what had been written before it is not', async () => {
     const writer: Model = {
       name: 'writer',
-      stream$: (_request, { report, retryBudget, stepId }) => {
-        report({ type: 'warning', message: `${stepId} ${String(retryBudget?.take())}` });
+      stream$: (_request, { demand, report, retryBudget, stepId }) => {
+        const lent = `${stepId} ${String(demand.isOpen)} ${String(retryBudget?.take())}`;
+        report({ type: 'warning', message: lent });
         return of(text('Half'), { type: 'restart', why: 'again' } as const, text('Notes.'), {
           type: 'finish',
           finish: 'stop',
         } as const);
       },
     };
+    const demand = createDemand(1);
+    demand.backlog(1);
     const { model, chat } = set([[text('Done.')]], { model: writer });
-    const events = await recordOf(chat, { retryBudget: 1 });
-    expect(warningsIn(events)).toContain('z/1/recap true');
+    const events = await recordOf(chat, { retryBudget: 1, demand });
+    expect(warningsIn(events)).toContain('z/1/recap false true');
     expect(events.some(({ type }) => type === 'messageDiscarded')).toBe(false);
     expect(shown(model.requests[0]?.messages)[0]).toBe('[Summary of 8 earlier messages]\nNotes.');
   });

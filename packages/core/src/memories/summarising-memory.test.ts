@@ -44,7 +44,7 @@ const say = (memory: Memory, ...calls: readonly string[]): void => {
       memory,
       user(`${call}/input/0`, `${call}?`),
       ...exchange(`${call}/1`),
-      answer(`${call}/2`, 'and so on '.repeat(8)),
+      answer(`${call}/2`, 'and so on '.repeat(80)),
     );
   });
 };
@@ -58,7 +58,7 @@ const set = (
   const report = (warning: string): void => void warnings.push(warning);
   const factory = summarisingMemory(inner, {
     model,
-    whenTokens: 190,
+    whenTokens: 800,
     keepTurns: 2,
     report,
     ...options,

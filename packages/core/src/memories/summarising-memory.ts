@@ -34,10 +34,11 @@ import { open } from '../run.js';
 import { noUsage } from '../usage.js';
 import { askSummary$, type Summary } from './ask-summary.js';
 import { checkInner, shownBy } from './inner-memory.js';
+import { type Known, viewOf, withSummary } from './known-summary.js';
 import { leftOut } from './left-out.js';
 import { createRecent } from './recent.js';
 import { standAlone } from './stand-alone.js';
-import { summaryMessage, summaryPrompt } from './summary-prompt.js';
+import { summaryPrompt } from './summary-prompt.js';
 import { lastTurnsFrom } from './turns.js';
 
 /** When conversations are summarised, and by whom. */
@@ -63,14 +64,6 @@ export interface SummarisingMemoryOptions {
 }
 
 const defaultWhenTokens = 8_000;
-
-/** What a session's summary says, and of what. */
-interface Known {
-  readonly text: string;
-  /** The last message that it stands for. */
-  readonly lastId: string;
-  readonly count: number;
-}
 
 /** What is shared by all who load one session. */
 interface Shared {
@@ -116,22 +109,6 @@ export const summarisingMemory = (
     ),
   );
 };
-
-/** A summary whose last message is no longer there says nothing of this conversation. */
-const viewOf = (
-  messages: readonly Message[],
-  known: Known | undefined,
-): { readonly known: Known | undefined; readonly rest: readonly Message[] } => {
-  const last = messages.findLastIndex(({ id }) => id === known?.lastId);
-  return last === -1
-    ? { known: undefined, rest: messages }
-    : { known, rest: messages.slice(last + 1) };
-};
-
-const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>
-  known === undefined
-    ? rest
-    : [summaryMessage(`summary/${known.lastId}`, known.text, known.count), ...rest];
 
 /** Whoever loads the same while it is made waits for the same request. */
 const shared$ = (

@@ -21,6 +21,7 @@ export {
   addEphemeral,
   answerTools,
   append,
+  compact,
   correct,
   type Correction,
   end,

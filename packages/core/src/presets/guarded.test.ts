@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { catchError, EMPTY, lastValueFrom, map, NEVER, of } from 'rxjs';
+import { createAgent, inProcessMemory, only, textOf, tool } from '../index.js';
+import type { Retriever } from '../retrieval/index.js';
+import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { guarded } from './index.js';
+
+const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
+const spinning = (times: number) => Array.from({ length: times }, () => [toolUse('spin')]);
+
+describe('the preset guarded', () => {
+  it('M: lets 20 calls run at once, and 100 wait', () => {
+    const agent = createAgent(guarded({ model: { name: 'm', stream$: () => NEVER } }));
+    const failures: unknown[] = [];
+    const calls = Array.from({ length: 121 }, () =>
+      agent.call$('?').subscribe({ error: (error: unknown) => failures.push(error) }),
+    );
+    expect(failures).toEqual([expect.objectContaining({ code: 'queueFull', retryable: true })]);
+    calls.forEach((call) => call.unsubscribe());
+  });
+
+  it('M: gives a call 30 s and a tool 15 s, the wait for a place counted', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const stuck = tool({ name: 'stuck', description: 'Never ends.', run: () => NEVER });
+      const model = scriptedModel([toolUse('stuck')], [text('Well.')]);
+      const agent = createAgent(guarded({ model, tools: [stuck] }));
+      expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('15s (a|)', {
+        a: 'Well.',
+      });
+    });
+    marbles(({ scheduler, expectObservable }) => {
+      const silent = { name: 'm', stream$: () => NEVER };
+      const agent = createAgent(guarded({ model: silent }, { maxCalls: 1 }));
+      const code$ = () =>
+        agent.stream$('?', { scheduler }).pipe(
+          only('error'),
+          map(({ error }) => error.code),
+          catchError(() => EMPTY),
+        );
+      expectObservable(code$()).toBe('30s (t|)', { t: 'timeout' });
+      expectObservable(code$()).toBe('30s (t|)', { t: 'timeout' });
+    });
+  });
+
+  it('M: answers behind ten tools', async () => {
+    const model = scriptedModel(...spinning(10), [text('Enough.')]);
+    const agent = createAgent(guarded({ model, tools: [spin], defaults: { maxIterations: 20 } }));
+    const reply = await agent.call('?');
+    expect(reply.toolUses).toHaveLength(10);
+    expect(model.requests[10]?.toolChoice).toBe('none');
+  });
+
+  it('M: remembers what was said and answered, and shows the last ten turns', async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel(
+      ...Array.from({ length: 12 }, (_, n) => [[toolUse('spin')], [text(`answer ${n}`)]]).flat(),
+    );
+    const session = createAgent(guarded({ model, tools: [spin], memory })).session('s');
+    for (let n = 0; n < 12; n += 1) await session.call(`question ${n}`);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored).toHaveLength(24);
+    expect(stored.every(({ role }) => role !== 'tool')).toBe(true);
+    const shown = model.requests.at(-1)?.messages.map(textOf) ?? [];
+    expect(shown[0]).toMatch(/^\[2 earlier messages, .* left out here\.\]\n\nquestion 1$/);
+    expect(shown[20]).toBe('question 11');
+  });
+
+  it('M: fits requests into 128,000 tokens, and refuses what is too long', async () => {
+    const model = scriptedModel([text('Read.')]);
+    const agent = createAgent(guarded({ model }));
+    await expect(agent.call('x'.repeat(32_001))).rejects.toMatchObject({ code: 'guardRejected' });
+    const small = createAgent(guarded({ model }, { contextWindow: 5_000, guards: [] }));
+    await expect(small.call('x y '.repeat(5_000))).rejects.toMatchObject({
+      code: 'contextTooLong',
+      over: expect.any(Number),
+    });
+    expect(model.requests).toEqual([]);
+  });
+
+  it('M: shows 20 tools at most, and passages of the retriever', async () => {
+    const tools = Array.from({ length: 25 }, (_, n) =>
+      tool({ name: `t${n}`, description: 'A tool.', run: () => '' }),
+    );
+    const retriever: Retriever = { retrieve$: () => of([{ source: 'a.md', text: 'Mills.' }]) };
+    const model = scriptedModel([text('Yes [1].')]);
+    const events = await record(createAgent(guarded({ model, tools }, { retriever })).stream$('?'));
+    expect(model.requests[0]?.tools).toHaveLength(20);
+    expect(model.requests[0]?.system).toContain('[1] a.md');
+    expect(events.at(-1)).toMatchObject({ reply: { sources: [{ source: 'a.md' }] } });
+  });
+
+  it('M: is what its options say first', async () => {
+    const model = scriptedModel(...spinning(2), [text('Enough.')]);
+    const defaults = { maxToolCalls: 2, timeouts: { toolMs: 1 } };
+    const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
+    expect(reply.toolUses).toHaveLength(2);
+    expect(guarded({ model, defaults }).defaults).toMatchObject({
+      maxToolCalls: 2,
+      timeouts: { callMs: 30_000, toolMs: 1 },
+    });
+    expect(() => guarded({ model }, { turns: 0 })).toThrow(/guarded\(\): 'turns' must be/);
+    expect(() => guarded({ model }, { max: 1 } as never)).toThrow(/has no option 'max'/);
+  });
+});
