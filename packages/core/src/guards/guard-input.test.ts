@@ -363,6 +363,23 @@ describe('guardInput', () => {
     );
   });
 
+  it('I17: what a check throws when it is left harms nobody', () => {
+    const source$ = new Subject<boolean>();
+    const check$ = new Observable<boolean>((subscriber) => {
+      subscriber.add(thrower);
+      source$.subscribe(subscriber);
+    });
+    let failure: unknown;
+    const guarded = guarded$(
+      guardInput(() => check$),
+      preparationOf([said('?')]),
+    );
+    guarded.subscribe({ error: (error: unknown) => (failure = error) });
+    source$.next(true);
+    expect(() => source$.next(true)).not.toThrow();
+    expect(failure).toMatchObject({ code: 'guardRejected' });
+  });
+
   it('C1: a check is asked once a call, and anew by each', async () => {
     let asked = 0;
     const guard = guardInput(() => {

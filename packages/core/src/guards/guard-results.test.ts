@@ -103,9 +103,9 @@ describe('guardResults', () => {
   it('T15: the word of the call itself on a use of a tool stays', async () => {
     const model = scriptedModel([toolUse('browse')], [toolUse('browse')], [text('Hm.')]);
     await agentOf(model, noInjection).call('?');
-    expect(model.requests[2]?.messages.at(-1)).toMatchObject({
-      content: [{ content: [{ text: expect.stringContaining('browse') }, {}], isError: true }],
-    });
+    const last = JSON.stringify(model.requests[2]?.messages.at(-1));
+    expect(last).toContain('The result was withheld');
+    expect(last).toContain('same arguments');
   });
 
   it('T6: what is withheld is no final answer', async () => {

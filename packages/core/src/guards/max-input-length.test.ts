@@ -109,7 +109,6 @@ describe('maxInputLength', () => {
           expect(String(parted)).toBe(String(whole));
         },
       ),
-      { numRuns: 300 },
     );
   });
 
