@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Embedder } from '@millrace/core';
-import { citationsIn, numbered, type RetrievalQuery, type RetrievedPassage } from '@millrace/core/retrieval';
+import type { Embedder } from '@millrace/core';
+import {
+  citationsIn,
+  numbered,
+  type RetrievalQuery,
+  type RetrievedPassage,
+} from '@millrace/core/retrieval';
 import { marbles } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { defer, EMPTY, lastValueFrom, map, type Observable, of, Subject, throwError } from 'rxjs';
