@@ -26,6 +26,7 @@ export type { ApprovalKey } from './approvals/approval-keys.js';
 export { approvalsHandler, type ApprovalsHandlerOptions } from './approvals/approvals-handler.js';
 export { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
 export type { MaskOptions } from './masks.js';
+export type { SourceData } from './parts/part.js';
 export type { TicketOptions } from './parts/with-tickets.js';
 export { agUiResponse, type OpenCall, uiMessageStreamResponse } from './responses.js';
 export { type ServerSentEventsOptions, toServerSentEvents } from './to-server-sent-events.js';

@@ -1,3 +1,4 @@
+import { responseFormat, section } from '../prompt/assemble.js';
 import type { DialectPrompts, PromptNeeds } from './dialect.js';
 
 /** The parts of a prompt that are the same in every dialect. */
@@ -14,9 +15,7 @@ export const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
       : '';
   },
   output: ({ outputSchema }) =>
-    outputSchema === undefined
-      ? ''
-      : `Your final answer itself must be JSON of this schema: ${JSON.stringify({ ...outputSchema, $schema: undefined })}`,
+    (outputSchema && section('Response Format', responseFormat(outputSchema))) ?? '',
   correction: ({ why, tool, forms, written }) =>
     [
       `Your last reply could not be used: ${why}`,

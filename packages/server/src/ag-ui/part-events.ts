@@ -114,6 +114,10 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
     }
     case 'fallback':
       return custom('fallback', { code: notice.error.code }, tag);
+    case 'queued':
+      return custom('queued', { ahead: notice.ahead }, tag);
+    case 'sources':
+      return custom('sources', notice.sources, tag);
     case 'steered': {
       const { messageId, text } = notice;
       return custom('steered', { messageId, text }, tag);

@@ -283,6 +283,19 @@ describe('toAgUi', () => {
     });
   });
 
+  it('notices what may be cited, and that a call waits', async () => {
+    const passages = [{ source: 'a.md', text: '.' }];
+    const events$ = of(
+      begun,
+      eventOf({ type: 'queued', why: 'calls', ahead: 2 }),
+      eventOf({ type: 'retrieved', passages }),
+    );
+    expect((await all(events$.pipe(toAgUi()))).slice(1, 3)).toEqual([
+      { type: 'CUSTOM', name: 'millrace.queued', value: { ahead: 2 } },
+      { type: 'CUSTOM', name: 'millrace.sources', value: [{ number: 1, source: 'a.md' }] },
+    ]);
+  });
+
   it('notices what a tool waits for, and what was made of its arguments', async () => {
     const custom = async (name: string) =>
       (await all(scenario(name).pipe(toAgUi()))).flatMap((it) =>

@@ -127,6 +127,10 @@ const noticeOf = <Chunk>(
     }
     case 'fallback':
       return [{ type: 'data-fallback', data: { code: notice.error.code }, transient: true }];
+    case 'queued':
+      return [{ type: 'data-queued', data: { ahead: notice.ahead }, transient: true }];
+    case 'sources':
+      return [{ type: 'data-sources', data: notice.sources }];
     case 'steered':
       return reader.steered(notice);
     case 'approvalRequested':

@@ -245,6 +245,28 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
+  it('notices what may be cited, and that a call waits', async () => {
+    const passages = [
+      { source: 'a.md', title: 'A', text: '.' },
+      { source: 'b.md', text: '.' },
+    ];
+    const events$ = from([
+      begun,
+      eventOf({ type: 'queued', why: 'calls', ahead: 2 }),
+      eventOf({ type: 'retrieved', passages }),
+    ]);
+    expect((await all(events$.pipe(toUiMessageStream()))).slice(1, 3)).toEqual([
+      { type: 'data-queued', data: { ahead: 2 }, transient: true },
+      {
+        type: 'data-sources',
+        data: [
+          { number: 1, source: 'a.md', title: 'A' },
+          { number: 2, source: 'b.md' },
+        ],
+      },
+    ]);
+  });
+
   it('notices what a tool waits for, and what was made of its arguments', async () => {
     const data = async (name: string) =>
       (await all(scenario(name).pipe(toUiMessageStream()))).filter(

@@ -1,4 +1,5 @@
 import type { EndReason, Usage } from '@millrace/core';
+import type { SourceData } from '../parts/part.js';
 
 /** The major version of the AI SDK that reads the stream. */
 export type AiSdkVersion = 6 | 7;
@@ -96,6 +97,10 @@ export interface MillraceData {
     readonly waitMs: number;
     readonly code: string;
   };
+  /** What the answer may cite, by its numbers. */
+  readonly sources: readonly SourceData[];
+  /** The call waits for its turn, behind so many others. Not kept in the message. */
+  readonly queued: { readonly ahead: number };
   /** Another model goes on. Not kept in the message. */
   readonly fallback: { readonly code: string };
 }

@@ -3,11 +3,12 @@ import {
   type AssistantMessage,
   type Envelope,
   type EventOf,
+  type RetrievedPassage,
   textOf,
   type ToolUseBlock,
   toolUsesOf,
 } from '@millrace/core';
-import type { Notice, Part, Speaker, ToolUseRef } from './part.js';
+import type { Notice, Part, SourceData, Speaker, ToolUseRef } from './part.js';
 import { createShownMessage, type ShownMessage } from './shown-message.js';
 
 /** What one call shows, from its events. */
@@ -177,6 +178,12 @@ export const createCallParts = (by: Speaker): CallParts => {
   };
 };
 
+const toSource = ({ source, title }: RetrievedPassage, index: number): SourceData => ({
+  number: index + 1,
+  source,
+  ...(title === undefined ? {} : { title }),
+});
+
 const noticeOf = (event: AgentEvent): Notice | undefined => {
   switch (event.type) {
     case 'modelRetry': {
@@ -185,6 +192,10 @@ const noticeOf = (event: AgentEvent): Notice | undefined => {
     }
     case 'modelFallback':
       return { name: 'fallback', error: event.error };
+    case 'queued':
+      return { name: 'queued', ahead: event.ahead };
+    case 'retrieved':
+      return { name: 'sources', sources: event.passages.map(toSource) };
     case 'steered':
       return { name: 'steered', messageId: event.message.id, text: textOf(event.message) };
     default:

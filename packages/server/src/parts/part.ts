@@ -33,6 +33,11 @@ export type Notice =
       readonly error: MillraceError;
     }
   | { readonly name: 'fallback'; readonly error: MillraceError }
+  | {
+      readonly name: 'sources';
+      readonly sources: readonly SourceData[];
+    }
+  | { readonly name: 'queued'; readonly ahead: number }
   | { readonly name: 'steered'; readonly messageId: string; readonly text: string }
   | ({
       readonly name: 'approvalRequested';
@@ -42,6 +47,14 @@ export type Notice =
   | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolUseRef)
   | ({ readonly name: 'suspended'; readonly request: unknown } & ToolUseRef)
   | ({ readonly name: 'repaired' } & ToolUseRef);
+
+/** What an answer may cite. */
+export interface SourceData {
+  /** The number that the model cites it by. */
+  readonly number: number;
+  readonly source: string;
+  readonly title?: string;
+}
 
 /** Which use of a tool something is about. */
 export interface ToolUseRef {
