@@ -142,8 +142,9 @@ const userMessageFor = (code: MillraceErrorCode): string => {
     case 'aborted':
       return 'The request was cancelled.';
     case 'maxIterations':
-    case 'budget':
       return 'The task took more steps than are allowed.';
+    case 'budget':
+      return 'The limit of what may be used is reached.';
     default:
       return 'Something went wrong.';
   }

@@ -2,6 +2,7 @@ import { concatMap, defer, finalize, map, type Observable, of, race, take } from
 import type { CallPlan } from './call-plan.js';
 import type { PlannedCall } from './planned-call.js';
 import type { CallScope } from './call-scope.js';
+import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { type Memory, noMemory } from './memory.js';
@@ -84,7 +85,13 @@ const begin$ = (
       .pipe(
         // Whatever a stage holds is freed with the reply.
         take(1),
-        map((state) => replyOf(state, 'its end')),
+        map((state) => {
+          if (hooks.isSettled()) return replyOf(state, 'its end');
+          throw new MillraceError(
+            'invalidState',
+            "The pipeline needs 'completeCall', or a stage that does the same, at its end.",
+          );
+        }),
       );
   });
 
@@ -105,6 +112,7 @@ const begun = (
   createdAt,
   recalled: [],
   sources: [],
+  retrievals: 0,
   contextPlacement: 'system',
   hidden: [],
   answer: undefined,

@@ -1,5 +1,6 @@
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
+import { taskOf } from './fitting/task.js';
 import { freezeMessage } from './freeze-message.js';
 import {
   type AssistantMessage,
@@ -89,7 +90,7 @@ export const messagesOf = (
   { messages, injected, feedback }: OpenRun,
   { callId }: Pick<CallInfo, 'callId'>,
 ): readonly Message[] => {
-  const shown = assembleMessages(messages, injected, ({ id }) => id.startsWith(`${callId}/input/`));
+  const shown = assembleMessages(messages, injected, () => taskOf(messages, callId));
   return feedback.length === 0 ? shown : [...shown, ...feedback];
 };
 

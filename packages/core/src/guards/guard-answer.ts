@@ -67,7 +67,8 @@ export const guardAnswer = (
     (call) =>
       mergeMap((event) => {
         const { content } = event.reply;
-        if (accepted.get(call) === content) return of(event);
+        // What waits for a tool is no answer yet.
+        if (event.reply.reason === 'suspended' || accepted.get(call) === content) return of(event);
         return asked$(call, content).pipe(
           map((decision) => {
             if (decision.allowed) return event;

@@ -57,8 +57,9 @@ const lastOf = (text: string, part: RegExp): string => part.exec(text)?.[0] ?? '
 
 const firstCharacter = /^[^]/u;
 const lastCharacter = /[^]$/u;
-const endsInWord = /[\p{L}\p{N}\p{M}_]$/u;
-const beginsInWord = /^[\p{L}\p{N}\p{M}_]/u;
+// An underscore is also a mark of emphasis.
+const endsInWord = /[\p{L}\p{N}\p{M}]$/u;
+const beginsInWord = /^[\p{L}\p{N}\p{M}]/u;
 
 /** A character of a word, in a script that parts words: others write them one after the other, or add to them. */
 const bounded =

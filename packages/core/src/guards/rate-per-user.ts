@@ -36,7 +36,9 @@ export const ratePerUser = (options: RatePerUserOptions): PrepareInterceptor => 
   return guardInput(
     ({ call }) => {
       const user: unknown = by(call);
-      if (typeof user !== 'string' || user === '') return { allowed: false, reason: nobody };
+      if (typeof user !== 'string' || user === '') {
+        return { allowed: false, reason: nobody, userMessage: unknownUser };
+      }
       const taken = buckets.tryTake(user, clock.now());
       if (taken.ok) return true;
       const reason = `its user has called more than ${calls} times in ${perMs} ms`;
@@ -51,6 +53,8 @@ const userOf = ({ metadata }: CallInfo): string | undefined =>
 
 const nobody =
   "the call does not say who it is for. Pass { metadata: { userId } } with it, or say 'by' what users are told apart";
+
+const unknownUser = 'This request cannot be answered.';
 
 const tooOften = 'That was too much at once. Please try again in a moment.';
 

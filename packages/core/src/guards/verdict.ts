@@ -10,11 +10,11 @@ export type GuardVerdict =
   | {
       readonly allowed: boolean;
       /** Why not, for logs: it goes into the message of the error, so do not quote what was said. */
-      readonly reason?: string;
+      readonly reason?: string | undefined;
       /** What the user may read, instead of what the guard says to all. */
-      readonly userMessage?: string;
+      readonly userMessage?: string | undefined;
       /** It will be allowed in so many milliseconds: the error is `retryable`. */
-      readonly retryAfterMs?: number;
+      readonly retryAfterMs?: number | undefined;
     };
 
 /** A verdict as it has been read. */

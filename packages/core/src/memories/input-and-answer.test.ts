@@ -83,7 +83,8 @@ describe('inputAndAnswer', () => {
         const order = idsOf(all);
         const places = idsOf(given).map((id) => order.indexOf(id));
         expect(places).toEqual([...places].sort((a, b) => a - b));
-        // All at once, as it comes without storeMemory, is the same.
+        // All at once, as it comes without storeMemory, is the same, but for a turn that waits: that is whole.
+        if (isOpen) return;
         const whole = inputAndAnswer(inProcessMemory())('s');
         add(whole, ...all);
         expect(held(whole)).toEqual(given);

@@ -4,11 +4,12 @@ import type { AssistantMessage, Message } from '../message.js';
 import { toolUsesOf } from '../message.js';
 import { assertPaired } from '../run.js';
 import { checkInner, settled$ } from './inner-memory.js';
-import { isWaiting } from './turns.js';
+import { isWaiting, turnStarts } from './turns.js';
 
 /**
- * Makes memories that keep what users said and what they were answered: no tools, no thinking. What a tool use needs that waits
- * for its result is kept until it has come, and not shown from then on. A message whose tools have no results at all is refused with
+ * Makes memories that keep what users said and what they were answered: no tools, no thinking. Of a turn that waits for a result all is kept, and shown until it is answered:
+ * whoever brings the result has to go on with what the turn has found. For that, memory must be written at the end of a call, as in the preset `guarded`; what the phase `storeMemory`
+ * has written of a turn before it came to wait has no tools. A message whose tools have no results at all is refused with
  * `invalidState`. What memory held before is shown in the same way, and stays as it is.
  */
 export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
@@ -16,32 +17,39 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
   return (sessionId) => {
     const memory = inner(sessionId);
     return {
-      load$: () => settled$(memory).pipe(map((messages) => lastAnswers(messages.flatMap(essence)))),
+      load$: () => settled$(memory).pipe(map((messages) => turnsOf(messages).flatMap(shown))),
       append$: (messages) =>
         defer(() => {
           assertPaired(messages.filter((message, index) => !isLate(message, messages[index - 1])));
-          return memory.append$(messages.flatMap(essenceOrLate));
+          return memory.append$(
+            messages.some(isWaiting) ? messages : messages.flatMap(essenceOrLate),
+          );
         }),
     };
   };
 };
 
+const turnsOf = (messages: readonly Message[]): readonly (readonly Message[])[] => {
+  const starts = turnStarts(messages);
+  const [first = messages.length] = starts;
+  return [
+    messages.slice(0, first),
+    ...starts.map((start, index) => messages.slice(start, starts[index + 1])),
+  ];
+};
+
+const shown = (turn: readonly Message[]): readonly Message[] =>
+  turn.some(isWaiting) ? turn : lastAnswers(turn.flatMap(essence));
+
 /** What is kept of a message that stands in its place. */
-const essence = (
-  message: Message,
-  index: number,
-  messages: readonly Message[],
-): readonly Message[] => {
+const essence = (message: Message): readonly Message[] => {
   switch (message.role) {
     case 'user':
       return [message];
     case 'tool':
-      return isWaiting(message) ? [message] : [];
-    case 'assistant': {
-      if (toolUsesOf(message).length === 0) return answer(message);
-      const results = messages[index + 1];
-      return results !== undefined && isWaiting(results) ? [message] : [];
-    }
+      return [];
+    case 'assistant':
+      return toolUsesOf(message).length === 0 ? answer(message) : [];
   }
 };
 
@@ -50,8 +58,7 @@ const essenceOrLate = (
   message: Message,
   index: number,
   messages: readonly Message[],
-): readonly Message[] =>
-  isLate(message, messages[index - 1]) ? [message] : essence(message, index, messages);
+): readonly Message[] => (isLate(message, messages[index - 1]) ? [message] : essence(message));
 
 const isLate = ({ role }: Message, before: Message | undefined): boolean =>
   role === 'tool' && before?.role !== 'assistant';

@@ -1,6 +1,6 @@
 import type { CallPlan } from '../call-plan.js';
 import type { Memory } from '../memory.js';
-import type { AssistantMessage, Message, ToolMessage } from '../message.js';
+import type { ContentBlock, Message, ToolMessage } from '../message.js';
 import type { Reply } from '../reply.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
 import type { EndedRun } from '../run.js';
@@ -27,12 +27,14 @@ export interface CallState {
   readonly recalled: readonly Message[];
   /** What has been found for it, in the order of the numbers that the model cites. */
   readonly sources: readonly RetrievedPassage[];
+  /** How often something has been looked for. */
+  readonly retrievals: number;
   /** Where the model reads that. */
   readonly contextPlacement: ContextPlacement;
   /** The names of tools that the model is not shown. */
   readonly hidden: readonly string[];
   /** An answer that no model needs to be asked for. */
-  readonly answer: AssistantMessage | undefined;
+  readonly answer: string | readonly ContentBlock[] | undefined;
   /** The loop behind its end. */
   readonly run: EndedRun | undefined;
   /** The reply, as interceptors have left it. */
@@ -47,7 +49,12 @@ export const addSources = (
   state: CallState,
   sources: readonly RetrievedPassage[],
   contextPlacement: ContextPlacement = state.contextPlacement,
-): CallState => ({ ...state, sources: [...state.sources, ...sources], contextPlacement });
+): CallState => ({
+  ...state,
+  sources: [...state.sources, ...sources],
+  retrievals: state.retrievals + 1,
+  contextPlacement,
+});
 
 /** Adds messages that every request shows before the history. They are never stored. */
 export const recall = (state: CallState, ...messages: readonly Message[]): CallState => ({
@@ -67,8 +74,11 @@ export const hideTools = (state: CallState, ...names: readonly string[]): CallSt
   hidden: [...new Set([...state.hidden, ...names])],
 });
 
-/** Answers the call without a model, as from a cache: the loop is passed over, all else happens as ever. */
-export const answerWith = (state: CallState, answer: AssistantMessage): CallState => ({
+/** Answers the call without a model, as from a cache: the loop is passed over, all else happens as ever. An `output` is read from it, as from any answer. */
+export const answerWith = (
+  state: CallState,
+  answer: string | readonly ContentBlock[],
+): CallState => ({
   ...state,
   answer,
 });

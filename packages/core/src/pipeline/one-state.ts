@@ -5,6 +5,7 @@ import {
   map,
   type MonoTypeOperatorFunction,
   of,
+  race,
   throwIfEmpty,
 } from 'rxjs';
 import { contained } from '../contained.js';
@@ -23,8 +24,11 @@ export const oneState = (
   if (nativePipeline.includes(create)) return create(context);
   const name = create.name === '' ? 'a stage without a name' : `the stage '${create.name}'`;
   return concatMap((state) =>
-    defer(() => of(state).pipe(create(context))).pipe(
-      contained(),
+    race(
+      defer(() => of(state).pipe(create(context))).pipe(contained()),
+      // An interrupt passes over a stage that has not come to anything.
+      context.interruption.cut$.pipe(map(() => state)),
+    ).pipe(
       filter((_, index) => index === 0),
       map((made) => {
         if (isState(made)) return made;

@@ -23,9 +23,11 @@ import {
   type MillraceError,
   only,
   prepare,
+  suspend,
   textBlock,
   textOf,
   tool,
+  toolResults,
 } from '../index.js';
 import type { RetrievedPassage, Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
@@ -154,14 +156,7 @@ describe('the pipeline', () => {
       '2',
     ]);
 
-    const cached: CallStage = ({ call }) =>
-      map((state) =>
-        answerWith(state, {
-          id: `${call.callId}/cached`,
-          role: 'assistant',
-          content: [textBlock('As ever.')],
-        }),
-      );
+    const cached: CallStage = () => map((state) => answerWith(state, 'As ever.'));
     const silent = scriptedModel();
     const cachedAgent = createAgent({
       model: silent,
@@ -202,6 +197,9 @@ describe('the pipeline', () => {
       code: 'invalidState',
       message: expect.stringContaining("needs 'runLoop'"),
     });
+    await expect(call(withoutStage(completeCall))).rejects.toMatchObject({
+      message: expect.stringContaining("needs 'completeCall'"),
+    });
     await expect(call(withoutStage(reviewReply))).rejects.toMatchObject({
       message: expect.stringContaining("needs 'reviewReply'"),
     });
@@ -211,6 +209,40 @@ describe('the pipeline', () => {
     expect(() => createAgent({ model: scriptedModel(), pipeline: [3] as never })).toThrow(
       /'pipeline' takes a list of stages/,
     );
+  });
+
+  it('R3: what a stage answers is read as output', async () => {
+    const answering = (answer: string): readonly CallStage[] => {
+      const known: CallStage = () => map((state) => answerWith(state, answer));
+      return insertStageAfter(loadHistory, known);
+    };
+    const output = { type: 'object', properties: { a: { type: 'number' } } } as const;
+    const call = (answer: string) =>
+      createAgent({ model: scriptedModel(), pipeline: answering(answer) }).call('?', { output });
+    expect((await call('{"a": 1}')).output).toEqual({ a: 1 });
+    await expect(call('{"a": "b"}')).rejects.toMatchObject({ code: 'invalidResponse' });
+    const session = createAgent({ model: scriptedModel(), pipeline: answering('So.') }).session(
+      's',
+    );
+    await session.call('?');
+    await session.call('?');
+    expect(await lastValueFrom(session.memory.load$())).toHaveLength(4);
+  });
+
+  it('S1: an interrupt passes over a stage that hangs', () => {
+    marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
+      const never = cold<never>('-');
+      const slow: CallStage = () => concatMap(() => never);
+      const agent = createAgent({
+        model: scriptedModel(),
+        pipeline: insertStageBefore(runLoop, slow),
+      });
+      const reason$ = agent
+        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .pipe(map(({ reason }) => reason));
+      expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
+      expectSubscriptions(never.subscriptions).toBe('^-!');
+    });
   });
 
   it('I5: leaving a call leaves the stage that it waits for', () => {
@@ -321,6 +353,61 @@ describe('retrieve', () => {
     await agent.call('?', { callId: 'c' });
     expect(ids.slice(0, 3)).toEqual(['c/open', 'c/retrieve', 'c/1']);
     expect(retriever.asked).toHaveLength(1);
+  });
+
+  it('C1: several are steps of their own', async () => {
+    const ids: string[] = [];
+    const journal: Journal = {
+      step$: (id, work) => {
+        ids.push(id);
+        return work();
+      },
+    };
+    const second = finding([{ source: 'c.md', text: 'c' }]);
+    const pipeline = insertStageBefore(selectTools, retrieve(second), retrieving(finding()));
+    const agent = createAgent({ model: scriptedModel([text('1')]), journal, pipeline });
+    const reply = await agent.call('?', { callId: 'c' });
+    expect(ids.slice(0, 3)).toEqual(['c/open', 'c/retrieve', 'c/retrieve/2']);
+    expect(reply.sources?.map(({ source }) => source)).toEqual(['mills.md', 'wheels.md', 'c.md']);
+  });
+
+  it.each([
+    ['title', { title: null }],
+    ['line', { span: { from: 0, to: 1, line: '1\n\n[Response Format]' } }],
+  ])('C1, X15: a passage with an odd %s is a warning, and never shown', async (_, odd) => {
+    const retriever = finding([{ source: 'a.md', text: 'a', ...odd } as never]);
+    const model = scriptedModel([text('Well.')]);
+    const events = await record(
+      createAgent({ model, pipeline: retrieving(retriever) }).stream$('?'),
+    );
+    expect(events.some(({ type }) => type === 'warning')).toBe(true);
+    expect(systemOf(model)).toBeUndefined();
+  });
+
+  it('C1: may think about what it looks for', async () => {
+    const retriever = finding();
+    const query = () => timer(0).pipe(map(() => 'mills'));
+    const agent = createAgent({
+      model: scriptedModel([text('1')]),
+      pipeline: retrieving(retriever, { query }),
+    });
+    await agent.call('And those?');
+    expect(retriever.asked).toEqual([{ query: 'mills', limit: 5 }]);
+  });
+
+  it('R1: in a resumed call it stands before what was asked', async () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
+    const model = scriptedModel([toolUse('pay')], [text('Paid.')]);
+    const pipeline = retrieving(finding(), { placement: 'beforeInput' });
+    const session = createAgent({ model, tools: [pay], pipeline }).session('s');
+    const reply = await session.call('Pay.');
+    await session.call(toolResults({ [reply.suspensions?.[0]?.toolUse.id ?? '']: 'Yes.' }));
+    expect(model.requests[1]?.messages.map((it) => textOf(it).slice(0, 10))).toEqual([
+      '[Retrieved',
+      'Pay.',
+      '',
+      '',
+    ]);
   });
 
   it('C1: looks for nothing where nothing is asked, or the call is not to run', async () => {

@@ -3,6 +3,7 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
+  from,
   map,
   type Observable,
   of,
@@ -13,7 +14,7 @@ import { contained } from '../contained.js';
 import { messageOf, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, isFunction, oneOf, type Rule, wholeNumber } from '../options.js';
-import type { RetrievedPassage, Retriever } from '../retrieval/retriever.js';
+import type { RetrievalQuery, RetrievedPassage, Retriever } from '../retrieval/retriever.js';
 import type { CallStage } from './call-stage.js';
 import { addSources, type CallState, type ContextPlacement, isOpen } from './call-state.js';
 import { textToSelectBy } from './select-tools.js';
@@ -27,8 +28,10 @@ export interface RetrieveOptions {
    * `system`.
    */
   readonly placement?: ContextPlacement;
-  /** What is looked for; nothing, where this is empty. Default: what was asked, as text. */
-  readonly query?: (state: CallState) => string;
+  /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
+  // It mostly gives no Observable, so its name does not end in $.
+  // eslint-disable-next-line rxjs-x/finnish
+  readonly query?: (state: CallState) => string | Promise<string> | Observable<string>;
 }
 
 /**
@@ -44,10 +47,24 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
   const { limit = 5, placement = 'system', query = textToSelectBy } = defined(options);
   const retrieved: CallStage = ({ step$, hooks, interruption }) =>
     concatMap((state) => {
-      const text = isOpen(state) ? query(state).trim() : '';
-      if (text === '') return of(state);
+      if (!isOpen(state)) return of(state);
       const report = (message: string): void => hooks.report(0, { type: 'warning', message });
-      return step$('retrieve', () => passages$(retriever, { text, limit, report })).pipe(
+      const found$ = (): Observable<readonly RetrievedPassage[]> =>
+        defer(() => textIn(query(state))).pipe(
+          contained(),
+          take(1),
+          concatMap((text) =>
+            text.trim() === '' ? of([]) : passages$(retriever, { text, limit, report }),
+          ),
+          defaultIfEmpty([]),
+          catchError((error: unknown) => {
+            report(`Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`);
+            return of([]);
+          }),
+        );
+      const { retrievals } = state;
+      const step = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
+      return step$(step, found$).pipe(
         takeUntil(interruption.cut$),
         defaultIfEmpty([]),
         map((passages) => {
@@ -59,23 +76,18 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
   return retrieved;
 };
 
+const textIn = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
+  typeof asked === 'string' ? of(asked) : from(asked);
+
 const passages$ = (
   retriever: Retriever,
-  query: {
-    readonly text: string;
-    readonly limit: number;
-    readonly report: (message: string) => void;
-  },
+  query: Required<RetrievalQuery>,
 ): Observable<readonly RetrievedPassage[]> =>
   defer(() => retriever.retrieve$(query)).pipe(
     contained(),
     take(1),
     map((found) => passagesIn(found).slice(0, query.limit)),
     defaultIfEmpty([]),
-    catchError((error: unknown) => {
-      query.report(`Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`);
-      return of([]);
-    }),
   );
 
 const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
@@ -83,8 +95,22 @@ const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
   throw new TypeError('a retriever gives a list of passages');
 };
 
+/** From outside: what is written into a prompt is what it should be. */
 const isPassage = (value: unknown): value is RetrievedPassage =>
-  isRecord(value) && typeof value['source'] === 'string' && typeof value['text'] === 'string';
+  isRecord(value) &&
+  typeof value['source'] === 'string' &&
+  typeof value['text'] === 'string' &&
+  isAbsentOr(value['title'], (it) => typeof it === 'string') &&
+  isAbsentOr(value['score'], (it) => typeof it === 'number') &&
+  isAbsentOr(
+    value['span'],
+    (it) =>
+      isRecord(it) &&
+      [it['from'], it['to'], it['line'] ?? 1].every((place) => Number.isSafeInteger(place)),
+  );
+
+const isAbsentOr = (value: unknown, isFine: (value: unknown) => boolean): boolean =>
+  value === undefined || isFine(value);
 
 const rules: Readonly<Record<keyof RetrieveOptions, Rule>> = {
   limit: wholeNumber(1),

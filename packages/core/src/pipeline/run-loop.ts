@@ -1,15 +1,18 @@
-import { concatMap, map, of, tap } from 'rxjs';
+import { concatMap, map, type Observable, of, tap } from 'rxjs';
 import { limitsOf, requestOf } from '../call-options.js';
 import { lend } from '../call-scope.js';
 import type { Context } from '../context.js';
 import { endStopped } from '../end-stopped.js';
+import { MillraceError } from '../errors.js';
 import { loop } from '../loop.js';
-import { type Message, toolUsesOf } from '../message.js';
+import { type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
 import { preparedInput$ } from '../prepared.js';
 import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
+import { readOutput$ } from '../read-output.js';
 import { numbered } from '../retrieval/numbered.js';
 import { end, type OpenRun, open, type Run } from '../run.js';
+import { says } from '../say.js';
 import { dropWarning, supportedOptions } from '../supported-options.js';
 import { createView } from '../tools/select.js';
 import { refuseUnknownChoice } from '../toolkit.js';
@@ -23,7 +26,7 @@ export const runLoop: CallStage = (context) =>
     const own = contextOf(state, context);
     const run = open(state.history, state.input, state.late, injectedBy(state, context));
     toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
-    return of(begun(run, state, own)).pipe(
+    return begun$(run, state, own).pipe(
       loop(own, state.plan.phases),
       tap(() => context.interruption.close()),
       map((ended) => ({ ...state, run: ended })),
@@ -31,9 +34,26 @@ export const runLoop: CallStage = (context) =>
   });
 
 /** A call that is not to run has ended before its loop. */
-const begun = (run: OpenRun, { status, answer }: CallState, own: Context): Run => {
-  if (status === 'vetoed') return endStopped(run, own);
-  return answer === undefined ? run : end(run, 'answer', answer);
+const begun$ = (
+  run: OpenRun,
+  { status, answer, plan }: CallState,
+  own: Context,
+): Observable<Run> => {
+  if (status === 'vetoed') return of(endStopped(run, own));
+  if (answer === undefined) return of(run);
+  const message = says(own.call, 'answer', answer);
+  const ended = end(run, 'answer', message);
+  if (plan.output === undefined) return of(ended);
+  return readOutput$(plan.output, textOf(message)).pipe(
+    map((read) => {
+      if (read.valid) return { ...ended, output: read.value };
+      throw new MillraceError(
+        'invalidResponse',
+        `The answer of a stage is no valid output: ${read.problems.join('; ')}`,
+        { partial: textOf(message) },
+      );
+    }),
+  );
 };
 
 const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>

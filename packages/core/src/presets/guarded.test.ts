@@ -1,11 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, EMPTY, lastValueFrom, map, NEVER, of } from 'rxjs';
-import { createAgent, inProcessMemory, only, textOf, tool } from '../index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  only,
+  suspend,
+  textOf,
+  tool,
+  toolResults,
+} from '../index.js';
+import { guardInput } from '../guards/index.js';
 import type { Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { createSemaphore } from '../traffic/index.js';
 import { guarded } from './index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
+let waiting = '';
 const spinning = (times: number) => Array.from({ length: times }, () => [toolUse('spin')]);
 
 describe('the preset guarded', () => {
@@ -44,8 +55,9 @@ describe('the preset guarded', () => {
 
   it('M: answers behind ten tools', async () => {
     const model = scriptedModel(...spinning(10), [text('Enough.')]);
-    const agent = createAgent(guarded({ model, tools: [spin], defaults: { maxIterations: 20 } }));
-    const reply = await agent.call('?');
+    const defaults = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
+    const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
+    expect(reply).toMatchObject({ reason: 'answer', iterations: 11 });
     expect(reply.toolUses).toHaveLength(10);
     expect(model.requests[10]?.toolChoice).toBe('none');
   });
@@ -63,6 +75,70 @@ describe('the preset guarded', () => {
     const shown = model.requests.at(-1)?.messages.map(textOf) ?? [];
     expect(shown[0]).toMatch(/^\[2 earlier messages, .* left out here\.\]\n\nquestion 1$/);
     expect(shown[20]).toBe('question 11');
+  });
+
+  it('T13: goes on with all that a suspended turn has found, and asks for nothing twice', async () => {
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] },
+      run: ({ to }) => suspend({ to }),
+    });
+    const model = scriptedModel(
+      [toolUse('spin')],
+      [toolUse('pay', { to: 'A' })],
+      [toolUse('pay', { to: 'B' })],
+      [text('Both are paid.')],
+      [text('Bye.')],
+    );
+    const session = createAgent(guarded({ model, tools: [spin, pay] })).session('s');
+    for (const to of ['A', 'B']) {
+      const reply = await (to === 'A'
+        ? session.call('Pay A and B.')
+        : session.call(toolResults({ [waiting]: 'Paid.' })));
+      expect(reply.suspensions?.map(({ request }) => request)).toEqual([{ to }]);
+      waiting = reply.suspensions?.[0]?.toolUse.id ?? '';
+    }
+    const last = await session.call(toolResults({ [waiting]: 'Paid.' }));
+    expect(textOf(last)).toBe('Both are paid.');
+    expect(model.requests[3]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      ...['assistant', 'tool', 'assistant', 'tool', 'assistant', 'tool'],
+    ]);
+    await session.call('Thanks!');
+    expect(model.requests[4]?.messages.map(textOf)).toEqual([
+      'Pay A and B.',
+      'Both are paid.',
+      'Thanks!',
+    ]);
+  });
+
+  it('T13: an old result answers no new use of the same id', async () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
+    const model = scriptedModel(
+      [toolUse('pay')],
+      [text('Paid.')],
+      [toolUse('pay')],
+      [text('Paid again.')],
+    );
+    const session = createAgent(guarded({ model, tools: [pay] }, { turns: 1 })).session('s');
+    const first = await session.call('Pay A.');
+    await session.call(toolResults({ [first.suspensions?.[0]?.toolUse.id ?? '']: 'YES' }));
+    const second = await session.call('Pay B.');
+    const id = second.suspensions?.[0]?.toolUse.id ?? '';
+    expect(textOf(await session.call(toolResults({ [id]: 'NO' })))).toBe('Paid again.');
+    expect(JSON.stringify(model.requests[3]?.messages)).toContain('NO');
+    expect(JSON.stringify(model.requests[3]?.messages)).not.toContain('YES');
+  });
+
+  it('C1: what guards refuse does not wait', async () => {
+    const stuck = createSemaphore({ max: 1 });
+    stuck.hold$(() => NEVER).subscribe();
+    const no = guardInput(() => false);
+    const agent = createAgent(
+      guarded({ model: scriptedModel() }, { calls: stuck, guards: [[no]] }),
+    );
+    await expect(agent.call('?')).rejects.toMatchObject({ code: 'guardRejected' });
   });
 
   it('M: fits requests into 128,000 tokens, and refuses what is too long', async () => {
@@ -98,6 +174,8 @@ describe('the preset guarded', () => {
       maxToolCalls: 2,
       timeouts: { callMs: 30_000, toolMs: 1 },
     });
+    expect(() => guarded(guarded({ model }))).not.toThrow();
+    expect(() => guarded({ model }, { guards: [() => true] as never })).toThrow(/'guards' must be/);
     expect(() => guarded({ model }, { turns: 0 })).toThrow(/guarded\(\): 'turns' must be/);
     expect(() => guarded({ model }, { max: 1 } as never)).toThrow(/has no option 'max'/);
   });

@@ -2,32 +2,34 @@ import type { AgentOptions } from '../agent.js';
 import { fitContext } from '../fitting/fit-context.js';
 import type { TokenCounter } from '../fitting/token-counter.js';
 import { maxInputLength } from '../guards/max-input-length.js';
-import type { Interceptor } from '../interceptor.js';
+import { type Interceptor, isInterceptor } from '../interceptor.js';
 import { inputAndAnswer } from '../memories/input-and-answer.js';
 import { windowMemory } from '../memories/window-memory.js';
 import { inProcessMemory } from '../memory.js';
 import { retry } from '../models/retry.js';
-import { checkOptions, having, isObject, type Rule, wholeNumber } from '../options.js';
-import { withoutPhase } from '../phase-list.js';
+import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
+import { nativePhases } from '../phase-list.js';
 import { storeMemory } from '../phases/store-memory.js';
 import { limitCalls } from '../pipeline/limit-calls.js';
 import { loadHistory } from '../pipeline/load-history.js';
-import { insertStageAfter, insertStageBefore } from '../pipeline/native-pipeline.js';
+import { insertStageAfter } from '../pipeline/native-pipeline.js';
 import { prepareCall } from '../pipeline/prepare-call.js';
 import { retrieve, type RetrieveOptions } from '../pipeline/retrieve.js';
 import type { Retriever } from '../retrieval/retriever.js';
 import type { InputSchema } from '../schema.js';
-import { createSemaphore } from '../traffic/semaphore.js';
+import { createSemaphore, type Semaphore } from '../traffic/semaphore.js';
 
 /** What may be otherwise in an agent that is let out to users. */
 export interface GuardedOptions {
-  /** What inputs have to pass. Default: at most 32,000 characters and 20 MB of media. */
-  readonly guards?: readonly Interceptor[];
+  /** What inputs have to pass, instead of the default: at most 32,000 characters and 20 MB of media. */
+  readonly guards?: readonly (Interceptor | readonly Interceptor[])[];
   /** Calls at once. Default: 20. */
   readonly maxCalls?: number;
   /** Calls that may wait for that; one more errors with `queueFull`. Default: 100. */
   readonly maxQueue?: number;
-  /** Turns of history that are shown. Default: 10. */
+  /** Limits calls instead: a semaphore of `createSemaphore`, which other agents share. */
+  readonly calls?: Semaphore;
+  /** Turns of history that are shown; `Infinity`, where the memory shows what it should. Default: 10. */
   readonly turns?: number;
   /** Tokens that the model can take. Default: 128,000. */
   readonly contextWindow?: number;
@@ -55,36 +57,47 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
   const { memory = inProcessMemory(), interceptors = [], defaults } = options;
-  const calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' });
-  const limited = insertStageBefore(prepareCall, limitCalls(calls), options.pipeline);
+  const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
+  // What guards refuse does not wait.
+  const limited = insertStageAfter(prepareCall, limitCalls(calls), options.pipeline);
   return {
     ...options,
     model: retry(options.model),
-    memory: windowMemory(inputAndAnswer(memory), { turns }),
+    memory:
+      turns === Infinity ? inputAndAnswer(memory) : windowMemory(inputAndAnswer(memory), { turns }),
     interceptors: [
-      guards,
+      guards.flat(),
       ...interceptors,
       fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
     ],
-    phases: withoutPhase(storeMemory, options.phases),
+    // Memory is written at the end, and only then.
+    phases: (options.phases ?? nativePhases).filter((phase) => phase !== storeMemory),
     pipeline:
       retriever === undefined
         ? limited
         : insertStageAfter(loadHistory, retrieve(retriever, limits.retrieve), limited),
     defaults: {
+      maxIterations: 15,
       maxToolCalls: 10,
       toolSelection: { maxTools: 20 },
-      ...defaults,
-      timeouts: { callMs: 30_000, toolMs: 15_000, ...defaults?.timeouts },
+      ...defined(defaults),
+      timeouts: { callMs: 30_000, toolMs: 15_000, ...defined(defaults?.timeouts) },
     },
   };
 };
 
 const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
-  guards: [Array.isArray, 'a list of guards'],
+  guards: [
+    (value) => Array.isArray(value) && value.flat().every(isInterceptor),
+    'a list of guards, such as guardInput() makes',
+  ],
+  calls: having('hold$', 'a semaphore of createSemaphore()'),
   maxCalls: wholeNumber(1),
   maxQueue: wholeNumber(0),
-  turns: wholeNumber(1),
+  turns: [
+    (value) => value === Infinity || wholeNumber(1)[0](value),
+    'a whole number of at least 1, or Infinity',
+  ],
   contextWindow: wholeNumber(1),
   reserve: wholeNumber(0),
   counter: having('count', 'a TokenCounter'),

@@ -7,7 +7,10 @@ const said = (id: string, role: 'user' | 'assistant' = 'user'): Message => ({
   role,
   content: [{ type: 'text', text: id }],
 });
-const isInput = ({ id }: Message): boolean => id.startsWith('c/input/');
+const isInput =
+  () =>
+  ({ id }: Message): boolean =>
+    id.startsWith('c/input/');
 
 describe('the system prompt', () => {
   it('R2: is the instructions, then what was found, then the form of the answer', () => {

@@ -49,14 +49,14 @@ export interface Injected {
 /** Nothing. */
 export const nothingInjected: Injected = { recalled: [], context: [] };
 
-/** The messages of a request: what is recalled, the history, the context, what was asked and all behind it. `isInput` knows what was asked. */
+/** The messages of a request: what is recalled, the history, the context, what was asked and all behind it. `inputOf` tells what was asked. */
 export const assembleMessages = (
   messages: readonly Message[],
   { recalled, context }: Injected,
-  isInput: (message: Message) => boolean,
+  inputOf: () => (message: Message) => boolean,
 ): readonly Message[] => {
   if (recalled.length + context.length === 0) return messages;
-  const at = messages.findIndex(isInput);
+  const at = messages.findIndex(inputOf());
   const input = at === -1 ? messages.length : at;
   return [...recalled, ...messages.slice(0, input), ...context, ...messages.slice(input)];
 };

@@ -52,6 +52,7 @@ export const unselected$ = (
   const stays = [
     ...pinned,
     'manage_tools',
+    'read_result',
     ...(typeof toolChoice === 'object' ? [toolChoice.name] : []),
   ];
   const open = tools.filter(({ name }) => !stays.includes(name));

@@ -54,24 +54,36 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
 export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
   new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
 
-/** A conversation in which each result that came later stands where its tool use waits for it. */
+/** A conversation in which each result that came later stands where its tool use waits for it: the nearest one before it of its id. */
 export const withResults = (messages: readonly Message[]): readonly Message[] => {
-  const waiting = new Set(
-    messages.flatMap(results).flatMap((it) => (it.suspended === undefined ? [] : [it.toolUseId])),
-  );
-  if (waiting.size === 0) return messages;
-  const late = messages
-    .filter(isLate)
-    .filter(({ content }) => content.every(({ toolUseId }) => waiting.has(toolUseId)));
-  const byId = new Map(late.flatMap(({ content }) => content).map((it) => [it.toolUseId, it]));
-  const settled = (block: ToolResultBlock): ToolResultBlock =>
-    block.suspended === undefined ? block : (byId.get(block.toolUseId) ?? block);
+  const waiting = new Map<string, ToolResultBlock>();
+  const settled = new Map<ToolResultBlock, ToolResultBlock>();
+  const moved = new Set<Message>();
+  messages.forEach((message, index) => {
+    if (isLate(message, index, messages) && isAwaited(message, waiting)) {
+      moved.add(message);
+      for (const result of message.content) {
+        const place = waiting.get(result.toolUseId);
+        if (place !== undefined) settled.set(place, result);
+        waiting.delete(result.toolUseId);
+      }
+    } else {
+      const open = results(message).filter(({ suspended }) => suspended !== undefined);
+      open.forEach((result) => waiting.set(result.toolUseId, result));
+    }
+  });
+  if (moved.size === 0) return messages;
   return messages
-    .filter((message) => !late.some((it) => it === message))
+    .filter((message) => !moved.has(message))
     .map((message) =>
-      message.role === 'tool' ? { ...message, content: message.content.map(settled) } : message,
+      message.role === 'tool'
+        ? { ...message, content: message.content.map((block) => settled.get(block) ?? block) }
+        : message,
     );
 };
+
+const isAwaited = ({ content }: ToolMessage, waiting: ReadonlyMap<string, unknown>): boolean =>
+  content.every(({ toolUseId }) => waiting.has(toolUseId));
 
 /** Results that do not stand behind the message that asks for them. */
 const isLate = (

@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent, inProcessMemory, type Model, textOf, tool } from '../index.js';
+import { concat, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
+import {
+  createAgent,
+  fallback,
+  inProcessMemory,
+  MillraceError,
+  type Model,
+  textOf,
+  tool,
+} from '../index.js';
 import {
   type ScriptedAnswer,
   scriptedModel,
@@ -30,7 +38,7 @@ describe('budgets', () => {
       'money',
       { money: 0.001, prices: { '*': { input: 10, output: 10 } } },
       1,
-      'The budget of 0.001 is used up.',
+      'The budget of money is used up.',
     ],
     ['toolCalls', { toolCalls: 4 }, 4, 'The budget of 4 tool calls is used up.'],
   ] as const)(
@@ -74,7 +82,7 @@ describe('budgets', () => {
     await expect(agent.call('?')).rejects.toMatchObject({
       code: 'budget',
       retryable: false,
-      message: expect.stringContaining("onExceed: 'answer'"),
+      message: expect.stringContaining('The budget of 150 tokens is used up.'),
     });
   });
 
@@ -94,8 +102,12 @@ describe('budgets', () => {
     // 2 × 100 + 7, then 3 × 100 + 20: nothing is left, not for one round.
     expect(all.spent).toMatchObject({ tokens: 527, toolCalls: 5, money: 0 });
     expect(own.spent.tokens).toBe(527);
-    expect(await call(0, closing)).toMatchObject({ reason: 'budget', iterations: 0 });
-    expect(all.spent.tokens).toBe(547);
+    // A call that begins with nothing left costs nothing.
+    await expect(call(0)).rejects.toMatchObject({ code: 'budget' });
+    expect(all.spent.tokens).toBe(527);
+    const next = sharedBudget({ tokens: 1_000 }, all.spent);
+    await agentOf(scriptedModel([text('Hi.'), used(1, 1)]), next).call('?');
+    expect(next.spent.tokens).toBe(534);
   });
 
   it('C9: counts the closing request of other limits, too', async () => {
@@ -113,10 +125,59 @@ describe('budgets', () => {
       message: expect.stringContaining("Add 'scripted' to 'prices'"),
     });
     expect(() => budget({ money: 1 })).toThrow(/'money' needs 'prices'/);
+    const odd = { m: { input: 1 } } as never;
+    expect(() => budget({ money: 1, prices: odd })).toThrow(/the price of 'm' needs 'output'/);
     expect(() => budget({ tokens: 0 })).toThrow(/'tokens' must be/);
     expect(() => withBudget({ model: scriptedModel() }, {} as never)).toThrow(
       /takes what budget\(\)/,
     );
+  });
+
+  it('C9: counts requests that are left, fail or are corrected', async () => {
+    const all = sharedBudget({ tokens: 1_000_000 });
+    const silent = { name: 'm', stream$: () => concat(of(used(100, 0)), NEVER) };
+    const left = agentOf(silent, all)
+      .call$('?')
+      .subscribe({ error: () => undefined });
+    left.unsubscribe();
+    expect(all.spent.tokens).toBe(105);
+    const broken = { name: 'm', stream$: () => of(used(100, 0), text('Hal')) };
+    await expect(agentOf(broken, all).call('?')).rejects.toMatchObject({ code: 'invalidResponse' });
+    expect(all.spent.tokens).toBe(210);
+    const again = scriptedModel([used(50, 0)], [text('Yes.'), used(50, 0)]);
+    await agentOf(again, all).call('?');
+    expect(all.spent.tokens).toBe(320);
+  });
+
+  it('C9: charges the model that has answered', async () => {
+    const down = {
+      name: 'scripted',
+      stream$: () => throwError(() => new MillraceError('server', 'Down.')),
+    };
+    const prices = { scripted: { input: 1e6, output: 0 }, other: { input: 5e6, output: 0 } };
+    const all = sharedBudget({ money: 1_000, prices });
+    const other = {
+      ...scriptedModel([text('Hi.'), { type: 'usage', usage: { inputTokens: 2 } }]),
+      name: 'other',
+    };
+    await agentOf(fallback(down, other), all).call('?');
+    expect(all.spent.money).toBe(10);
+  });
+
+  it('C9, G4: what sub-agents spend counts, where they are held to the same budget', async () => {
+    const own = budget({ tokens: 150 });
+    const child = agentOf(scriptedModel([text('inner'), used(150, 0)]), own);
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
+    });
+    const model = scriptedModel([toolUse('ask'), used(5, 0)], closing);
+    const parent = createAgent(withBudget({ model, tools: [ask] }, own));
+    expect(await parent.call('?')).toMatchObject({ reason: 'budget', iterations: 1 });
+    // Another call begins anew, and nothing is kept of the one before.
+    const once = agentOf(scriptedModel([text('Hi.')]), own);
+    expect(await once.call('?')).toMatchObject({ reason: 'answer' });
   });
 
   it('C9: prices what the cache gives and takes', async () => {

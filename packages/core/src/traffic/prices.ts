@@ -1,4 +1,5 @@
 import { MillraceError } from '../errors.js';
+import { checkOptions, numberFrom, type Rule } from '../options.js';
 import type { Usage } from '../usage.js';
 
 /** What a million tokens of a model cost, in any currency. */
@@ -14,10 +15,29 @@ export interface Price {
 /** Prices by the names of models, as events call them; one under `*` is for all others. */
 export type PriceTable = Readonly<Record<string, Price>>;
 
+/** Refuses prices that are no prices: a budget must not take them for nothing. */
+export const checkPrices = (owner: string, prices: PriceTable = {}): void => {
+  for (const [model, price] of Object.entries(prices)) {
+    checkOptions(`${owner}: the price of '${model}'`, price, rules, ['input', 'output']);
+  }
+};
+
+const rules: Readonly<Record<keyof Price, Rule>> = {
+  input: numberFrom(0),
+  output: numberFrom(0),
+  cacheRead: numberFrom(0),
+  cacheWrite: numberFrom(0),
+};
+
+/** The price of a model, or that for all others. */
+export const priceIn = (model: string, prices: PriceTable): Price | undefined => {
+  const name = [model, '*'].find((it) => Object.hasOwn(prices, it));
+  return name === undefined ? undefined : prices[name];
+};
+
 /** The price of a model, or a `config` error where there is none: a budget must not take it for free. */
 export const priceOf = (model: string, prices: PriceTable): Price => {
-  const name = [model, '*'].find((it) => Object.hasOwn(prices, it));
-  const price = name === undefined ? undefined : prices[name];
+  const price = priceIn(model, prices);
   if (price !== undefined) return price;
   throw new MillraceError(
     'config',

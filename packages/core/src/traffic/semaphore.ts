@@ -30,12 +30,12 @@ export interface Semaphore {
    * where too many wait already.
    *
    * Who comes with the `key` of one that holds a slot begins at once and shares it; the slot is
-   * free when the last of them is done. With the `rootId` of a call for a key, a call that is made
+   * free when the last of them is done. With something that a family of calls shares for a key, a call that is made
    * within another one never waits for it.
    */
   hold$<T>(
     work: () => Observable<T>,
-    key?: string,
+    key?: unknown,
     /** Hears that it has to wait, and behind how many others. */
     waits?: (ahead: number) => void,
   ): Observable<T>;
@@ -48,10 +48,10 @@ export interface Semaphore {
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;
-  const holders = new Map<string, number>();
+  const holders = new Map<unknown, number>();
   let held = 0;
   const gate = createGate(maxQueue, () => full(max, maxQueue, what));
-  const guestOf = (key: string | undefined, waits: Guest['waits']): Guest => ({
+  const guestOf = (key: unknown, waits: Guest['waits']): Guest => ({
     waits,
     admit: (isFirst) => {
       const sharing = key === undefined ? 0 : (holders.get(key) ?? 0);

@@ -366,6 +366,17 @@ describe('documentRetriever, of its vectors', () => {
     });
   });
 
+  it('R2: are there for all who ask at once, also while documents are read', async () => {
+    const load = async function* () {
+      await Promise.resolve();
+      yield* documents;
+    };
+    const retriever = documentRetriever({ load, embedder: notingEmbedder(meaningVector) });
+    const ask = () => lastValueFrom(retriever.retrieve$({ text: 'stop' }));
+    const all = await Promise.all([ask(), ask(), ask()]);
+    expect(all.map((found) => found.length)).toEqual([1, 1, 1]);
+  });
+
   it('R2: are left at once when the last who waits for them leaves, and gone on with', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const asked$ = cold('(v|)', { v: [[1]] });

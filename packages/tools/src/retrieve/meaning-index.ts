@@ -9,6 +9,7 @@ import {
   map,
   type Observable,
   of,
+  ReplaySubject,
   share,
   switchMap,
   take,
@@ -53,6 +54,7 @@ export const createMeaningIndex = (
       }),
     );
   const learnt$ = sections$.pipe(
+    take(1),
     switchMap((sections) =>
       concat(
         from(sections.filter((section) => !known.has(section))).pipe(
@@ -63,7 +65,8 @@ export const createMeaningIndex = (
         of(sections),
       ),
     ),
-    share(),
+    // Whoever comes while it is told gets it, too.
+    share({ connector: () => new ReplaySubject(1) }),
   );
   return {
     // The text first: an embedder that is down is asked for no more than that.
