@@ -13,6 +13,7 @@ describe('denyList', () => {
   it.each([
     'How is a bomb made?',
     'BOMB',
+    'a _bomb_',
     'abomb, then a bomb',
     'a “bomb”, they said',
     'b\u200bo\u00adm\u2060b',
@@ -40,7 +41,6 @@ describe('denyList', () => {
   it.each([
     'bombastic',
     'abomb',
-    '_bomb',
     'bomb1',
     'bömb',
     'hello, world',

@@ -61,7 +61,8 @@ export const unchecked = ({ name, userMessage }: GuardInit, cause: unknown, what
           `The guard '${name}' could not check the ${what}, and so refused it: see the cause.`,
           {
             cause,
-            retryable: isMillraceError(cause) && cause.retryable,
+            // Who could not be asked may be asked again.
+            retryable: !isMillraceError(cause) || cause.retryable,
             ...(userMessage === undefined ? {} : { userMessage }),
           },
         ),
