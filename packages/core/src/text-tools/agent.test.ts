@@ -203,7 +203,9 @@ describe('P1: an agent with a text model', () => {
       const agent = createAgent({ model: textTools(model, dialects.flat), tools });
       const reply = await agent.call('?', { output });
       expect(reply.output).toEqual({ answer: 'sunny', sure: true });
-      expect(model.requests[0]?.system).toContain('must be JSON of this schema, and nothing else: {"type":"object"');
+      expect(model.requests[0]?.system).toContain(
+        'must be JSON of this schema, and nothing else: {"type":"object"',
+      );
       expect(model.requests[0]).not.toHaveProperty('outputSchema');
     }
   });
