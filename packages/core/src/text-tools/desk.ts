@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.js';
 import type { Findings } from './findings.js';
-import type { LabelWords } from './peek.js';
+import type { LabelWords, Undecided } from './peek.js';
 import type { ReadingNeeds } from './read-entry.js';
 import type { Reading } from './reading.js';
 import type { Tape } from './tape.js';
@@ -8,6 +8,9 @@ import type { Voice } from './voice.js';
 
 /** Goes on as far as it can; false, when it needs more of the text. */
 export type State = () => boolean;
+
+/** What comes of a look at the next characters: a mark that has been dealt with, one that may come, or plain text. */
+export type Found = 'found' | Undecided | undefined;
 
 /** Where an action stands, and so what may count as one. */
 export interface Place {

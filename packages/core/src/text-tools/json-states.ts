@@ -2,6 +2,7 @@ import { type Ahead, ahead, behindSpace, hasMark } from './ahead.js';
 import { type Capture, silentCapture, speakingCapture } from './capture.js';
 import type { Desk, Place, State } from './desk.js';
 import { withDoubled } from '../json-text/literal-backslash.js';
+import { closeFence } from './fence-marks.js';
 import { addFault, spoil } from './findings.js';
 import { inputLabelAt, jsonAt, reach, type Undecided } from './peek.js';
 import { hasArguments, readArguments, readCaptured } from './read-captured.js';
@@ -299,14 +300,6 @@ const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
 /** What is wrong with an action that may be an example. */
 export const textBehind =
   'It has an action with other text behind it, so that the action may be an example. Write the action alone, or your answer in its own form.';
-
-/** Closes a fence around actions, where one is open. */
-export const closeFence = (desk: Desk): boolean => {
-  if (desk.openFences === 0) return false;
-  desk.openFences -= 1;
-  desk.isBehindTemplate = desk.isTemplate && desk.findings.asks.length > 0;
-  return true;
-};
 
 /** Tells whether a line goes on with JSON that seemed to be over. */
 const goesOn = (line: string): boolean =>

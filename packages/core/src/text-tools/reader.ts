@@ -2,13 +2,12 @@ import type { ModelChunk, ToolDeclaration } from '../model.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import { ahead } from './ahead.js';
 import { createActionStates } from './action-states.js';
-import type { Desk, Place, State } from './desk.js';
+import type { Desk, Found, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
-import { createFindings, type Findings, forget, hasActed } from './findings.js';
-import { closeFence, createJsonStates, textBehind } from './json-states.js';
+import { createFenceMarks } from './fence-marks.js';
+import { createFindings, type Findings, hasActed } from './findings.js';
+import { createJsonStates, textBehind } from './json-states.js';
 import {
-  fenceAt,
-  type FenceLine,
   jsonAt,
   type Label,
   labelAt,
@@ -17,12 +16,12 @@ import {
   reach,
   type Tag,
   tagAt,
-  type Undecided,
 } from './peek.js';
 import { createEnding } from './read-ending.js';
 import { nothing } from './reading.js';
 import { createTape, takeRun } from './tape.js';
 import { toolTable } from './tool-table.js';
+import { createThoughtStates } from './thought-states.js';
 import { createVoice } from './voice.js';
 
 /** What a text is read with. */
@@ -51,9 +50,6 @@ export interface Reader {
   readonly unread: number;
 }
 
-/** What comes of a look at the next characters: a mark that has been dealt with, one that may come, or plain text. */
-type Found = 'found' | Undecided | undefined;
-
 /** Begins to read a reply. */
 export const createReader = ({
   dialect,
@@ -75,14 +71,13 @@ export const createReader = ({
     emit,
     mayRetract,
   });
-  let hasThinkTag = false;
   let isOver = false;
 
   const prose: State = () => {
     if (tape.left === 0) return false;
     const found =
       desk.code !== undefined
-        ? codeEnd(desk.code)
+        ? fences.endCode(desk.code)
         : voice.channel === 'answer' || voice.channel === 'again'
           ? markInAnswer()
           : mark();
@@ -95,23 +90,12 @@ export const createReader = ({
     voice.literal(run);
     return true;
   };
-  const codeEnd = (marks: string): Found => {
-    if (!tape.isLineStart) return undefined;
-    const fence = fenceAt(tape.peek(reach), tape.isEnd);
-    if (fence === 'more') return 'more';
-    if (fence?.isBare === true && fence.marks.startsWith(marks)) {
-      desk.code = undefined;
-      voice.literal(tape.take(fence.length));
-      return 'found';
-    }
-    return undefined;
-  };
   const markInAnswer = (): Found => {
     if (!tape.isLineStart) return undefined;
     const next = ahead(tape, wordsInAnswer);
     if (next === 'more') return 'more';
     const { label, tag, fence } = next;
-    if (fence !== undefined) return fenceInAnswer(fence);
+    if (fence !== undefined) return fences.inAnswer(fence);
     if (label?.type === 'answer') {
       voice.answerAgain(tape.take(label.length));
       return 'found';
@@ -121,24 +105,10 @@ export const createReader = ({
       tape.take(label.length);
       return actions.begin({ kind: 'answer' });
     }
-    if (tag?.type === 'unthink') return hasThinkTag ? undefined : endDraft(tag);
+    if (tag?.type === 'unthink') return thoughts.endDraft(tag);
     if (tag === undefined || tag.type === 'think') return undefined;
     tape.mark();
     return openTag(tag, 'answer');
-  };
-  /** A fence opens code, unless it closes the one around the whole reply. */
-  const fenceInAnswer = ({ length, marks, isBare }: FenceLine): Found => {
-    if (isBare && desk.openFences > 0) {
-      const behind = tape.peek(reach, length);
-      if (behind.trim() === '' && behind.length < reach) {
-        if (!tape.isEnd) return 'more';
-        tape.take(length);
-        return 'found';
-      }
-    }
-    desk.code = marks;
-    voice.literal(tape.take(length));
-    return 'found';
   };
   const words = labelWords(dialect.labels, dialect.words);
   const wordsInAnswer = words.filter(([, label]) => label === 'action' || label === 'answer');
@@ -151,7 +121,7 @@ export const createReader = ({
       const label = labelAt(text, words, tape.isEnd, isBehindThought);
       if (label === 'more') return 'more';
       if (label !== undefined && takeLabel(label)) return 'found';
-      const fence = openFence();
+      const fence = fences.open();
       if (fence !== undefined) return fence;
       const named = namedArguments(text);
       if (named !== undefined) return named;
@@ -206,75 +176,14 @@ export const createReader = ({
   const takeTag = (tag: Mark<Tag>): Found => {
     switch (tag.type) {
       case 'think':
-        if (!tape.isLineStart) return undefined;
-        hasThinkTag = true;
-        tape.take(tag.length);
-        voice.thinkHeld();
-        voice.speech.close();
-        desk.state = thinking;
-        return 'found';
+        return thoughts.begin(tag);
       case 'unthink':
-        return loneEnd(tag);
+        return thoughts.end(tag);
       default:
         tape.mark();
         return openTag(tag, 'own');
     }
   };
-  /** The end of a thought that no tag has begun: all before it was one. Within a line it is only mentioned. */
-  const loneEnd = ({ length }: Mark<Tag>): Found => {
-    const behind = tape.peek(reach, length);
-    if (!tape.isLineStart && !behind.includes('\n')) {
-      if (behind.trim() !== '') return undefined;
-      if (behind.length < reach && !tape.isEnd) return 'more';
-    }
-    if (!tape.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(behind)) return undefined;
-    tape.take(length);
-    if (hasThinkTag) endThought();
-    else endAll();
-    return 'found';
-  };
-  /** The same behind an answer, which was a draft if more follows. */
-  const endDraft = ({ length }: Mark<Tag>): Found => {
-    const behind = tape.peek(reach, length);
-    if (behind.trim() === '' && behind.length < reach) {
-      if (!tape.isEnd) return 'more';
-      tape.take(length);
-      return 'found';
-    }
-    if (!/^[ \t\r]*\n/.test(behind)) return undefined;
-    tape.take(length);
-    endAll();
-    return 'found';
-  };
-  const endAll = (): void => {
-    voice.turnTo('open');
-    voice.retract();
-    forget(findings);
-    tape.isLineStart = true;
-  };
-  /** Prose goes on behind a thought. */
-  const endThought = (): void => {
-    voice.thinkHeld();
-    voice.speech.close();
-    if (voice.channel === 'thought' && findings.answer === undefined && !hasActed(findings)) {
-      voice.turnTo('open');
-    }
-    tape.isLineStart = true;
-  };
-  const thinking: State = () => {
-    if (tape.left === 0) return false;
-    const tag = tagAt(tape.peek(reach), tape.isEnd);
-    if (tag === 'more') return false;
-    if (tag?.type === 'unthink') {
-      tape.take(tag.length);
-      endThought();
-      desk.toProse();
-      return true;
-    }
-    voice.speech.say('thinking', tape.take(tape.before(/</g, 1)));
-    return true;
-  };
-
   /** A mark of native tool use. In prose it is one only where an action can follow. */
   const openTag = (tag: Mark<Tag>, kind: Place['kind']): Found => {
     const { type, length, name } = tag;
@@ -317,50 +226,6 @@ export const createReader = ({
     return undefined;
   };
 
-  // Fences.
-
-  /** A fence is left out around an action and around a whole reply, and is text around all else. */
-  const openFence = (): Found => {
-    let offset = 0;
-    let marks: string | undefined;
-    let isWhole = true;
-    for (;;) {
-      const fence = fenceAt(tape.peek(reach, offset), tape.isEnd);
-      if (fence === 'more') return 'more';
-      if (fence === undefined || offset > 2 * reach) break;
-      if (marks === undefined && fence.isBare && closeFence(desk)) {
-        tape.take(fence.length);
-        return 'found';
-      }
-      marks ??= fence.marks;
-      isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
-        tape.peek(fence.length, offset),
-      );
-      offset += fence.length;
-      const space = tape.peek(reach, offset);
-      offset += space.length - space.trimStart().length;
-      if (tape.left === offset && !tape.isEnd) return 'more';
-    }
-    if (marks === undefined) return undefined;
-    const next = ahead(tape, words, offset);
-    if (next === 'more') return 'more';
-    const { label, tag } = next;
-    const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
-    if (isWhole && (label !== undefined || isAction)) {
-      desk.isTemplate = isLead();
-      tape.take(offset);
-      tape.isLineStart = true;
-      desk.openFences += 1;
-      return 'found';
-    }
-    const bare = bareJson(offset, marks, isWhole);
-    if (bare !== undefined) return bare;
-    desk.code = marks;
-    voice.literal(tape.take(tape.before(/\n/g, 0) + 1));
-    return 'found';
-  };
-
-  // JSON.
   const bareJson = (offset: number, fence: string | undefined, isWhole = true): Found => {
     const text = tape.peek(reach, offset);
     if (text === '') return undefined;
@@ -405,6 +270,8 @@ export const createReader = ({
       desk.state = prose;
     },
   };
+  const fences = createFenceMarks(desk, { bareJson, isLead });
+  const thoughts = createThoughtStates(desk);
   const json = createJsonStates(desk);
   const actions = createActionStates(desk, json);
   const run = (): void => {

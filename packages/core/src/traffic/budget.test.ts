@@ -16,7 +16,8 @@ import {
   toolUse,
   verifyEvents,
 } from '../testing/index.js';
-import { type Budget, budget, sharedBudget, withBudget } from './budget.js';
+import { type Budget, budget, sharedBudget } from './budget.js';
+import { withBudget } from './with-budget.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Again.' });
 const used = (inputTokens: number, outputTokens: number) =>

@@ -1,8 +1,5 @@
-import { concat, concatMap, finalize, map, NEVER, of, tap, throwError } from 'rxjs';
-import type { AgentOptions } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import { MillraceError } from '../errors.js';
-import { type Interceptor, prepare } from '../interceptor.js';
 import {
   checkOptions,
   defined,
@@ -12,17 +9,8 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import { phase, type PhaseFactory } from '../phase.js';
-import { nativePhases } from '../phase-list.js';
-import type { CallStage } from '../pipeline/call-stage.js';
-import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js';
-import { runLoop } from '../pipeline/run-loop.js';
-import type { InputSchema } from '../schema.js';
-import { close$ } from '../phases/closing.js';
-import type { Run } from '../run.js';
 import { addUsage, noUsage, type Usage } from '../usage.js';
-import { type Meter, metered } from './metered.js';
-import { checkPrices, costOf, priceIn, type PriceTable, priceOf } from './prices.js';
+import { checkPrices, type PriceTable } from './prices.js';
 
 /** What may be used up. */
 export interface BudgetOptions {
@@ -70,75 +58,8 @@ export const sharedBudget = (options: BudgetOptions, spent: Partial<Spent> = {})
   return createBudget('sharedBudget()', options, true, { ...nothingSpent, ...defined(spent) });
 };
 
-/**
- * Holds an agent to budgets: they are looked at before each turn, and every request counts, also one that fails or is left. A call for
- * which one is used up ends with reason `budget` and a closing answer, or with a `budget` error, and a `warning` says which. Sub-agents
- * count where they are held to the same budget. Not seen are requests of other models than the call's, such as those of summaries.
- */
-export const withBudget = <Output extends InputSchema | undefined>(
-  options: AgentOptions<Output>,
-  budgets: Budget | readonly Budget[],
-): AgentOptions<Output> => {
-  const all = [budgets].flat().map(accountsOf);
-  const executed = new WeakMap<CallInfo, number>();
-  const countTools = (call: CallInfo, run: Run): void => {
-    const toolCalls = run.executed - (executed.get(call) ?? 0);
-    executed.set(call, run.executed);
-    if (toolCalls > 0) all.forEach(({ spend }) => spend(call, { toolCalls }));
-  };
-  const watched: PhaseFactory = (context) =>
-    phase((run) => {
-      countTools(context.call, run);
-      const first = all.find(({ excess }) => excess(context.call) !== undefined);
-      const what = first?.excess(context.call);
-      if (first === undefined || what === undefined) return of(run);
-      const mute = (partial?: string): MillraceError => usedUp(what, partial);
-      if (first.options.onExceed === 'error' || run.iteration === 0) {
-        return throwError(() => mute());
-      }
-      context.hooks.report(run.iteration, { type: 'warning', message: what });
-      return close$(run, context, { reason: 'budget', what, mute });
-    });
-  const opened: CallStage = ({ call }) =>
-    concatMap((state) => {
-      const closes = all.map(({ open }) => open(call));
-      return concat(of(state), NEVER).pipe(finalize(() => closes.forEach((close) => close())));
-    });
-  const settled: CallStage = ({ call }) =>
-    tap(({ run }) => {
-      if (run !== undefined) countTools(call, run);
-    });
-  return {
-    ...options,
-    interceptors: [...(options.interceptors ?? []), metering(all)],
-    phases: [watched, ...(options.phases ?? nativePhases)],
-    pipeline: [opened, ...insertStageAfter(runLoop, settled, options.pipeline ?? nativePipeline)],
-  };
-};
-
-/** Behind other interceptors, which may give the call another model. */
-const metering = (all: readonly Account[]): Interceptor =>
-  prepare(
-    map((preparation) => {
-      const { call, options } = preparation;
-      const { model } = options;
-      if (model === undefined) return preparation;
-      const meter: Meter = (usage, name) => {
-        all.forEach(({ options: { prices }, spend }) => {
-          const price = prices && (priceIn(name, prices) ?? priceIn(model.name, prices));
-          const money = price === undefined ? 0 : costOf(usage, price);
-          spend(call, { usage, tokens: tokensIn(usage), money });
-        });
-      };
-      const begin = (name: string): void => {
-        all.forEach(({ options: { prices } }) => prices && priceOf(name, prices));
-      };
-      return { ...preparation, options: { ...options, model: metered(model, meter, begin) } };
-    }),
-    { name: 'withBudget', priority: 10_000 },
-  );
-
-interface Account {
+/** What calls spend of a budget. */
+export interface Account {
   readonly options: BudgetOptions;
   /** Adds to what the call, and all, have spent. */
   readonly spend: (call: CallInfo, more: Partial<Spent>) => void;
@@ -155,7 +76,8 @@ interface Family {
 
 const known = new WeakMap<Budget, Account>();
 
-const accountsOf = (given: Budget): Account => {
+/** The account of a budget, or a `config` error where it is none. */
+export const accountOf = (given: Budget): Account => {
   const account = known.get(given);
   if (account !== undefined) return account;
   throw new MillraceError('config', 'withBudget() takes what budget() and sharedBudget() make.');
@@ -229,18 +151,6 @@ const excess = (
     ? `The budget of ${toolCalls} tool calls is used up.`
     : undefined;
 };
-
-const usedUp = (what: string, partial: string | undefined): MillraceError =>
-  new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
-    ...(partial === undefined ? {} : { partial }),
-  });
-
-const tokensIn = ({
-  inputTokens,
-  outputTokens,
-  cacheReadTokens,
-  cacheWriteTokens,
-}: Usage): number => inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 
 const positive: Rule = [
   (value) => typeof value === 'number' && value > 0,

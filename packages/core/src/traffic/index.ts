@@ -1,11 +1,4 @@
-export {
-  type Budget,
-  budget,
-  type BudgetOptions,
-  sharedBudget,
-  type Spent,
-  withBudget,
-} from './budget.js';
+export { type Budget, budget, type BudgetOptions, sharedBudget, type Spent } from './budget.js';
 export { type KeyedBuckets, keyedBuckets, type KeyedBucketsOptions } from './keyed-buckets.js';
 export {
   type ConcurrencyLimit,
@@ -22,3 +15,4 @@ export {
   type TokenBucketOptions,
 } from './token-bucket.js';
 export type { Price, PriceTable } from './prices.js';
+export { withBudget } from './with-budget.js';

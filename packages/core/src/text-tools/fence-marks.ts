@@ -1,0 +1,101 @@
+import { ahead } from './ahead.js';
+import type { Desk, Found } from './desk.js';
+import { fenceAt, type FenceLine, reach } from './peek.js';
+
+/** What becomes of fences. */
+export interface FenceMarks {
+  /** A fence may open here. */
+  open(): Found;
+  /** The code that these marks have opened may end here. */
+  endCode(marks: string): Found;
+  /** A fence within an answer. */
+  inAnswer(fence: FenceLine): Found;
+}
+
+/** What fences need of the reader. */
+export interface FenceNeeds {
+  /** JSON may stand here, in a fence or not. */
+  readonly bareJson: (offset: number, fence: string, isWhole: boolean) => Found;
+  /** Prose without a mark stands before it. */
+  readonly isLead: () => boolean;
+}
+
+/** Makes what deals with fences. */
+export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds): FenceMarks => {
+  const { tape, voice } = desk;
+
+  const endCode = (marks: string): Found => {
+    if (!tape.isLineStart) return undefined;
+    const fence = fenceAt(tape.peek(reach), tape.isEnd);
+    if (fence === 'more') return 'more';
+    if (fence?.isBare === true && fence.marks.startsWith(marks)) {
+      desk.code = undefined;
+      voice.literal(tape.take(fence.length));
+      return 'found';
+    }
+    return undefined;
+  };
+  /** A fence opens code, unless it closes the one around the whole reply. */
+  const inAnswer = ({ length, marks, isBare }: FenceLine): Found => {
+    if (isBare && desk.openFences > 0) {
+      const behind = tape.peek(reach, length);
+      if (behind.trim() === '' && behind.length < reach) {
+        if (!tape.isEnd) return 'more';
+        tape.take(length);
+        return 'found';
+      }
+    }
+    desk.code = marks;
+    voice.literal(tape.take(length));
+    return 'found';
+  };
+  /** A fence is left out around an action and around a whole reply, and is text around all else. */
+  const open = (): Found => {
+    let offset = 0;
+    let marks: string | undefined;
+    let isWhole = true;
+    for (;;) {
+      const fence = fenceAt(tape.peek(reach, offset), tape.isEnd);
+      if (fence === 'more') return 'more';
+      if (fence === undefined || offset > 2 * reach) break;
+      if (marks === undefined && fence.isBare && closeFence(desk)) {
+        tape.take(fence.length);
+        return 'found';
+      }
+      marks ??= fence.marks;
+      isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
+        tape.peek(fence.length, offset),
+      );
+      offset += fence.length;
+      const space = tape.peek(reach, offset);
+      offset += space.length - space.trimStart().length;
+      if (tape.left === offset && !tape.isEnd) return 'more';
+    }
+    if (marks === undefined) return undefined;
+    const next = ahead(tape, desk.words, offset);
+    if (next === 'more') return 'more';
+    const { label, tag } = next;
+    const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
+    if (isWhole && (label !== undefined || isAction)) {
+      desk.isTemplate = isLead();
+      tape.take(offset);
+      tape.isLineStart = true;
+      desk.openFences += 1;
+      return 'found';
+    }
+    const bare = bareJson(offset, marks, isWhole);
+    if (bare !== undefined) return bare;
+    desk.code = marks;
+    voice.literal(tape.take(tape.before(/\n/g, 0) + 1));
+    return 'found';
+  };
+  return { open, endCode, inAnswer };
+};
+
+/** Closes a fence around actions, where one is open. */
+export const closeFence = (desk: Desk): boolean => {
+  if (desk.openFences === 0) return false;
+  desk.openFences -= 1;
+  desk.isBehindTemplate = desk.isTemplate && desk.findings.asks.length > 0;
+  return true;
+};
