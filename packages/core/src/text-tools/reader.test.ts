@@ -505,12 +505,12 @@ describe('X1: hostile texts', () => {
         const make = (length: number): string => piece.repeat(Math.ceil(length / piece.length));
         const [small, large] = [make(16_000), make(128_000)];
         seconds(dialects[name], small);
-        const [short, tall] = [seconds(dialects[name], small), seconds(dialects[name], large)];
-        // Eight times as much text: a square would take 64 times as long.
-        expect({ name, isLinear: tall < Math.max(24 * short, 0.5) }).toEqual({
-          name,
-          isLinear: true,
+        // Eight times as much text: a square would take 64 times as long. A pause of the runtime's own does not come each time.
+        const isLinear = [1, 2, 3].some(() => {
+          const short = seconds(dialects[name], small);
+          return seconds(dialects[name], large) < Math.max(24 * short, 0.5);
         });
+        expect({ name, isLinear }).toEqual({ name, isLinear: true });
       }
     },
     120_000,
