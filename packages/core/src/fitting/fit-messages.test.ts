@@ -20,6 +20,10 @@ const none = { content: [] };
 const costOf = (messages: readonly Message[]): number => countMessages(plainCounter, messages);
 
 describe('fitMessages', () => {
+  it('C2: refuses a budget that is no number', () => {
+    expect(() => fitMessages([], Number.NaN, () => true)).toThrow(/needs a number of tokens/);
+  });
+
   const history = [
     user('h1', long),
     assistant('h2', long),

@@ -1,3 +1,4 @@
+import { misuse } from '../errors.js';
 import { freezeMessage } from '../freeze-message.js';
 import { type Message, textBlock } from '../message.js';
 import { costOf, factorFor, weigh } from './count-request.js';
@@ -39,6 +40,7 @@ export const fitMessages = (
   isTask: (message: Message) => boolean,
   { counter = plainCounter, model, step = 0 }: FitOptions = {},
 ): Fitted => {
+  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a number of tokens as its budget.');
   const scale: Scale = { counter, factor: factorFor(counter, model) };
   const total = costOfAll(messages, scale);
   const task = messages.findIndex(isTask);

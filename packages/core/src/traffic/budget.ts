@@ -1,5 +1,5 @@
 import type { CallInfo } from '../call-info.js';
-import { MillraceError } from '../errors.js';
+import { MillraceError, misuse } from '../errors.js';
 import {
   checkOptions,
   defined,
@@ -93,6 +93,9 @@ const createBudget = (
 ): Budget => {
   checkOptions(owner, given, rules);
   const options = defined(given);
+  if ((options.tokens ?? options.money ?? options.toolCalls) === undefined) {
+    throw misuse(`${owner} needs one of tokens, money and toolCalls: what is to be limited.`);
+  }
   if (options.money !== undefined && options.prices === undefined) {
     throw new MillraceError(
       'config',
