@@ -29,6 +29,7 @@ import {
   tool,
   toolResults,
 } from '../index.js';
+import { fitContext } from '../fitting/index.js';
 import type { RetrievedPassage, Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { createSemaphore, limitConcurrency, limitRate } from '../traffic/index.js';
@@ -408,6 +409,21 @@ describe('retrieve', () => {
       '',
       '',
     ]);
+  });
+
+  it('I15: what was found stays, where history has to go', async () => {
+    const model = scriptedModel([text('1')], [text('2')]);
+    const session = createAgent({
+      model,
+      interceptors: [fitContext({ contextWindow: 500, reserve: 100 })],
+      pipeline: retrieving(finding(), { placement: 'beforeInput' }),
+    }).session('s');
+    await session.call('old '.repeat(300));
+    await session.call('new');
+    const shown = model.requests[1]?.messages.map(textOf) ?? [];
+    expect(shown).toHaveLength(2);
+    expect(shown[0]).toContain('mills.md');
+    expect(shown[1]).toContain('new');
   });
 
   it('C1: looks for nothing where nothing is asked, or the call is not to run', async () => {
