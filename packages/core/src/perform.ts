@@ -10,6 +10,7 @@ import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
 import { oneState } from './pipeline/one-state.js';
+import { runLoop } from './pipeline/run-loop.js';
 import { replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
 import { createSteering, type Steering } from './steering.js';
@@ -77,9 +78,10 @@ const begin$ = (
       },
     };
     hooks.report(0, { type: 'preCall', input });
+    const loopAt = plan.pipeline.indexOf(runLoop);
     return plan.pipeline
       .reduce<Observable<CallState>>(
-        (state$, create) => state$.pipe(oneState(create, context)),
+        (state$, create, at) => state$.pipe(oneState(create, context, at < loopAt)),
         of(begun(plan, input, memory, scheduler.now())),
       )
       .pipe(

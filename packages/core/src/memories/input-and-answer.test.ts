@@ -70,7 +70,8 @@ describe('inputAndAnswer', () => {
         const said = all.filter(({ role }) => role === 'user');
         expect(given.filter(({ role }) => role === 'user')).toEqual(said);
         const isOpen = turns.at(-1)?.end === 'suspension';
-        expect(given.filter(({ role }) => role === 'tool')).toHaveLength(isOpen ? 1 : 0);
+        // A turn that was never answered goes on in the one that waits.
+        expect(given.some(({ role }) => role === 'tool')).toBe(isOpen);
         expect(given.some(isWaiting)).toBe(isOpen);
         const answers = all.filter((it) => it.role === 'assistant' && textOf(it) !== '');
         const kept = given.filter((it) => it.role === 'assistant' && textOf(it) !== '');

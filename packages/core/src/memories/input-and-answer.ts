@@ -29,14 +29,14 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
   };
 };
 
+/** What follows a turn without an answer belongs to it: whoever brings a result may say something, too. */
 const turnsOf = (messages: readonly Message[]): readonly (readonly Message[])[] => {
-  const starts = turnStarts(messages);
-  const [first = messages.length] = starts;
-  return [
-    messages.slice(0, first),
-    ...starts.map((start, index) => messages.slice(start, starts[index + 1])),
-  ];
+  const starts = turnStarts(messages).filter((start) => start > 0 && isAnswer(messages[start - 1]));
+  return [0, ...starts].map((start, index) => messages.slice(start, starts[index]));
 };
+
+const isAnswer = (message: Message | undefined): boolean =>
+  message?.role === 'assistant' && toolUsesOf(message).length === 0;
 
 const shown = (turn: readonly Message[]): readonly Message[] =>
   turn.some(isWaiting) ? turn : lastAnswers(turn.flatMap(essence));

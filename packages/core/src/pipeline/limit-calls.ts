@@ -2,6 +2,7 @@ import { concat, concatMap, NEVER, of } from 'rxjs';
 import { checkOptions, having } from '../options.js';
 import type { Semaphore } from '../traffic/semaphore.js';
 import type { CallStage } from './call-stage.js';
+import { isOpen } from './call-state.js';
 
 /**
  * Holds a place of a semaphore from here to the end of the call, so that no more calls than that run at once, whatever agents they are of.
@@ -11,14 +12,16 @@ import type { CallStage } from './call-stage.js';
  */
 export const limitCalls = (semaphore: Semaphore): CallStage => {
   checkOptions('limitCalls()', { semaphore }, { semaphore: isSemaphore }, ['semaphore']);
-  const limitedCalls: CallStage = ({ scope, hooks }) =>
-    concatMap((state) =>
-      semaphore.hold$(
+  const limitedCalls: CallStage = ({ scope, hooks, interruption }) =>
+    concatMap((state) => {
+      // What is not to run needs no place.
+      if (!isOpen(state) || interruption.current !== undefined) return of(state);
+      return semaphore.hold$(
         () => concat(of(state), NEVER),
         scope.lineage[0],
         (ahead) => hooks.report(0, { type: 'queued', why: 'calls', ahead }),
-      ),
-    );
+      );
+    });
   return limitedCalls;
 };
 

@@ -4,6 +4,7 @@ import {
   filter,
   map,
   type MonoTypeOperatorFunction,
+  NEVER,
   of,
   race,
   throwIfEmpty,
@@ -20,14 +21,15 @@ import { nativePipeline } from './native-pipeline.js';
 export const oneState = (
   create: CallStage,
   context: CallContext,
+  /** An interrupt passes over it where it hangs: nothing has happened yet that it must see. */
+  isBeforeLoop: boolean,
 ): MonoTypeOperatorFunction<CallState> => {
   if (nativePipeline.includes(create)) return create(context);
   const name = create.name === '' ? 'a stage without a name' : `the stage '${create.name}'`;
   return concatMap((state) =>
     race(
       defer(() => of(state).pipe(create(context))).pipe(contained()),
-      // An interrupt passes over a stage that has not come to anything.
-      context.interruption.cut$.pipe(map(() => state)),
+      isBeforeLoop ? context.interruption.cut$.pipe(map(() => state)) : NEVER,
     ).pipe(
       filter((_, index) => index === 0),
       map((made) => {

@@ -29,6 +29,7 @@ import {
   tool,
   toolResults,
 } from '../index.js';
+import { guardInput } from '../guards/index.js';
 import { fitContext } from '../fitting/index.js';
 import type { RetrievedPassage, Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
@@ -243,6 +244,45 @@ describe('the pipeline', () => {
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
       expectSubscriptions(never.subscriptions).toBe('^-!');
+    });
+  });
+
+  it('S1: an interrupt passes over no stage behind the loop', () => {
+    marbles(({ scheduler, cold, expectObservable }) => {
+      const seen: string[] = [];
+      const audit: CallStage = () =>
+        concatMap((state) =>
+          timer(5, scheduler).pipe(
+            map(() => {
+              seen.push(state.reply?.reason ?? '');
+              return state;
+            }),
+          ),
+        );
+      const agent = createAgent({
+        model: { name: 'm', stream$: () => NEVER },
+        pipeline: insertStageAfter(reviewReply, audit),
+      });
+      const reason$ = agent
+        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .pipe(map(({ reason }) => `${reason} ${seen.join()}`));
+      expectObservable(reason$).toBe('7ms (r|)', { r: 'interrupted interrupted' });
+    });
+  });
+
+  it('C1: what a guard could not decide in time is not answered by a stage', () => {
+    marbles(({ scheduler, cold, expectObservable }) => {
+      const known: CallStage = () => map((state) => answerWith(state, 'SECRET'));
+      const slow = guardInput(() => timer(500, scheduler).pipe(map(() => false)));
+      const agent = createAgent({
+        model: scriptedModel(),
+        interceptors: [slow],
+        pipeline: insertStageAfter(loadHistory, known),
+      });
+      const text$ = agent
+        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .pipe(map((reply) => `${reply.reason} ${textOf(reply).includes('SECRET')}`));
+      expectObservable(text$).toBe('--(r|)', { r: 'interrupted false' });
     });
   });
 

@@ -67,10 +67,9 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
       return step$(step, found$).pipe(
         takeUntil(interruption.cut$),
         defaultIfEmpty([]),
-        map((passages) => {
-          if (passages.length > 0) hooks.report(0, { type: 'retrieved', passages });
-          return addSources(state, passages, placement);
-        }),
+        map((passages) =>
+          addSources(state, passages, passages.length > 0 ? placement : state.contextPlacement),
+        ),
       );
     });
   return retrieved;

@@ -23,6 +23,8 @@ import type { CallState } from './call-state.js';
 /** Runs the loop until it ends. */
 export const runLoop: CallStage = (context) =>
   concatMap((state) => {
+    const { sources: passages } = state;
+    if (passages.length > 0) context.hooks.report(0, { type: 'retrieved', passages });
     const own = contextOf(state, context);
     const run = open(state.history, state.input, state.late, injectedBy(state, context));
     toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
@@ -40,7 +42,7 @@ const begun$ = (
   own: Context,
 ): Observable<Run> => {
   if (status === 'vetoed') return of(endStopped(run, own));
-  if (answer === undefined) return of(run);
+  if (status !== 'prepared' || answer === undefined) return of(run);
   const message = says(own.call, 'answer', answer);
   const ended = end(run, 'answer', message);
   if (plan.output === undefined) return of(ended);

@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, EMPTY, lastValueFrom, map, NEVER, of } from 'rxjs';
+import { catchError, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
+  MillraceError,
   only,
+  prepare,
+  type Reply,
   suspend,
   textOf,
   tool,
@@ -113,6 +116,19 @@ describe('the preset guarded', () => {
     ]);
   });
 
+  it('T13: keeps a result that was brought together with words', async () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
+    const model = scriptedModel([toolUse('pay')], [toolUse('pay')], [text('Done.')]);
+    const session = createAgent(guarded({ model, tools: [pay] })).session('s');
+    const idOf = (reply: Reply) => reply.suspensions?.[0]?.toolUse.id ?? '';
+    const first = idOf(await session.call('Pay A.'));
+    const second = idOf(await session.call([toolResults({ [first]: 'RESULT1' }), 'And B.']));
+    await session.call(toolResults({ [second]: 'RESULT2' }));
+    const told = JSON.stringify(model.requests[2]?.messages);
+    expect(told).toContain('RESULT1');
+    expect(told).toContain('RESULT2');
+  });
+
   it('T13: an old result answers no new use of the same id', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
     const model = scriptedModel(
@@ -139,6 +155,27 @@ describe('the preset guarded', () => {
       guarded({ model: scriptedModel() }, { calls: stuck, guards: [[no]] }),
     );
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'guardRejected' });
+  });
+
+  it('C6: what is vetoed does not wait either; C4: requests are sent again as it is told', async () => {
+    const stuck = createSemaphore({ max: 1, maxQueue: 0 });
+    stuck.hold$(() => NEVER).subscribe();
+    const vetoed = createAgent(
+      guarded({ model: scriptedModel() }, { calls: stuck, guards: [prepare(() => EMPTY)] }),
+    );
+    expect((await vetoed.call('?')).reason).toBe('stopped');
+    let requests = 0;
+    const down = {
+      name: 'm',
+      stream$: () => {
+        requests += 1;
+        return throwError(() => new MillraceError('server', 'Down.'));
+      },
+    };
+    await expect(
+      createAgent(guarded({ model: down }, { retry: false })).call('?'),
+    ).rejects.toThrow();
+    expect(requests).toBe(1);
   });
 
   it('M: fits requests into 128,000 tokens, and refuses what is too long', async () => {

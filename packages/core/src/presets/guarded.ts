@@ -6,7 +6,8 @@ import { type Interceptor, isInterceptor } from '../interceptor.js';
 import { inputAndAnswer } from '../memories/input-and-answer.js';
 import { windowMemory } from '../memories/window-memory.js';
 import { inProcessMemory } from '../memory.js';
-import { retry } from '../models/retry.js';
+import { retry, type RetryOptions } from '../models/retry.js';
+import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
 import { nativePhases } from '../phase-list.js';
 import { storeMemory } from '../phases/store-memory.js';
@@ -36,6 +37,8 @@ export interface GuardedOptions {
   /** Tokens of these that are kept for the answer. Default: 4,096. */
   readonly reserve?: number;
   readonly counter?: TokenCounter;
+  /** How requests are sent again; `false` leaves that to the model. It goes before a `retry` around the model. Default: as `retry` does. */
+  readonly retry?: RetryOptions | false;
   /** Where calls look for what they need to know. Default: nowhere. */
   readonly retriever?: Retriever;
   /** How they do. */
@@ -62,7 +65,7 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const limited = insertStageAfter(prepareCall, limitCalls(calls), options.pipeline);
   return {
     ...options,
-    model: retry(options.model),
+    model: limits.retry === false ? options.model : retry(options.model, limits.retry),
     memory:
       turns === Infinity ? inputAndAnswer(memory) : windowMemory(inputAndAnswer(memory), { turns }),
     interceptors: [
@@ -101,6 +104,7 @@ const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
   contextWindow: wholeNumber(1),
   reserve: wholeNumber(0),
   counter: having('count', 'a TokenCounter'),
+  retry: [(value) => value === false || isRecord(value), 'options of retry(), or false'],
   retriever: having('retrieve$', 'a Retriever'),
   retrieve: isObject,
 };

@@ -164,6 +164,13 @@ describe('budgets', () => {
     };
     await agentOf(fallback(down, other), all).call('?');
     expect(all.spent.money).toBe(10);
+    const odd = { inputTokens: 3, outputTokens: undefined } as never;
+    const both = withBudget(
+      { model: scriptedModel([text('Hi.'), { type: 'usage', usage: odd }]) },
+      [all, all],
+    );
+    await createAgent(both).call('?');
+    expect(all.spent.money).toBe(13);
   });
 
   it('C9, G4: what sub-agents spend counts, where they are held to the same budget', async () => {

@@ -1,6 +1,7 @@
 import { defer, tap } from 'rxjs';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';
+import { defined } from '../options.js';
 import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /** Hears what a request has cost, and which model has answered it. */
@@ -27,9 +28,9 @@ export const metered = (model: Model, meter: Meter, begin: (model: string) => vo
         .stream$(request, {
           ...context,
           report: (event) => {
-            if (event.type === 'modelFallback') {
+            if (event.type === 'modelFallback' || event.type === 'modelRetry') {
               settle();
-              name = event.to;
+              name = event.type === 'modelRetry' ? event.model : event.to;
             }
             context.report(event);
           },
@@ -37,7 +38,7 @@ export const metered = (model: Model, meter: Meter, begin: (model: string) => vo
         .pipe(
           tap({
             next: (chunk) => {
-              if (chunk.type === 'usage') usage = { ...usage, ...chunk.usage };
+              if (chunk.type === 'usage') usage = { ...usage, ...defined(chunk.usage) };
               if (chunk.type !== 'restart') return;
               before = addUsage(before, usage);
               usage = noUsage;

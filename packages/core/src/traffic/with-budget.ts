@@ -25,7 +25,7 @@ export const withBudget = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   budgets: Budget | readonly Budget[],
 ): AgentOptions<Output> => {
-  const all = [budgets].flat().map(accountOf);
+  const all = [...new Set([budgets].flat())].map(accountOf);
   const executed = new WeakMap<CallInfo, number>();
   const countTools = (call: CallInfo, run: Run): void => {
     const toolCalls = run.executed - (executed.get(call) ?? 0);
