@@ -10,8 +10,7 @@ import {
   type ToolUseChunk,
   written,
 } from './tool-parts.js';
-import { defined } from './options.js';
-import { addUsage, noUsage, type Usage } from './usage.js';
+import { addUsage, noUsage, updatedUsage, type Usage } from './usage.js';
 
 /** A message that is being received. It belongs to one request, and to nobody else. */
 export interface Draft {
@@ -128,7 +127,7 @@ export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit):
         attempt.parts.push({ type: 'whole', block: chunk.block });
         return;
       case 'usage':
-        usage = { ...usage, ...defined(chunk.usage) };
+        usage = updatedUsage(usage, chunk.usage);
         return;
       case 'restart':
         nextResponse();

@@ -1,3 +1,5 @@
+import { defined } from './options.js';
+
 /** Tokens counted by the provider. What the cache gave or took is not in `inputTokens`. */
 export interface Usage {
   readonly inputTokens: number;
@@ -21,3 +23,13 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
   cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
 });
+
+/** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
+export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
+  ...usage,
+  ...defined(told),
+});
+
+/** All tokens of a usage, those of the cache as well. */
+export const tokensIn = (usage: Usage): number =>
+  usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;

@@ -2,7 +2,7 @@ import { defer, tap } from 'rxjs';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
-import { noUsage, type Usage } from '../usage.js';
+import { noUsage, updatedUsage, type Usage } from '../usage.js';
 import { weighRequest } from './count-request.js';
 import type { TokenCounter } from './token-counter.js';
 
@@ -20,7 +20,7 @@ export const learnUsage = (model: Model, counter: TokenCounter): Model => {
       return model.stream$(request, context).pipe(
         tap({
           next: (chunk) => {
-            if (chunk.type === 'usage') usage = { ...usage, ...chunk.usage };
+            if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
             else if (chunk.type === 'restart') usage = noUsage;
           },
           complete: () => {

@@ -1,5 +1,5 @@
 import type { ModelChunk } from '../model.js';
-import { addUsage, noUsage, type Usage } from '../usage.js';
+import { addUsage, noUsage, updatedUsage, type Usage } from '../usage.js';
 
 /** What an answer turns out to cost. */
 export interface Bill {
@@ -21,7 +21,7 @@ export const openBill = (reserved: number, countUsage: (usage: Usage) => number)
     read: (chunk) => {
       switch (chunk.type) {
         case 'usage':
-          usage = { ...(usage ?? noUsage), ...chunk.usage };
+          usage = updatedUsage(usage ?? noUsage, chunk.usage);
           reported = countUsage(addUsage(before, usage));
           break;
         case 'restart':

@@ -5,7 +5,7 @@ import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
 import { inTime } from '../models/in-time.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js';
-import type { Usage } from '../usage.js';
+import { tokensIn, type Usage } from '../usage.js';
 import { openBill } from './bill.js';
 import { createClocks } from './clocks.js';
 import { createGate, type Guest } from './gate.js';
@@ -53,7 +53,7 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
   if (requestsPerMinute === undefined && tokensPerMinute === undefined) {
     throw misuse('limitRate() needs requestsPerMinute, tokensPerMinute or both.');
   }
-  const { count = requestTokens, countUsage = allTokens } = options;
+  const { count = requestTokens, countUsage = tokensIn } = options;
   const requests = createMeter(requestsPerMinute);
   const tokens = createMeter(tokensPerMinute);
   const gate = createGate(maxQueue, () => full(maxQueue));
@@ -133,13 +133,6 @@ const createMeter = (perMinute: number | undefined): Meter => {
     },
   };
 };
-
-const allTokens = ({
-  inputTokens,
-  outputTokens,
-  cacheReadTokens,
-  cacheWriteTokens,
-}: Usage): number => inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 
 const counted = (tokens: number): number => {
   if (Number.isFinite(tokens) && tokens >= 0) return tokens;

@@ -1,8 +1,7 @@
 import { defer, tap } from 'rxjs';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';
-import { defined } from '../options.js';
-import { addUsage, noUsage, type Usage } from '../usage.js';
+import { addUsage, noUsage, updatedUsage, type Usage } from '../usage.js';
 
 /** Hears what a request has cost, and which model has answered it. */
 export type Meter = (usage: Usage, model: string) => void;
@@ -38,7 +37,7 @@ export const metered = (model: Model, meter: Meter, begin: (model: string) => vo
         .pipe(
           tap({
             next: (chunk) => {
-              if (chunk.type === 'usage') usage = { ...usage, ...defined(chunk.usage) };
+              if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
               if (chunk.type !== 'restart') return;
               before = addUsage(before, usage);
               usage = noUsage;

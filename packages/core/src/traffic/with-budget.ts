@@ -11,7 +11,7 @@ import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js
 import { runLoop } from '../pipeline/run-loop.js';
 import type { Run } from '../run.js';
 import type { InputSchema } from '../schema.js';
-import type { Usage } from '../usage.js';
+import { tokensIn } from '../usage.js';
 import { type Account, accountOf, type Budget } from './budget.js';
 import { type Meter, metered } from './metered.js';
 import { costOf, priceIn, priceOf } from './prices.js';
@@ -88,10 +88,3 @@ const usedUp = (what: string, partial: string | undefined): MillraceError =>
   new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
     ...(partial === undefined ? {} : { partial }),
   });
-
-const tokensIn = ({
-  inputTokens,
-  outputTokens,
-  cacheReadTokens,
-  cacheWriteTokens,
-}: Usage): number => inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
