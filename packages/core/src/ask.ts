@@ -6,7 +6,8 @@ import { MillraceError } from './errors.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
-import { isWhole, receive$ } from './receive.js';
+import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
+import { isWhole, receive$, type Show } from './receive.js';
 import type { OpenRun } from './run.js';
 import type { Usage } from './usage.js';
 
@@ -36,11 +37,20 @@ export type Asked =
       readonly usage: Usage;
     };
 
+type Asking = Extract<ModifiablePayload, BeforeModel>;
+type Answering = Extract<ModifiablePayload, AfterModel>;
+
 /** Which events a request makes. */
 export interface Stage {
-  readonly pre: 'preReasoning' | 'preSummary';
-  readonly chunk: 'reasoningChunk' | 'summaryChunk';
-  readonly post: 'postReasoning' | 'postSummary';
+  readonly before: (asked: BeforeModel) => Asking;
+  readonly show: Show;
+  readonly after: (answered: AfterModel, wish: Wish) => Answering;
+}
+
+/** What a transform that has ended the message wants of the call. */
+export interface Wish {
+  readonly stop?: boolean;
+  readonly again?: string;
 }
 
 type Needs = Pick<
@@ -57,13 +67,10 @@ type Needs = Pick<
   | 'step$'
 >;
 
-/**
- * Asks the model for one message, through interceptors before and after. `position` is the place of this
- * step in the run. It is the only place that talks to a model.
- */
+/** Asks the model for one message, as a step of the journal. `position` is the place of this step in the run. */
 export const ask$ = (
   context: Needs,
-  run: OpenRun,
+  run: Pick<OpenRun, 'iteration'>,
   stage: Stage,
   position: string,
   request: ModelRequest,
@@ -74,9 +81,10 @@ export const ask$ = (
       tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
     );
 
-const request$ = (
+/** Asks the model for one message, through interceptors before and after. It is the only place that talks to a model. */
+export const request$ = (
   context: Needs,
-  run: OpenRun,
+  run: Pick<OpenRun, 'iteration'>,
   stage: Stage,
   position: string,
   { messages, ...options }: ModelRequest,
@@ -88,9 +96,9 @@ const request$ = (
     iteration: run.iteration,
     isTaken: (id) => toolUseIds.has(id),
   });
-  return hooks.emit$(run.iteration, { type: stage.pre, messages, options }).pipe(
+  return hooks.emit$(run.iteration, stage.before({ messages, options })).pipe(
     takeUntil(interruption.cut$),
-    concatMap((event) => receive$(context, run, stage.chunk, event, draft)),
+    concatMap((event) => receive$(context, run, stage.show, event, draft)),
     concatMap((finish) => answered$(context, run, stage, finish, draft)),
     defaultIfEmpty(undefined),
     map((asked) => asked ?? cutShort(context, draft)),
@@ -99,17 +107,13 @@ const request$ = (
 
 const answered$ = (
   { hooks, toolUseIds }: Needs,
-  { iteration }: OpenRun,
-  { post }: Stage,
+  { iteration }: Pick<OpenRun, 'iteration'>,
+  stage: Stage,
   finish: Finish,
   draft: Draft,
 ): Observable<Asked> => {
   const message = frozen(draft.message());
-  const after = { message, finish, usage: draft.usage };
-  const payload =
-    post === 'postReasoning'
-      ? { type: post, ...after, ...wishOf(draft) }
-      : { type: post, ...after };
+  const payload = stage.after({ message, finish, usage: draft.usage }, wishOf(draft));
   return hooks.emit$(iteration, payload).pipe(
     map((event) => ({
       status: 'answered',
@@ -125,8 +129,7 @@ const answered$ = (
   );
 };
 
-/** What a transform that has ended the message wants of the call. */
-const wishOf = ({ halt }: Draft): { readonly stop?: boolean; readonly again?: string } => {
+const wishOf = ({ halt }: Draft): Wish => {
   if (halt === undefined) return {};
   return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
 };

@@ -29,6 +29,13 @@ export interface Envelope {
   readonly at: number;
 }
 
+/** One step from a state to the next, as immer writes it: a JSON Patch whose path is a list. */
+export interface StatePatch {
+  readonly op: 'add' | 'remove' | 'replace';
+  readonly path: readonly (string | number)[];
+  readonly value?: unknown;
+}
+
 /** What the model is about to be asked. An edit shapes this one request only. */
 export interface BeforeModel {
   readonly messages: readonly Message[];
@@ -50,6 +57,12 @@ export interface AfterModel {
   readonly message: AssistantMessage;
   readonly finish: Finish;
   readonly usage: Usage;
+}
+
+/** What the model is asked beside the loop, such as to reflect. A veto leaves that one request out. */
+export interface OfPhase {
+  /** What asks, such as `analyseTask`. */
+  readonly phase: string;
 }
 
 /** The events that an interceptor may change, delay or veto. */
@@ -76,6 +89,8 @@ export type ModifiablePayload =
     }
   | ({ readonly type: 'preSummary' } & BeforeModel)
   | ({ readonly type: 'postSummary' } & AfterModel)
+  | ({ readonly type: 'prePlanning' } & OfPhase & BeforeModel)
+  | ({ readonly type: 'postPlanning' } & OfPhase & AfterModel)
   | { readonly type: 'postCall'; readonly reply: Reply };
 
 /** The events that only say what happened. */
@@ -83,6 +98,7 @@ export type ReportedPayload =
   | { readonly type: 'preCall'; readonly input: readonly Message[] }
   | ({ readonly type: 'reasoningChunk' } & ChunkOf)
   | ({ readonly type: 'summaryChunk' } & ChunkOf)
+  | ({ readonly type: 'planningChunk' } & OfPhase & ChunkOf)
   | {
       readonly type: 'actingChunk';
       readonly toolUse: ToolUseBlock;
@@ -132,6 +148,15 @@ export type ReportedPayload =
       /** What somebody has said to the running call. The next request has it. */
       readonly message: UserMessage;
     }
+  | {
+      readonly type: 'stateChanged';
+      /** What has changed, such as `plan`. */
+      readonly name: string;
+      /** What it is now. */
+      readonly state: unknown;
+      /** What makes it of what it was before. */
+      readonly patches: readonly StatePatch[];
+    }
   | { readonly type: 'error'; readonly error: MillraceError }
   | ModelReport;
 
@@ -162,6 +187,8 @@ export const modifiableTypes: readonly ModifiableType[] = [
   'postActing',
   'preSummary',
   'postSummary',
+  'prePlanning',
+  'postPlanning',
   'postCall',
 ];
 

@@ -27,6 +27,7 @@ export {
   type ModifiablePayload,
   type ModifiableType,
   type ReportedPayload,
+  type StatePatch,
 } from './events.js';
 export { answerTool } from './models/answer-tool.js';
 export { fallback } from './models/fallback.js';
@@ -150,7 +151,7 @@ export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
 export { toolMethod, type ToolMethodOptions, toolsOf } from './tools/tool-method.js';
 export { transient } from './tools/transient.js';
-export type { Usage } from './usage.js';
+export type { Usage, UsageByPhase } from './usage.js';
 export type {
   ApprovalRequest,
   Approver,

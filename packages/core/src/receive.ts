@@ -17,7 +17,7 @@ import type { MessageChunk } from './content-through.js';
 import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
-import type { BeforeModel } from './events.js';
+import type { BeforeModel, ChunkOf } from './events.js';
 import { countMessages } from './fitting/count-request.js';
 import { fitMessages } from './fitting/fit-messages.js';
 import { taskOf } from './fitting/task.js';
@@ -25,6 +25,7 @@ import { plainCounter } from './fitting/token-counter.js';
 import { type Message, textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
+import type { Hooks } from './hooks.js';
 import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
@@ -35,14 +36,17 @@ type Needs = Pick<
   'call' | 'model' | 'hooks' | 'interruption' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
 >;
 
+/** Shows a delta of a message to those who listen. */
+export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
+
 /** Responses that one message may be paused into before it is given up. */
 const maxResponses = 16;
 
 /** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
 export const receive$ = (
   context: Needs,
-  { iteration }: OpenRun,
-  type: 'reasoningChunk' | 'summaryChunk',
+  { iteration }: Pick<OpenRun, 'iteration'>,
+  show: Show,
   asked: BeforeModel,
   draft: Draft,
 ): Observable<Finish> => {
@@ -52,10 +56,10 @@ export const receive$ = (
   const take = (chunk: MessageChunk): void => {
     if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
     const delta = draft.add(chunk);
-    if (delta !== undefined) hooks.show(iteration, type, delta);
+    if (delta !== undefined) show(hooks, iteration, delta);
     if (chunk.type !== 'restart') return;
     // Earlier responses of a message that paused are part of the new one.
-    draft.deltas().forEach((kept) => hooks.show(iteration, type, kept));
+    draft.deltas().forEach((kept) => show(hooks, iteration, kept));
   };
   const fail = (cause: unknown): MillraceError =>
     withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft);

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Suspension } from './message.js';
 import type { Finish } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
-import type { Usage } from './usage.js';
+import type { Usage, UsageByPhase } from './usage.js';
 
 export const endReasons = [
   'answer',
@@ -47,6 +47,8 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   readonly suspensions?: readonly Suspension[];
   /** Added up over every request of the call. */
   readonly usage: Usage;
+  /** What of it each phase has cost: `reasoning`, `closing`, and those beside the loop such as `reflect`. */
+  readonly usageByPhase: UsageByPhase;
   /** When the call began, in milliseconds since the epoch. */
   readonly createdAt: number;
   /** From subscription to the end, in milliseconds. */

@@ -24,6 +24,7 @@ export const reviewed$ = (
     iterations: run.iteration,
     toolUses: run.toolRuns,
     usage: run.usage,
+    usageByPhase: run.usageByPhase,
     createdAt,
     elapsedMs: scheduler.now() - createdAt,
   };

@@ -10,12 +10,17 @@ import {
   type UserMessage,
 } from './message.js';
 import type { Finish } from './model.js';
-import { assembleMessages, type Injected, nothingInjected } from './prompt/assemble.js';
+import {
+  assembleMessages,
+  type Injected,
+  notesMessage,
+  nothingInjected,
+} from './prompt/assemble.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
-import { addUsage, noUsage, type Usage } from './usage.js';
+import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './usage.js';
 
 /** What the loop asks the model to do better. */
 export type Correction = 'malformed' | 'thought' | 'emptyAnswer' | 'output' | 'again' | 'halted';
@@ -29,6 +34,8 @@ interface RunState {
   /** Results of tools of earlier calls, which memory does not have yet. */
   readonly late: readonly ToolMessage[];
   readonly usage: Usage;
+  /** What of it each phase has cost. */
+  readonly usageByPhase: UsageByPhase;
   readonly toolRuns: readonly ToolRun[];
   /** The uses of tools that the model asked for, as it did: those of `toolRuns` are as they were run. */
   readonly uses: readonly Use[];
@@ -38,6 +45,23 @@ interface RunState {
   readonly extras: Extras;
   /** What every request shows beside the messages, and memory never gets. */
   readonly injected: Injected;
+  /** What phases tell the model in every request from then on, by title. Never stored. */
+  readonly notes: Notes;
+  /** What phases keep for their next turn, by name. Never stored. */
+  readonly kept: Readonly<Record<string, unknown>>;
+}
+
+/** Texts under their titles. */
+export type Notes = Readonly<Record<string, string>>;
+
+/** What a call brings into its run that is neither history nor input. */
+export interface Brought {
+  /** Results that came for tools of earlier calls. */
+  readonly late?: readonly ToolMessage[];
+  readonly injected?: Injected;
+  readonly notes?: Notes;
+  /** What has been spent before the loop. */
+  readonly spent?: UsageByPhase;
 }
 
 /** A call in progress: it has a next turn. */
@@ -66,20 +90,22 @@ export type Run = OpenRun | EndedRun;
 export const open = (
   history: readonly Message[],
   input: readonly Message[],
-  late: readonly ToolMessage[] = [],
-  injected: Injected = nothingInjected,
+  { late = [], injected = nothingInjected, notes = {}, spent = {} }: Brought = {},
 ): OpenRun => ({
   status: 'open',
   iteration: 0,
   messages: joined([], [...history, ...input]),
   stored: history.length,
   late,
-  usage: noUsage,
+  usage: Object.values(spent).reduce(addUsage, noUsage),
+  usageByPhase: spent,
   toolRuns: [],
   uses: [],
   executed: 0,
   extras: {},
   injected,
+  notes,
+  kept: {},
   feedback: [],
   corrections: {},
   stopping: false,
@@ -87,11 +113,12 @@ export const open = (
 
 /** The messages of the next request, with what it alone shows behind them. */
 export const messagesOf = (
-  { messages, injected, feedback }: OpenRun,
+  { messages, injected, notes, feedback }: OpenRun,
   { callId }: Pick<CallInfo, 'callId'>,
 ): readonly Message[] => {
   const shown = assembleMessages(messages, injected, () => taskOf(messages, callId));
-  return feedback.length === 0 ? shown : [...shown, ...feedback];
+  const noted = notesMessage(`${callId}/notes`, notes);
+  return noted.length + feedback.length === 0 ? shown : [...shown, ...noted, ...feedback];
 };
 
 /** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
@@ -171,10 +198,32 @@ export const correct = (
   corrections: { ...run.corrections, [kind]: (run.corrections[kind] ?? 0) + 1 },
 });
 
-/** Adds what a request cost. */
-export const spend = (run: OpenRun, usage: Usage): OpenRun => ({
+/** Adds what a request cost, and what it was for. */
+export const spend = (run: OpenRun, usage: Usage, phase: string): OpenRun => ({
   ...run,
   usage: addUsage(run.usage, usage),
+  usageByPhase: addToPhase(run.usageByPhase, phase, usage),
+});
+
+/** Tells the model something in every request from now on, in the place of what it was told under this title; an empty text takes that back. */
+export const note = (run: OpenRun, title: string, text: string): OpenRun => {
+  const { [title]: _before, ...others } = run.notes;
+  return { ...run, notes: text.trim() === '' ? others : { ...others, [title]: text } };
+};
+
+/** A place in the run where a phase keeps something for its next turn. */
+export interface RunKey<Value> {
+  of(run: Run): Value;
+  set(run: OpenRun, value: Value): OpenRun;
+}
+
+/** Makes a place in the run. What is kept there is immutable. */
+export const runKey = <Value>(name: string, initial: Value): RunKey<Value> => ({
+  of: ({ kept }) =>
+    // Under its name stands only what `set` has put there.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    Object.hasOwn(kept, name) ? (kept[name] as Value) : initial,
+  set: (run, value) => ({ ...run, kept: { ...run.kept, [name]: value } }),
 });
 
 /** Ends the run with its last message. */

@@ -13,9 +13,11 @@ const isWhole = (event: ModifiableEvent): boolean => {
   switch (event.type) {
     case 'preReasoning':
     case 'preSummary':
+    case 'prePlanning':
       return Array.isArray(event.messages) && isRecord(event.options);
     case 'postReasoning':
     case 'postSummary':
+    case 'postPlanning':
       return areBlocks(event.message.content);
     case 'preActing':
       return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);

@@ -24,6 +24,15 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
 });
 
+/** What each phase has cost, by name: `reasoning`, `closing`, and what else has asked a model. */
+export type UsageByPhase = Readonly<Record<string, Usage>>;
+
+/** Adds to what a phase has cost. */
+export const addToPhase = (all: UsageByPhase, phase: string, usage: Usage): UsageByPhase => ({
+  ...all,
+  [phase]: addUsage(Object.hasOwn(all, phase) ? (all[phase] ?? noUsage) : noUsage, usage),
+});
+
 /** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
 export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
   ...usage,

@@ -36,6 +36,8 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
       return begin(laneOf(event, 'reasoning'), event, heard);
     case 'preSummary':
       return begin(laneOf(event, 'summary'), event, heard);
+    case 'prePlanning':
+      return begin(laneOf(event, event.phase), event, heard);
     case 'reasoningChunk':
       return chunk(laneOf(event, 'reasoning'), event, heard);
     case 'summaryChunk':
@@ -45,6 +47,10 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
       const calls = toolUsesOf(event.message).flatMap(({ id }) => announce(lane, id, event, heard));
       return [...calls, ...finish(lane, heard)];
     }
+    case 'planningChunk':
+      return [[laneOf(event, event.phase), 'thought']];
+    case 'postPlanning':
+      return finish(laneOf(event, event.phase), heard);
     case 'postSummary':
       return finish(laneOf(event, 'summary'), heard);
     case 'preActing':
@@ -75,6 +81,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'retrieved':
     case 'queued':
     case 'steered':
+    case 'stateChanged':
     case 'warning':
       return [];
   }

@@ -23,6 +23,10 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return toolResult(event, theme, room);
     case 'preSummary':
       return note('The limit is reached: asking for an answer without tools.');
+    case 'prePlanning':
+      return note(`Asks the model beside the loop: ${event.phase}.`);
+    case 'stateChanged':
+      return note(`${event.name}: ${asText(event.state)}`);
     case 'messageDiscarded':
       // Who interrupts knows why it ends, and the reply says it too.
       return event.why === 'interrupted' ? [] : note(`The message above is void: ${event.why}`);
@@ -71,6 +75,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'postReasoning':
     case 'summaryChunk':
     case 'postSummary':
+    case 'planningChunk':
+    case 'postPlanning':
     case 'postCall':
       return [];
   }

@@ -40,7 +40,8 @@ interface Book extends Required<PresentOptions> {
 const print = (page: Page, event: AgentEvent, book: Book): Page => {
   const { theme, unit } = book;
   const isOwn = event.parentId === undefined;
-  if (isEvent(event, 'reasoningChunk', 'summaryChunk')) return flow(page, event, theme);
+  if (isEvent(event, 'reasoningChunk', 'summaryChunk', 'planningChunk'))
+    return flow(page, event, theme);
   if (isOwn && event.type === 'postCall') {
     const summary = describeReply(event.reply, unit, theme);
     return picture(lines(answer(page, event.reply), ['', summary]), book);
@@ -79,14 +80,14 @@ const indented = (event: AgentEvent, theme: Theme): readonly string[] => {
 
 const indentOf = ({ agent }: AgentEvent): string => '  '.repeat(agent.length);
 
-type Chunk = EventOf<'reasoningChunk' | 'summaryChunk'>;
+type Chunk = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 /** Prints a delta. The answer of the call's own agent stands out: it begins in the first column. */
 const flow = (page: Page, chunk: Chunk, { colors }: Theme): Page => {
   const { kind, messageId, callId, delta, parentId } = chunk;
   if (kind === 'toolInput') return page;
   const key = `${callId} ${messageId} ${kind}`;
-  if (kind === 'text' && parentId === undefined) {
+  if (kind === 'text' && parentId === undefined && chunk.type !== 'planningChunk') {
     const shown = shownBefore(page, messageId) + delta;
     return write({ ...page, messageId, shown }, key, '\n', printable(delta));
   }

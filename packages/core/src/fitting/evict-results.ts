@@ -57,7 +57,11 @@ export const evictResults = (options: EvictionOptions = {}): readonly Intercepto
     };
   };
   const placed = { name: 'evictResults', priority: putAwayAt };
-  return [on('preReasoning', map(evict), placed), on('preSummary', map(evict), placed)];
+  return [
+    on('preReasoning', map(evict), placed),
+    on('preSummary', map(evict), placed),
+    on('prePlanning', map(evict), placed),
+  ];
 };
 
 /** How many of so many batches are put away: it grows by `keep` at a time. */

@@ -53,6 +53,7 @@ export const fitContext = (options: FitContextOptions): readonly Interceptor[] =
     learning(counter, models),
     onCall('preReasoning', (call) => map((event) => fit(event, call)), placed),
     onCall('preSummary', (call) => map((event) => fit(event, call)), placed),
+    onCall('prePlanning', (call) => map((event) => fit(event, call)), placed),
   ];
 };
 

@@ -1,6 +1,6 @@
 import type { CallInfo } from '../call-info.js';
 import { misuse } from '../errors.js';
-import type { AgentEvent } from '../events.js';
+import type { AfterModel, AgentEvent, BeforeModel } from '../events.js';
 import { watch, type Watcher } from '../interceptor.js';
 import { isRecord } from '../json.js';
 import { textOf, toolUsesOf } from '../message.js';
@@ -71,7 +71,10 @@ const fieldsOf = (
 });
 
 const isChunk = ({ type }: AgentEvent): boolean =>
-  type === 'reasoningChunk' || type === 'summaryChunk' || type === 'actingChunk';
+  type === 'reasoningChunk' ||
+  type === 'summaryChunk' ||
+  type === 'planningChunk' ||
+  type === 'actingChunk';
 
 const levelOf = ({ type }: AgentEvent): keyof Logger => {
   switch (type) {
@@ -96,22 +99,39 @@ const levelOf = ({ type }: AgentEvent): keyof Logger => {
   }
 };
 
+const requestDetails = ({ messages, options }: BeforeModel) => ({
+  messages: messages.length,
+  tools: options.tools?.length ?? 0,
+});
+
+const answerDetails = ({ message, finish, usage }: AfterModel) => ({
+  messageId: message.id,
+  finish,
+  usage,
+  tools: toolUsesOf(message).map((toolUse) => toolUse.name),
+  characters: textOf(message).length,
+});
+
 const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
   switch (event.type) {
     case 'preCall':
       return { messages: event.input.length };
     case 'preReasoning':
     case 'preSummary':
-      return { messages: event.messages.length, tools: event.options.tools?.length ?? 0 };
+      return requestDetails(event);
+    case 'prePlanning':
+      return { phase: event.phase, ...requestDetails(event) };
     case 'reasoningChunk':
     case 'summaryChunk':
+    case 'planningChunk':
       return { messageId: event.messageId, kind: event.kind, characters: event.delta.length };
     case 'postReasoning':
-    case 'postSummary': {
-      const { message, finish, usage } = event;
-      const tools = toolUsesOf(message).map((toolUse) => toolUse.name);
-      return { messageId: message.id, finish, usage, tools, characters: textOf(message).length };
-    }
+    case 'postSummary':
+      return answerDetails(event);
+    case 'postPlanning':
+      return { phase: event.phase, ...answerDetails(event) };
+    case 'stateChanged':
+      return { name: event.name, patches: event.patches.length };
     case 'preActing':
     case 'actingChunk':
     case 'suspended':

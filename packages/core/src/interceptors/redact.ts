@@ -84,9 +84,11 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     ),
     on('preReasoning', map(cleanRequest), placed),
     on('preSummary', map(cleanRequest), placed),
+    on('prePlanning', map(cleanRequest), placed),
     transformChunks(replaceMatches({ patterns, window, replace }), placed),
     on('postReasoning', map(cleanAnswer), placed),
     on('postSummary', map(cleanAnswer), placed),
+    on('postPlanning', map(cleanAnswer), placed),
     on(
       'postActing',
       map((event) => ({ ...event, result: cleanResult(event.result) })),

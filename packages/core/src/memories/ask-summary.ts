@@ -66,7 +66,7 @@ const write$ = (
   defer(() => {
     const { iteration } = run;
     const draft = createDraft({ messageId: stepId, name: '', iteration, isTaken: () => false });
-    return receive$(context, run, 'summaryChunk', { messages, options }, draft).pipe(
+    return receive$(context, run, () => undefined, { messages, options }, draft).pipe(
       map((finish) => read(textOf(draft.message()).trim(), finish, draft.usage)),
       catchError((error: unknown) =>
         of<Summary>({ status: 'failed', why: messageOf(error), usage: draft.usage }),
@@ -111,7 +111,6 @@ const portionsOf = (entries: readonly string[], portionTokens: number): readonly
 /** Reports, such as that of a retry, are heard; what is written is not for those who listen. */
 const unheardHooks = (hooks: Hooks): Hooks => ({
   ...hooks,
-  show: () => undefined,
   transformed: () => identity,
   report: (iteration, payload) => {
     if (payload.type !== 'messageDiscarded') hooks.report(iteration, payload);

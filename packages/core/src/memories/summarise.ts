@@ -92,7 +92,7 @@ const announced =
   };
 
 const compacted = (run: OpenRun, old: Old, id: string, summary: Summary): OpenRun => {
-  const spent = spend(run, summary.usage);
+  const spent = spend(run, summary.usage, 'summarise');
   if (summary.status === 'failed') return spent;
   const count = old.messages.length + (old.recap === undefined ? 0 : summarisedBy(old.recap));
   return compact(spent, old.upTo, summaryMessage(id, summary.text, count), ...old.kept);

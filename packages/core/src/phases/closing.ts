@@ -28,30 +28,40 @@ export interface Closing {
   readonly reason: EndReason;
   /** What is used up, as the model is told. */
   readonly what: string;
+  /** What the model is asked to do then. Default: to answer from what it has found. */
+  readonly instruction?: string;
+  /** The place of the request in the call. Default: `summary`. */
+  readonly position?: string;
+  /** What it is charged to. Default: `closing`. */
+  readonly phase?: string;
   /** The error of a closing request that says nothing. */
   readonly mute: (partial?: string) => MillraceError;
 }
 
-const stage: Stage = { pre: 'preSummary', chunk: 'summaryChunk', post: 'postSummary' };
+const stage: Stage = {
+  before: (asked) => ({ type: 'preSummary', ...asked }),
+  show: (hooks, iteration, delta) => hooks.show(iteration, 'summaryChunk', delta),
+  after: (answered) => ({ type: 'postSummary', ...answered }),
+};
 
 /** Ends a run with one more request, without tools: the model is to answer from what it has found so far. */
 export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): Observable<Run> => {
-  const instruction: UserMessage = {
-    id: `${context.call.callId}/summary/instruction`,
+  const {
+    position = 'summary',
+    instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
+  } = closing;
+  const told: UserMessage = {
+    id: `${context.call.callId}/${position}/instruction`,
     role: 'user',
-    content: [
-      textBlock(
-        `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
-      ),
-    ],
+    content: [textBlock(instruction)],
   };
-  const messages = [...messagesOf(run, context.call), instruction];
-  return ask$(context, run, stage, 'summary', {
+  const messages = [...messagesOf(run, context.call), told];
+  return ask$(context, run, stage, position, {
     ...withoutTools(context.request, context.toolkit, context.model),
     messages,
   }).pipe(
     concatMap((asked) =>
-      closed$(spend(run, asked.usage), asked, context, closing).pipe(
+      closed$(spend(run, asked.usage, closing.phase ?? 'closing'), asked, context, closing).pipe(
         map((ended) => discardUnlessKept(context, ended, asked.message)),
       ),
     ),

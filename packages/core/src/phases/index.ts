@@ -13,6 +13,13 @@ export {
   withoutPhase,
 } from '../phase-list.js';
 export { type Phase, phase, type PhaseFactory } from '../phase.js';
+export {
+  consult$,
+  type Consultation,
+  type Consulted,
+  type ConsultNeeds,
+  instruction,
+} from '../consult.js';
 export type { Context } from '../context.js';
 export type { Hooks } from '../hooks.js';
 export type { Interrupt, Interruption } from '../interruption.js';
@@ -28,8 +35,12 @@ export {
   type EndedRun,
   hasEnded,
   nextIteration,
+  note,
+  type Notes,
   type OpenRun,
   type Run,
+  type RunKey,
+  runKey,
   spend,
   unanswered,
 } from '../run.js';

@@ -34,7 +34,11 @@ import {
 type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output' | 'toolkit'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
 
-const stage: Stage = { pre: 'preReasoning', chunk: 'reasoningChunk', post: 'postReasoning' };
+const stage: Stage = {
+  before: (asked) => ({ type: 'preReasoning', ...asked }),
+  show: (hooks, iteration, delta) => hooks.show(iteration, 'reasoningChunk', delta),
+  after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
+};
 
 /** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
 export const reasoning = (context: Needs): Phase =>
@@ -44,7 +48,7 @@ export const reasoning = (context: Needs): Phase =>
     const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
       concatMap((asked) => {
-        const spent = spend(run, asked.usage);
+        const spent = spend(run, asked.usage, 'reasoning');
         return decided$(spent, decide(spent, asked, context), context).pipe(
           map((decided) => discardUnlessKept(context, decided, asked.message)),
           concatMap((decided) => paced$(run, decided, context)),

@@ -3,7 +3,8 @@ import type { Memory } from '../memory.js';
 import type { ContentBlock, Message, ToolMessage } from '../message.js';
 import type { Reply } from '../reply.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
-import type { EndedRun } from '../run.js';
+import type { EndedRun, Notes } from '../run.js';
+import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';
 
 /** A call on its way: what it begins with, what has been found for it, and what came of it. Stages change it by named transitions. */
 export interface CallState {
@@ -31,6 +32,12 @@ export interface CallState {
   readonly retrievals: number;
   /** Where the model reads that. */
   readonly contextPlacement: ContextPlacement;
+  /** What was asked, as it is meant, where it refers to what was said before. What is looked for goes by it. */
+  readonly question: string | undefined;
+  /** What every request tells the model beside what was said, by title. */
+  readonly notes: Notes;
+  /** What has been spent before the loop, by what it was for. */
+  readonly spent: UsageByPhase;
   /** The names of tools that the model is not shown. */
   readonly hidden: readonly string[];
   /** An answer that no model needs to be asked for. */
@@ -66,6 +73,24 @@ export const recall = (state: CallState, ...messages: readonly Message[]): CallS
 export const withHistory = (state: CallState, history: readonly Message[]): CallState => ({
   ...state,
   history,
+});
+
+/** Tells the model something in every request, under a title. It is never stored. */
+export const addNote = (state: CallState, title: string, text: string): CallState => ({
+  ...state,
+  notes: { ...state.notes, [title]: text },
+});
+
+/** Says how what was asked is meant, so that it can be understood without what was said before. */
+export const withQuestion = (state: CallState, question: string): CallState => ({
+  ...state,
+  question,
+});
+
+/** Adds what was spent before the loop, and what for. */
+export const charge = (state: CallState, phase: string, usage: Usage): CallState => ({
+  ...state,
+  spent: addToPhase(state.spent, phase, usage),
 });
 
 /** Hides tools from the model. */

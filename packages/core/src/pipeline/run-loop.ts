@@ -26,7 +26,9 @@ export const runLoop: CallStage = (context) =>
     const { sources: passages } = state;
     if (passages.length > 0) context.hooks.report(0, { type: 'retrieved', passages });
     const own = contextOf(state, context);
-    const run = open(state.history, state.input, state.late, injectedBy(state, context));
+    const { history, input, late, notes, spent } = state;
+    const injected = injectedBy(state, context);
+    const run = open(history, input, { late, injected, notes, spent });
     toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
     return begun$(run, state, own).pipe(
       loop(own, state.plan.phases),

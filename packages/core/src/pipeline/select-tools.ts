@@ -22,11 +22,13 @@ export const selectTools: CallStage = ({ step$, hooks, interruption }) =>
     ).pipe(map((hidden) => hideTools(state, ...hidden)));
   });
 
-/** Where a call brings results and no words, what was asked last is what it goes on with. */
+/** What was asked, as it is meant. Where a call brings results and no words, what was asked last is what it goes on with. */
 export const textToSelectBy = ({
   input,
   history,
-}: Pick<CallState, 'input' | 'history'>): string => {
+  question,
+}: Pick<CallState, 'input' | 'history' | 'question'>): string => {
+  if (question !== undefined) return question;
   const said = input.map(textOf).join('\n');
   const asked = history.findLast(({ role }: Message) => role === 'user');
   return said === '' && asked !== undefined ? textOf(asked) : said;

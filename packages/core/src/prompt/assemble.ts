@@ -61,6 +61,17 @@ export const assembleMessages = (
   return [...recalled, ...messages.slice(0, input), ...context, ...messages.slice(input)];
 };
 
+/** Notes as a message that is not the user's, each under its title; none where there are none. */
+export const notesMessage = (
+  id: string,
+  notes: Readonly<Record<string, string>>,
+): readonly UserMessage[] => {
+  const sections = Object.entries(notes).map(([title, text]) => section(title, text) ?? '');
+  return sections.length === 0
+    ? []
+    : [{ id, role: 'user', content: [textBlock(sections.join('\n\n'))] }];
+};
+
 /** Context as a message that is not the user's: its section says what it is. */
 export const contextMessage = (id: string, context: string): UserMessage => ({
   id,

@@ -66,6 +66,7 @@ export const postCall = (
     iterations: 1,
     toolUses: [],
     usage,
+    usageByPhase: {},
     createdAt: 0,
     elapsedMs: 0,
   },

@@ -1,10 +1,18 @@
 import type { AgentEvent, EventOf } from '../events.js';
 
 /** A piece of a message that grows. Every other event is structural: it is never merged. */
-export type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk'>;
+export type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 /** Tells whether an event is a piece of a message that grows. */
 export const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
+  event.type === 'reasoningChunk' ||
+  event.type === 'summaryChunk' ||
+  event.type === 'planningChunk';
+
+/** Tells whether an event is a piece of the answer, or of what may become one. */
+export const isAnswerDelta = <Event extends AgentEvent>(
+  event: Event,
+): event is Event & EventOf<'reasoningChunk' | 'summaryChunk'> =>
   event.type === 'reasoningChunk' || event.type === 'summaryChunk';
 
 /** Tells whether an event adds to the very text that another one of its call, before it, added to. */

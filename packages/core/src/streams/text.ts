@@ -1,7 +1,7 @@
 import { filter, map, type OperatorFunction, pipe } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { type CallsHeard, heard } from './heard.js';
-import { isDelta } from './merge-deltas.js';
+import { isAnswerDelta } from './merge-deltas.js';
 
 /**
  * Emits the deltas of the answer's text as they come, of the closing request too: no thinking and no arguments of
@@ -12,7 +12,7 @@ import { isDelta } from './merge-deltas.js';
 export const text = (options?: CallsHeard): OperatorFunction<AgentEvent, string> =>
   pipe(
     heard('text()', options),
-    filter(isDelta),
+    filter(isAnswerDelta),
     filter(({ kind }) => kind === 'text'),
     map(({ delta }) => delta),
   );

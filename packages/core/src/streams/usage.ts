@@ -24,6 +24,7 @@ const growth = (event: AgentEvent, counted: Map<string, Usage>): Usage => {
   switch (event.type) {
     case 'postReasoning':
     case 'postSummary':
+    case 'postPlanning':
       counted.set(callId, addUsage(before, event.usage));
       return event.usage;
     case 'postCall':

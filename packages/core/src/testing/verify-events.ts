@@ -5,8 +5,9 @@ import { toolUsesOf } from '../message.js';
 /** What has been heard of one call. */
 interface Heard {
   iteration: number;
-  /** The request that is under way, and the message that grows. */
+  /** The request that is under way, and the message that grows. One beside the loop may fail without a word. */
   asking: boolean;
+  planning: boolean;
   messageId: string | undefined;
   readonly voided: Set<string>;
   /** The tool uses of the last message, and how far each has come. */
@@ -48,13 +49,16 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       return;
     case 'preReasoning':
     case 'preSummary':
+    case 'prePlanning':
       allDone(event, heard);
-      if (heard.asking) fail(event, 'a request is under way');
+      if (heard.asking && !heard.planning) fail(event, 'a request is under way');
       heard.asking = true;
+      heard.planning = event.type === 'prePlanning';
       heard.messageId = undefined;
       return;
     case 'reasoningChunk':
     case 'summaryChunk':
+    case 'planningChunk':
       if (!heard.asking) fail(event, 'no request is under way');
       if (heard.voided.has(event.messageId)) fail(event, 'its message was discarded');
       heard.messageId ??= event.messageId;
@@ -73,6 +77,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       for (const { id } of toolUsesOf(event.message)) heard.toolUses.set(id, 'asked');
       return;
     case 'postSummary':
+    case 'postPlanning':
       if (!heard.asking) fail(event, 'no request is under way');
       heard.asking = false;
       return;
@@ -110,6 +115,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'retrieved':
     case 'queued':
     case 'steered':
+    case 'stateChanged':
       return;
   }
 };
@@ -124,6 +130,7 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
   const heard: Heard = {
     iteration: 0,
     asking: false,
+    planning: false,
     messageId: undefined,
     voided: new Set(),
     toolUses: new Map(),

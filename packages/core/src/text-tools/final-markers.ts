@@ -2,7 +2,7 @@ import { concatMap, defer, type OperatorFunction } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { textOf } from '../message.js';
 import { type CallsHeard, heard } from '../streams/heard.js';
-import { isDelta } from '../streams/merge-deltas.js';
+import { isAnswerDelta } from '../streams/merge-deltas.js';
 
 /** What stands before and behind the text of an answer. */
 export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;
@@ -27,7 +27,7 @@ export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent,
         return isOpen ? [ends] : [];
       };
       const textsOf = (event: AgentEvent): readonly string[] => {
-        if (isDelta(event)) {
+        if (isAnswerDelta(event)) {
           const { kind, messageId, delta } = event;
           if (kind === 'thinking') {
             const isNext = thought !== undefined && thought !== messageId;

@@ -118,6 +118,15 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
       return custom('queued', { ahead: notice.ahead }, tag);
     case 'sources':
       return custom('sources', notice.sources, tag);
+    case 'state': {
+      const { of: name, state } = notice;
+      if ('subagentRunId' in tag) return custom('state', { name, state: plainJson(state) }, tag);
+      const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      return {
+        type: EventType.STATE_DELTA,
+        delta: [{ op: 'add', path, value: plainJson(state) }],
+      };
+    }
     case 'steered': {
       const { messageId, text } = notice;
       return custom('steered', { messageId, text }, tag);

@@ -131,6 +131,14 @@ const noticeOf = <Chunk>(
       return [{ type: 'data-queued', data: { ahead: notice.ahead }, transient: true }];
     case 'sources':
       return [{ type: 'data-sources', data: notice.sources }];
+    case 'state':
+      return [
+        {
+          type: 'data-state',
+          id: notice.of,
+          data: { name: notice.of, state: plainJson(notice.state) },
+        },
+      ];
     case 'steered':
       return reader.steered(notice);
     case 'approvalRequested':

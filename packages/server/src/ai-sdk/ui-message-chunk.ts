@@ -99,6 +99,8 @@ export interface MillraceData {
   };
   /** What the answer may cite, by its numbers. */
   readonly sources: readonly SourceData[];
+  /** What has changed while the call runs, such as its `plan`, as it is now. A later part of the same name takes its place. */
+  readonly state: { readonly name: string; readonly state: unknown };
   /** The call waits for its turn, behind so many others. Not kept in the message. */
   readonly queued: { readonly ahead: number };
   /** Another model goes on. Not kept in the message. */

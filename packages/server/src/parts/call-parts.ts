@@ -129,6 +129,18 @@ export const createCallParts = (by: Speaker): CallParts => {
           const [shown, before] = messageOf(event.messageId);
           return [...before, ...shown.chunk(event)];
         }
+        case 'prePlanning':
+          return nextStep(event.phase);
+        case 'planningChunk': {
+          // It is no part of the answer, whatever it is made of.
+          const [shown, before] = messageOf(event.messageId);
+          return [
+            ...before,
+            ...(event.kind === 'toolInput' ? [] : shown.chunk({ ...event, kind: 'thinking' })),
+          ];
+        }
+        case 'postPlanning':
+          return endMessage();
         case 'postReasoning':
         case 'postSummary':
           return answered(event);
@@ -196,6 +208,8 @@ const noticeOf = (event: AgentEvent): Notice | undefined => {
       return { name: 'queued', ahead: event.ahead };
     case 'retrieved':
       return { name: 'sources', sources: event.passages.map(toSource) };
+    case 'stateChanged':
+      return { name: 'state', of: event.name, state: event.state };
     case 'steered':
       return { name: 'steered', messageId: event.message.id, text: textOf(event.message) };
     default:

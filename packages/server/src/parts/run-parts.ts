@@ -1,4 +1,4 @@
-import type { AgentEvent, Usage } from '@millrace/core';
+import { type AgentEvent, isEvent, type Usage } from '@millrace/core';
 import { addUsage, noUsage } from '@millrace/core/adapter';
 import { type CallParts, createCallParts } from './call-parts.js';
 import type { CallEnd, Part, Speaker } from './part.js';
@@ -61,7 +61,7 @@ export const createRunParts = (isJoined = false): RunParts => {
       const call = known ?? begin(event);
       const start: readonly Part[] =
         known === undefined ? [{ type: 'callStart', by: call.parts.by }] : [];
-      if (event.type === 'postReasoning' || event.type === 'postSummary') {
+      if (isEvent(event, 'postReasoning', 'postSummary', 'postPlanning')) {
         call.usage = addUsage(call.usage, event.usage);
       }
       const parts = call.parts.take(event);

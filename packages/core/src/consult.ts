@@ -1,0 +1,76 @@
+import { catchError, map, type Observable, of } from 'rxjs';
+import { type Asked, request$, type Stage } from './ask.js';
+import type { Context } from './context.js';
+import { isMillraceError, type MillraceErrorCode, messageOf } from './errors.js';
+import { textOf, type UserMessage, textBlock } from './message.js';
+import type { ModelRequest } from './model.js';
+import type { OpenRun } from './run.js';
+import { noUsage, type Usage } from './usage.js';
+
+/** What came of asking the model beside the loop: plain JSON. */
+export type Consulted =
+  | { readonly status: 'answered'; readonly text: string; readonly usage: Usage }
+  | { readonly status: 'failed'; readonly why: string; readonly usage: Usage }
+  /** An interrupt cut it, or an interceptor would not have it. */
+  | { readonly status: 'cut'; readonly usage: Usage };
+
+/** What the model is asked beside the loop. */
+export interface Consultation {
+  /** What asks, such as `reflect`: events and usage go by it. */
+  readonly phase: string;
+  /** Its place in the call, such as `3/reflect`. */
+  readonly position: string;
+  readonly request: ModelRequest;
+}
+
+/** What asking beside the loop needs of a call. */
+export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$'>;
+
+/**
+ * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
+ * failure of the model is a value. What interceptors refuse fails the call, as ever.
+ */
+export const consult$ = (
+  context: ConsultNeeds,
+  run: Pick<OpenRun, 'iteration'>,
+  { phase, position, request }: Consultation,
+): Observable<Consulted> =>
+  context.step$(position, () =>
+    request$(context, run, stageOf(phase), position, request).pipe(
+      map(read),
+      catchError((error: unknown) => {
+        if (isMillraceError(error) && lasting.includes(error.code)) throw error;
+        return of<Consulted>({ status: 'failed', why: messageOf(error), usage: noUsage });
+      }),
+    ),
+  );
+
+/** A message that only one request shows. */
+export const instruction = (callId: string, position: string, text: string): UserMessage => ({
+  id: `${callId}/${position}/instruction`,
+  role: 'user',
+  content: [textBlock(text)],
+});
+
+/** They are decisions, and no failures of a model. */
+const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
+
+const stageOf = (phase: string): Stage => ({
+  before: (asked) => ({ type: 'prePlanning', phase, ...asked }),
+  show: (hooks, iteration, delta) =>
+    hooks.report(iteration, { type: 'planningChunk', phase, ...delta }),
+  after: (answered) => ({ type: 'postPlanning', phase, ...answered }),
+});
+
+const read = (asked: Asked): Consulted => {
+  const { usage } = asked;
+  if (asked.status !== 'answered') return { status: 'cut', usage };
+  const text = textOf(asked.message).trim();
+  if (asked.halt !== undefined) return { status: 'failed', why: 'It was stopped.', usage };
+  if (asked.finish === 'refusal' || asked.finish === 'filtered') {
+    return { status: 'failed', why: 'The model would not say it.', usage };
+  }
+  return text === ''
+    ? { status: 'failed', why: 'The model said nothing.', usage }
+    : { status: 'answered', text, usage };
+};
