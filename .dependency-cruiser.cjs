@@ -9,6 +9,7 @@ const allowedInCore = [
     'rxjs',
     'ajv',
     'fast-deep-equal',
+    'immer',
     'jsonrepair',
     'partial-json',
     '@standard-schema/spec',

@@ -109,7 +109,7 @@ export const lend = (
   scope: CallScope,
   toolkit: ToolkitCell,
   toolUseId: string,
-  { iteration, messages }: Pick<OpenRun, 'iteration' | 'messages'>,
+  { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
@@ -121,6 +121,7 @@ export const lend = (
     metadata,
     iteration,
     messages,
+    kept,
     get signal() {
       return abort.signal;
     },

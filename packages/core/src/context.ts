@@ -8,6 +8,7 @@ import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
+import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
 import type { Steer, Steering } from './steering.js';
@@ -42,6 +43,8 @@ export interface Context {
   readonly approvers: readonly Approver[];
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
+  /** What has been found for the call, in the order of the numbers that the model cites. */
+  readonly sources: readonly RetrievedPassage[];
   /** What every request says beside its messages and tools. */
   readonly request: RequestOptions;
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */

@@ -171,6 +171,8 @@ export interface Model {
   readonly unsupported?: readonly (keyof RequestOptions)[];
   /** It watches over `context.timeouts` itself, in each of its attempts. For all other models the caller does. */
   readonly keepsTime?: boolean;
+  /** It speaks of tools in its prompt, as `textTools` does: a request without tools is one that does not speak of them. */
+  readonly toolsInPrompt?: boolean;
   /** Answers a request. Cold: subscribing sends it, unsubscribing aborts it in the same tick. */
   stream$(request: ModelRequest, context: ModelContext): Observable<ModelChunk>;
 }

@@ -4,7 +4,7 @@ import type { Context } from './context.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import { isRecord } from './json.js';
-import { type Phase, phase, type PhaseFactory } from './phase.js';
+import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from './phase.js';
 import { nativePhases } from './phase-list.js';
 import { endReasons } from './reply.js';
 import { type Run, unanswered, unpaired } from './run.js';
@@ -14,7 +14,8 @@ export const oneRun = (create: PhaseFactory, context: Context): Phase => {
   if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;
-  return phase((run) =>
+  const each = seesEnded(create) ? everyRun : phase;
+  return each((run) =>
     defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
       contained(),
       take(2),

@@ -8,9 +8,24 @@ export type Phase = MonoTypeOperatorFunction<Run>;
 /** Makes a phase for one call. */
 export type PhaseFactory = (context: Context) => Phase;
 
+const seeing = new WeakSet<PhaseFactory>();
+
+/** Marks a phase that is given ended runs too: it may look at their ends, or put another in their place. All others are passed over by them. */
+export const alsoEnded = (create: PhaseFactory): PhaseFactory => {
+  seeing.add(create);
+  return create;
+};
+
+/** Tells whether a phase is given ended runs. */
+export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
+
 /** Makes a phase that works on an open run; an ended one passes it untouched. */
 export const phase = (work: (run: OpenRun) => Observable<Run>): Phase =>
   concatMap((run) => (run.status === 'open' ? work(run) : of(run)));
+
+/** Makes a phase that works on every run, also on one that has ended. */
+export const everyRun = (work: (run: Run) => Observable<Run>): Phase =>
+  concatMap((run) => work(run));
 
 /** Makes a phase that needs nothing but the run, and waits for nothing. */
 export const transition = (change: (run: OpenRun) => Run): Phase =>

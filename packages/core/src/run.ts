@@ -213,7 +213,8 @@ export const note = (run: OpenRun, title: string, text: string): OpenRun => {
 
 /** A place in the run where a phase keeps something for its next turn. */
 export interface RunKey<Value> {
-  of(run: Run): Value;
+  /** What is kept there: also for a tool, by its context. */
+  of(run: Pick<Run, 'kept'>): Value;
   set(run: OpenRun, value: Value): OpenRun;
 }
 
@@ -233,6 +234,12 @@ export const end = (
   answer: AssistantMessage,
   finish: Finish = 'stop',
 ): EndedRun => ({ ...run, status, answer, finish });
+
+/** Takes the end of a run back. What it answered is not stored yet; `feedback` is shown in the next request. */
+export const reopen = (
+  { status: _status, answer: _answer, finish: _finish, output: _output, ...run }: EndedRun,
+  ...feedback: readonly Message[]
+): OpenRun => ({ ...run, status: 'open', feedback, corrections: {}, stopping: false });
 
 /** Tells whether a run has no next turn. */
 export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';

@@ -12,7 +12,7 @@ export {
   replacePhase,
   withoutPhase,
 } from '../phase-list.js';
-export { type Phase, phase, type PhaseFactory } from '../phase.js';
+export { alsoEnded, type Phase, phase, type PhaseFactory } from '../phase.js';
 export {
   consult$,
   type Consultation,

@@ -110,6 +110,7 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     turns,
     request,
     output,
+    sources: state.sources,
     limits: limitsOf(options),
     retryBudget: scope.retryBudget,
     values,

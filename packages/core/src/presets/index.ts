@@ -3,3 +3,4 @@ export { action } from './action.js';
 export { flat } from './flat.js';
 export { guarded, type GuardedOptions } from './guarded.js';
 export { native } from './native.js';
+export { planner, type PlannerOptions } from './planner.js';

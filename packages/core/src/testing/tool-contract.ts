@@ -31,6 +31,7 @@ export const lentToolContext = ({
   agent: ['test'],
   iteration: 1,
   messages: [],
+  kept: {},
   signal: new AbortController().signal,
   demand: openDemand,
   scheduler: asyncScheduler,

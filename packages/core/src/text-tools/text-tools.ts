@@ -47,7 +47,10 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
               isPlain,
             });
           }),
-    { unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)) },
+    {
+      toolsInPrompt: true,
+      unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)),
+    },
   );
 };
 

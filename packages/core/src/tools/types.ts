@@ -16,6 +16,8 @@ export interface ToolContext {
   readonly iteration: number;
   /** The conversation as far as it had come when the tool was asked for, that message included; nothing that interceptors made of it for the model. */
   readonly messages: readonly Message[];
+  /** What phases keep in the run, such as a plan: `planKey.of(context)`. */
+  readonly kept: Readonly<Record<string, unknown>>;
   /** Aborts when the run is cut or fails: nobody waits for it any more. */
   readonly signal: AbortSignal;
   /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */

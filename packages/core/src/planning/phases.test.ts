@@ -1,0 +1,243 @@
+import { describe, expect, it } from '@jest/globals';
+import { delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
+import { createAgent, inProcessMemory, MillraceError, on, redact, textOf, tool } from '../index.js';
+import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
+import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { text as text$ } from '../streams/text.js';
+import { analyseTask, reflect } from './index.js';
+
+const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Spun.' });
+const fails = tool({
+  name: 'fails',
+  description: 'Fails.',
+  run: () => {
+    throw new Error('No.');
+  },
+});
+
+const thinking = insertAfter(acting, reflect(), insertBefore(reasoning, analyseTask()));
+
+describe('phases that think beside the loop', () => {
+  it('G1, I8: are shown to the model, and stored nowhere', async () => {
+    const memory = inProcessMemory();
+    const model = scriptedModel(
+      [text('Spin it.')],
+      [toolUse('spin')],
+      [text('It spins.')],
+      [text('Done.')],
+      [text('Again?')],
+      [text('No.')],
+    );
+    const session = createAgent({ model, tools: [spin], memory, phases: thinking }).session('s');
+    await session.call('Spin!', { callId: 'a' });
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.map(textOf)).toEqual(['Spin!', '', '', 'Done.']);
+    await session.call('And?', { callId: 'b' });
+    expect(JSON.stringify(await lastValueFrom(memory('s').load$()))).not.toMatch(
+      /Spin it|It spins|Again|\[Reflection\]/,
+    );
+    // Nor does the next call see what was thought in the last one.
+    expect(JSON.stringify(model.requests[4]?.messages)).not.toContain('It spins.');
+  });
+
+  it('G1: are asked with the conversation as it is, and without tools', async () => {
+    const model = scriptedModel([text('A')], [toolUse('spin')], [text('B')], [text('Done.')]);
+    const agent = createAgent({
+      model,
+      tools: [spin],
+      phases: thinking,
+      instructions: 'Be brief.',
+    });
+    await agent
+      .call('Spin!', {
+        output: { type: 'object', properties: {} },
+        callId: 'c',
+        stopSequences: ['X'],
+        maxIterations: 2,
+        onLimit: 'partial',
+      })
+      .catch(() => undefined);
+    const [analysed, reasoned, reflected] = model.requests;
+    expect(analysed).toMatchObject({ system: 'Be brief.', toolChoice: 'none', maxTokens: 1_000 });
+    expect(analysed).not.toHaveProperty('outputSchema');
+    expect(analysed).not.toHaveProperty('stopSequences');
+    expect(analysed?.tools).toEqual(reasoned?.tools);
+    expect(reflected?.messages.map(({ role }) => role)).toEqual([
+      ...['user', 'assistant', 'tool', 'user', 'user'],
+    ]);
+  });
+
+  it('L3, R4: count no iteration, and what they cost is told by phase', async () => {
+    const spent = (n: number) =>
+      ({ type: 'usage', usage: { inputTokens: n, outputTokens: 1 } }) as const;
+    const model = scriptedModel(
+      [text('A'), spent(1)],
+      [toolUse('spin'), spent(10)],
+      [text('B'), spent(100)],
+      [text('Done.'), spent(1000)],
+    );
+    const reply = await createAgent({ model, tools: [spin], phases: thinking }).call('?');
+    expect(reply.iterations).toBe(2);
+    expect(reply.usage.inputTokens).toBe(1111);
+    expect(
+      Object.entries(reply.usageByPhase).map(([name, { inputTokens }]) => [name, inputTokens]),
+    ).toEqual([
+      ['analyseTask', 1],
+      ['reasoning', 1010],
+      ['reflect', 100],
+    ]);
+  });
+
+  it('G1: a failure is a warning, and the call goes on', async () => {
+    const model = scriptedModel(
+      throwError(() => new MillraceError('server', 'Down.')),
+      [toolUse('spin')],
+      [text(' ')],
+      [text('Done.')],
+    );
+    const events = await record(
+      createAgent({ model, tools: [spin], phases: thinking }).stream$('?'),
+    );
+    expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
+      { message: expect.stringMatching(/'analyseTask' came to nothing.*Down/) },
+      { message: expect.stringMatching(/'reflect' came to nothing.*said nothing/) },
+    ]);
+    expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+  });
+
+  it('H2: a veto leaves one out, an error of an interceptor fails the call', async () => {
+    const model = scriptedModel([toolUse('spin')], [text('B')], [text('Done.')]);
+    const vetoing = on('prePlanning', () => EMPTY, { name: 'no' });
+    const vetoed = createAgent({ model, tools: [spin], phases: thinking, interceptors: [vetoing] });
+    const events = await record(vetoed.stream$('?'));
+    expect(events.filter(({ type }) => type === 'vetoed')).toMatchObject([
+      { of: 'prePlanning', name: 'no' },
+      { of: 'prePlanning', name: 'no' },
+    ]);
+    expect(model.requests).toHaveLength(2);
+    const failing = on(
+      'postPlanning',
+      map(() => {
+        throw new Error('Bad.');
+      }),
+    );
+    const failed = createAgent({
+      model: scriptedModel([text('A')]),
+      phases: thinking,
+      interceptors: [failing],
+    });
+    await expect(failed.call('?')).rejects.toMatchObject({ code: 'interceptor' });
+  });
+
+  it('H2, X10: interceptors shape what is asked and what came of it', async () => {
+    const model = scriptedModel([text('The key is sk-12.')], [text('Done.')]);
+    const agent = createAgent({
+      model,
+      phases: insertBefore(reasoning, analyseTask()),
+      interceptors: [redact(/sk-\d+/)],
+    });
+    const events = await record(agent.stream$('Use sk-34.'));
+    expect(JSON.stringify([events.slice(1), model.requests])).not.toMatch(/sk-\d/);
+  });
+
+  it('S1: an interrupt cuts one, and the call ends with it', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const model = { name: 'm', stream$: () => NEVER };
+      const agent = createAgent({ model, phases: thinking });
+      const reason$ = agent
+        .call$('?', { scheduler, interruptOn: cold('---x') })
+        .pipe(map(({ reason }) => reason));
+      expectObservable(reason$).toBe('---(r|)', { r: 'interrupted' });
+    });
+  });
+
+  it('I5: leaving the call leaves it', () => {
+    marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
+      const slow = model('-----(tf|)');
+      expectObservable(
+        createAgent({ model: slow, phases: thinking }).call$('?', { scheduler }),
+        '--!',
+      ).toBe('');
+      for (const log of slow.subscriptions) expectSubscriptions(log).toBe('^-!');
+    });
+  });
+
+  it('L2: the answer is not mixed up with what was thought', async () => {
+    const model = scriptedModel([text('A')], [toolUse('spin')], [text('B')], [text('Done.')]);
+    const agent = createAgent({ model, tools: [spin], phases: thinking });
+    const said: string[] = [];
+    await lastValueFrom(
+      agent.stream$('?').pipe(
+        text$(),
+        map((it) => said.push(it)),
+      ),
+    );
+    expect(said).toEqual(['Done.']);
+    const again = scriptedModel([text('A')], [text('Done.')]);
+    const events = await record(createAgent({ model: again, phases: thinking }).stream$('?'));
+    const chunks = events.filter(({ type }) => type === 'planningChunk');
+    expect(chunks).toMatchObject([{ phase: 'analyseTask', delta: 'A', iteration: 0 }]);
+  });
+
+  it('G1: another model thinks, where it is told so', async () => {
+    const wise = scriptedModel([text('Think.')]);
+    const model = scriptedModel([text('Done.')]);
+    const phases = insertBefore(reasoning, analyseTask({ model: wise, maxTokens: 9 }));
+    await createAgent({ model, phases }).call('?');
+    expect(wise.requests).toMatchObject([{ maxTokens: 9 }]);
+    expect(JSON.stringify(model.requests)).toContain('Think.');
+    expect(() => analyseTask({ prompt: 1 as never })).toThrow(/'prompt' must be/);
+  });
+});
+
+describe('reflect', () => {
+  const turns = (...tools: readonly string[]) => tools.map((name) => [toolUse(name)]);
+  const run = async (when: Parameters<typeof reflect>[0], ...tools: readonly string[]) => {
+    const seen: number[] = [];
+    let turn = 0;
+    const model = {
+      name: 'm',
+      stream$: ({ messages }: { readonly messages: readonly unknown[] }) => {
+        if (JSON.stringify(messages.at(-1)).includes('Look at what the tools')) {
+          return of(text('Hm.'), { type: 'finish', finish: 'stop' } as const);
+        }
+        const [next] = turns(tools[turn] ?? '')[0] ?? [];
+        turn += 1;
+        return of(turn > tools.length || next === undefined ? text('Done.') : next, {
+          type: 'finish',
+          finish: 'stop',
+        } as const);
+      },
+    };
+    const phases = insertAfter(acting, reflect(when));
+    const events = await record(createAgent({ model, tools: [spin, fails], phases }).stream$('?'));
+    events.forEach((event) => event.type === 'postPlanning' && seen.push(event.iteration));
+    return seen;
+  };
+
+  it('G1: after every turn with tools, on errors only, every n, or as a function says', async () => {
+    const tools = ['spin', 'fails', 'spin', 'fails', 'spin'];
+    expect(await run({}, ...tools)).toEqual([1, 2, 3, 4, 5]);
+    expect(await run({ when: 'onError' }, ...tools)).toEqual([2, 4]);
+    expect(await run({ when: 2 }, ...tools)).toEqual([2, 4]);
+    expect(await run({ when: ({ iteration }) => iteration === 3 }, ...tools)).toEqual([3]);
+    expect(await run({})).toEqual([]);
+  });
+
+  it('I18: waits on the scheduler of the call', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const answers = [toolUse('spin'), text('Hm.'), text('Done.')];
+      const model = {
+        name: 'm',
+        stream$: () =>
+          of(answers.shift() ?? text(''), { type: 'finish', finish: 'stop' } as const).pipe(
+            delay(10, scheduler),
+          ),
+      };
+      const agent = createAgent({ model, tools: [spin], phases: insertAfter(acting, reflect()) });
+      expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('30ms (a|)', {
+        a: 'Done.',
+      });
+    });
+  });
+});

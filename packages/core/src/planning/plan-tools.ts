@@ -1,0 +1,87 @@
+import { type ToolUseBlock, toolUsesOf } from '../message.js';
+import { tool } from '../tool.js';
+import { failedOutput } from '../tool-output.js';
+import type { Tool, ToolContext } from '../tools/types.js';
+import {
+  changedPlan,
+  isSettled,
+  type Plan,
+  planKey,
+  planStatuses,
+  planText,
+  planTools,
+} from './plan-state.js';
+
+/** Makes the tools by which the model keeps its plan. The phase `plan` does what they say. */
+export const createPlanTools = (): readonly Tool[] => {
+  const [create, update, revise] = planTools;
+  const steps = {
+    type: 'array',
+    items: { type: 'string', description: 'What is done in the step, in a few words.' },
+  } as const;
+  return [
+    tool({
+      name: create,
+      description:
+        'Writes a plan: a goal and the steps to it, in order. For tasks that take several steps; it takes the place of a plan that there is.',
+      input: {
+        type: 'object',
+        properties: {
+          goal: { type: 'string', description: 'What is to be reached.' },
+          steps,
+        },
+        required: ['goal', 'steps'],
+      },
+      run: (_input, context) => answer(context),
+    }),
+    tool({
+      name: update,
+      description:
+        'Says how far a step of the plan is: before it is begun, when it is done, and when it is given up.',
+      input: {
+        type: 'object',
+        properties: {
+          step: { type: 'integer', minimum: 1, description: 'The number of the step.' },
+          status: { type: 'string', enum: [...planStatuses] },
+          outcome: {
+            type: 'string',
+            description: 'What came of it, or why it was given up, in a sentence.',
+          },
+        },
+        required: ['step', 'status'],
+      },
+      run: (_input, context) => answer(context),
+    }),
+    tool({
+      name: revise,
+      description:
+        'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
+      input: { type: 'object', properties: { steps }, required: ['steps'] },
+      run: (_input, context) => answer(context),
+    }),
+  ];
+};
+
+/** What the plan is behind this use: uses before it in the same message count as well. */
+const answer = (context: ToolContext): unknown => {
+  const { toolUseId, messages } = context;
+  const last = messages.at(-1);
+  const uses = last?.role === 'assistant' ? toolUsesOf(last).filter(isPlanUse) : [];
+  const at = uses.findIndex(({ id }) => id === toolUseId);
+  const before = uses.slice(0, at).reduce(afterUse, planKey.of(context));
+  const use = uses[at];
+  if (use === undefined) return failedOutput('The plan cannot be changed here.');
+  const change = changedPlan(before, use);
+  if ('problem' in change) return failedOutput(change.problem);
+  const isOver = change.plan.steps.every(isSettled);
+  return `${planText(change.plan)}${isOver ? '\nAll steps are settled.' : ''}`;
+};
+
+const afterUse = (plan: Plan | undefined, use: ToolUseBlock): Plan | undefined => {
+  const change = changedPlan(plan, use);
+  return 'plan' in change ? change.plan : plan;
+};
+
+/** Tells whether a use of a tool is about the plan. */
+export const isPlanUse = ({ name }: Pick<ToolUseBlock, 'name'>): boolean =>
+  planTools.some((known) => known === name);

@@ -1,0 +1,74 @@
+import { concatMap, map, of } from 'rxjs';
+import { textOf } from '../message.js';
+import { entry, transcriptOf } from '../memories/transcript.js';
+import { ready } from '../models/ready.js';
+import { checkOptions, wholeNumber } from '../options.js';
+import type { CallStage } from '../pipeline/call-stage.js';
+import { addNote, charge, isOpen, withQuestion } from '../pipeline/call-state.js';
+import { consultInCall$ } from '../pipeline/consult-in-call.js';
+import { type Consulted, instruction } from '../consult.js';
+import { type PlanningOptions, planningRules } from './planning-options.js';
+import { rewriteQuestionPrompt, writtenPrompt } from './planning-prompt.js';
+
+/** When a question is written anew, and how. */
+export interface RewriteQuestionOptions extends PlanningOptions {
+  /** Messages of history above which it is. Default: 3. */
+  readonly above?: number;
+}
+
+/** The newest messages of history that a question may refer to. */
+const shown = 12;
+
+/** A question that has grown beyond this is none any more, in characters. */
+const most = 2_000;
+
+/**
+ * Makes a stage that writes what was asked anew, so that it can be understood without the conversation before it: one request, where there is enough of a
+ * conversation. Passages, tools and memories are looked for by it, and the model sees it as `[Question]`. What was asked stays as it
+ * is, also in memory. Put it behind `loadHistory`: `insertStageAfter(loadHistory, rewriteQuestion())`.
+ */
+export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage => {
+  checkOptions('rewriteQuestion()', options, { ...planningRules, above: wholeNumber(0) });
+  const { above = 3, prompt = rewriteQuestionPrompt, maxTokens = 500, model } = options;
+  const rewriting: CallStage = (context) =>
+    concatMap((state) => {
+      const { history, input, plan } = state;
+      const asked = input.map(textOf).join('\n').trim();
+      const isCut = context.interruption.current !== undefined;
+      if (!isOpen(state) || isCut || asked === '' || history.length <= above) return of(state);
+      const phase = 'rewriteQuestion';
+      const view = { tools: plan.toolkit.current.declarations, messages: history, iteration: 0 };
+      const conversation = transcriptOf(history.slice(-shown)).join('');
+      const material = `${conversation}\nWhat the user says next:\n${entry('user', asked)}`;
+      const request = {
+        system: writtenPrompt(prompt, view),
+        maxTokens,
+        messages: [instruction(context.call.callId, phase, material)],
+      };
+      const own =
+        model === undefined ? state : { ...state, plan: { ...plan, model: ready(model) } };
+      return consultInCall$(context, own, { phase, position: phase, request }).pipe(
+        map((said) => {
+          const charged = charge(state, phase, said.usage);
+          const why = whyNot(said);
+          if (why !== undefined) {
+            context.hooks.report(0, {
+              type: 'warning',
+              message: `The question is taken as it was asked: ${why}`,
+            });
+          }
+          if (why !== undefined || said.status !== 'answered') return charged;
+          if (said.text === asked) return charged;
+          const meant = `What is asked last means: ${said.text}`;
+          return addNote(withQuestion(charged, said.text), 'Question', meant);
+        }),
+      );
+    });
+  return rewriting;
+};
+
+const whyNot = (said: Consulted): string | undefined => {
+  if (said.status === 'failed') return said.why;
+  if (said.status === 'cut' || said.text.length <= most) return undefined;
+  return `What the model made of it has more than ${most} characters.`;
+};

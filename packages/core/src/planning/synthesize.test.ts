@@ -1,0 +1,160 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, map, of } from 'rxjs';
+import { createAgent, inProcessMemory, textOf, tool } from '../index.js';
+import { acting, insertAfter } from '../phases/index.js';
+import { insertStageAfter, loadHistory, retrieve } from '../pipeline/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { completeTask, synthesize, type SynthesizeOptions } from './index.js';
+
+const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
+const sources = [
+  { source: 'a.md', text: 'The mill stands at a.' },
+  { source: 'b.md', text: 'It has a wheel.' },
+];
+const retriever = { retrieve$: () => of(sources) };
+
+const agentOf = (
+  answers: readonly ScriptedAnswer[],
+  options: SynthesizeOptions = {},
+  { cites = false, maxIterations = 10, memory = inProcessMemory() } = {},
+) => {
+  const model = scriptedModel(...answers);
+  const agent = createAgent({
+    model,
+    memory,
+    tools: [look, completeTask()],
+    phases: insertAfter(acting, synthesize(options)),
+    defaults: { maxIterations },
+    ...(cites && { pipeline: insertStageAfter(loadHistory, retrieve(retriever)) }),
+  });
+  return { agent, model };
+};
+const done = [toolUse('complete_task', {})];
+
+describe('synthesize', () => {
+  it('G1: writes the answer where the task is done without one', async () => {
+    const { agent, model } = agentOf([[toolUse('look')], done, [text('It is there.')]]);
+    const reply = await agent.call('?');
+    expect(reply).toMatchObject({ reason: 'answer', iterations: 2 });
+    expect(textOf(reply)).toBe('It is there.');
+    expect(model.requests[2]).toMatchObject({ toolChoice: 'none' });
+  });
+
+  it('G1: leaves an answer that was given as it is, and one that is no completion', async () => {
+    const given = agentOf([[toolUse('complete_task', { answer: 'There.' })]]);
+    expect(await given.agent.call('?')).toMatchObject({ reason: 'toolFinal' });
+    const plain = agentOf([[text('There.')]]);
+    expect(await plain.agent.call('?')).toMatchObject({ reason: 'answer' });
+    expect(plain.model.requests).toHaveLength(1);
+  });
+
+  it('I2: a completion beside other tools waits for them; one that failed completes nothing', async () => {
+    const { agent, model } = agentOf([
+      [toolUse('look'), toolUse('complete_task')],
+      [text('Both.')],
+    ]);
+    expect(textOf(await agent.call('?'))).toBe('Both.');
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('Seen.');
+    const bad = agentOf([[toolUse('complete_task', { answer: 1 })], [text('So.')]]);
+    expect(await bad.agent.call('?')).toMatchObject({ iterations: 2 });
+  });
+
+  it('G1: always writes another in the place of every answer, which becomes its draft', async () => {
+    const memory = inProcessMemory();
+    const { agent, model } = agentOf(
+      [[text('Draft.')], [text('Final.')]],
+      { when: 'always' },
+      { memory },
+    );
+    const events = await record(agent.session('s').stream$('?', { callId: 'c' }));
+    expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
+      { messageId: 'c/1', why: 'synthesize' },
+    ]);
+    expect(model.requests[1]?.messages.map(textOf)[1]).toBe('Draft.');
+    expect((await lastValueFrom(memory('s').load$())).map(textOf)).toEqual(['?', 'Final.']);
+    const final = agentOf([[toolUse('complete_task', { answer: 'Draft.' })], [text('Final.')]], {
+      when: 'always',
+    });
+    expect(textOf(await final.agent.call('?'))).toBe('Final.');
+  });
+
+  it('R3: has the form that the answer is to have', async () => {
+    const { agent, model } = agentOf([done, [text('{"at":"a"}')]]);
+    const output = {
+      type: 'object',
+      properties: { at: { type: 'string' } },
+      required: ['at'],
+    } as const;
+    expect((await agent.call('?', { output })).output).toEqual({ at: 'a' });
+    expect(model.requests[1]).toHaveProperty('outputSchema');
+    const bad = agentOf([done, [text('nowhere')]]);
+    await expect(bad.agent.call('?', { output })).rejects.toMatchObject({ code: 'emptyAnswer' });
+  });
+
+  it('L5: an answer of nothing is an error', async () => {
+    await expect(agentOf([done, [text(' ')]]).agent.call('?')).rejects.toMatchObject({
+      code: 'emptyAnswer',
+    });
+  });
+
+  it('G1: cites what was retrieved, where there is something', async () => {
+    const { agent, model } = agentOf([done, [text('At a [1].')]], {}, { cites: true });
+    const reply = await agent.call('?');
+    expect(reply.sources?.map(({ source }) => source)).toEqual(['a.md', 'b.md']);
+    expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('such as [1]');
+    const without = agentOf([done, [text('At a.')]]);
+    await without.agent.call('?');
+    expect(JSON.stringify(without.model.requests[1]?.messages.at(-1))).not.toContain('[1]');
+  });
+
+  it('G1, I7: what it cites exists, or it is asked for again, as one more iteration', async () => {
+    const answers = [done, [text('At a [1], says [7].')], [text('At a [1].')]];
+    const { agent, model } = agentOf(answers, {}, { cites: true });
+    const events = await record(agent.stream$('?', { callId: 'c' }));
+    expect(events.at(-1)).toMatchObject({
+      reply: { iterations: 2, content: [{ text: 'At a [1].' }] },
+    });
+    expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
+      { messageId: 'c/synthesis', why: expect.stringContaining('[7]') },
+    ]);
+    expect(textOf(model.requests[2]?.messages.at(-2) ?? { content: [] })).toContain(
+      'cites [7], and there are only the passages [1] to [2]',
+    );
+    const stubborn = agentOf([done, [text('[7]')], [text('[8]')]], {}, { cites: true });
+    const told = await record(stubborn.agent.stream$('?'));
+    expect(told.filter(({ type }) => type === 'warning')).toHaveLength(1);
+    expect(told.at(-1)).toMatchObject({ reply: { reason: 'answer' } });
+    const spent = agentOf([done, [text('[7]')]], {}, { cites: true, maxIterations: 1 });
+    expect((await record(spent.agent.stream$('?'))).some(({ type }) => type === 'warning')).toBe(
+      true,
+    );
+    expect(spent.model.requests).toHaveLength(2);
+    const free = agentOf([done, [text('[7]')]], { citations: false }, { cites: true });
+    expect(textOf(await free.agent.call('?'))).toBe('[7]');
+  });
+
+  it('R4: adds up what both requests cost', async () => {
+    const spent = (inputTokens: number) => ({ type: 'usage', usage: { inputTokens } }) as const;
+    const answers = [done, [text('[7]'), spent(1)], [text('[1]'), spent(10)]];
+    const { agent } = agentOf(answers, {}, { cites: true });
+    const { usage, usageByPhase } = await agent.call('?');
+    expect(usage.inputTokens).toBe(11);
+    expect(usageByPhase['synthesize']?.inputTokens).toBe(11);
+  });
+
+  it('I14: is refused what it does not have, and completes by the name that it is told', async () => {
+    expect(() => synthesize({ when: 'never' as never })).toThrow(/'when' must be/);
+    expect(() => completeTask({ name: '' })).toThrow(/'name' must be/);
+    const model = scriptedModel([toolUse('finish', {})], [text('So.')]);
+    const agent = createAgent({
+      model,
+      tools: [completeTask({ name: 'finish' })],
+      phases: insertAfter(
+        acting,
+        synthesize({ completion: 'finish', prompt: ({ iteration }) => `After ${iteration}.` }),
+      ),
+    });
+    expect(await lastValueFrom(agent.call$('?').pipe(map(textOf)))).toBe('So.');
+    expect(model.requests[1]?.messages.map(textOf).at(-1)).toBe('After 1.');
+  });
+});
