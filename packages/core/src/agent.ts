@@ -91,8 +91,22 @@ export interface SessionOptions {
 export const createAgent = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
-  checkOptions('createAgent()', options, rules, ['model']);
-  checkDefaults("createAgent(), 'defaults'", options.defaults ?? {});
+  checkOptions('createAgent()', options, agentRules, ['model']);
+  return defineAgent('createAgent()', options);
+};
+
+/** What an agent is made of whose loop may be another than the model's: it needs no model then. */
+export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
+  AgentOptions<Output>,
+  'model'
+> & { readonly model?: Model };
+
+/** Defines an agent of options that are its own. `Default` is what its replies hold where it has no `output`. */
+export const defineAgent = <const Output extends InputSchema | undefined, Default = undefined>(
+  owner: string,
+  options: AnyAgentOptions<Output>,
+): Agent<OutputOf<Output, Default>> => {
+  checkDefaults(`${owner}, 'defaults'`, options.defaults ?? {});
   const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
   const interceptors = options.interceptors?.flat() ?? [];
   const phases = [...(options.phases ?? nativePhases)];
@@ -102,18 +116,19 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   const seats = createSeats();
   const toolkit = createToolkit(defaults.tools ?? tools);
   const sessionToolkit = createSessionToolkits(toolkit);
-  const ownOutput = outputOf(options.output, 'createAgent()');
-  if (!interceptors.every(isInterceptor)) throw noInterceptor();
-  if (phases.length === 0 || !phases.every((each) => typeof each === 'function')) throw noPhases();
+  const ownOutput = outputOf(options.output, owner);
+  if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
+  if (phases.length === 0 || !phases.every((each) => typeof each === 'function'))
+    throw noPhases(owner);
   if (pipeline.length === 0 || !pipeline.every((each) => typeof each === 'function'))
-    throw noStages();
+    throw noStages(owner);
 
   const callable = (session?: {
     readonly seat: Seat;
     readonly memory: Memory;
     readonly context: readonly ContextEntry[];
     readonly toolkit: ToolkitCell;
-  }): Callable<OutputOf<Output, undefined>> =>
+  }): Callable<OutputOf<Output, Default>> =>
     toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
       const own = given.tools === undefined ? undefined : createToolkit(given.tools);
@@ -155,7 +170,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
       const seat = seats.seatOf(id);
       const memory = memoryOf(id);
-      if (!isMemory(memory)) throw noMemoryMade();
+      if (!isMemory(memory)) throw noMemoryMade(owner);
       const cell = sessionToolkit(id);
       return createSession(
         callable({ seat, memory, toolkit: cell, context: given.context ?? [] }),
@@ -178,7 +193,8 @@ const outputOf = (schema: InputSchema | undefined, owner: string): Validator | u
   return validator;
 };
 
-const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
+/** What the options of an agent may be. */
+export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   name: isText,
   model: isModel,
   instructions: [
@@ -199,22 +215,22 @@ const rules: Readonly<Record<keyof AgentOptions, Rule>> = {
 const isMemory = (made: unknown): boolean =>
   having('load$', '')[0](made) && having('append$', '')[0](made);
 
-const noMemoryMade = (): MillraceError =>
+const noMemoryMade = (owner: string): MillraceError =>
   misuse(
-    "createAgent(): 'memory' must give an object with load$() and append$(messages) for each session.",
+    `${owner}: 'memory' must give an object with load$() and append$(messages) for each session.`,
   );
 
-const noInterceptor = (): MillraceError =>
+const noInterceptor = (owner: string): MillraceError =>
   misuse(
-    "createAgent(): 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.",
+    `${owner}: 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.`,
   );
 
-const noPhases = (): MillraceError =>
+const noPhases = (owner: string): MillraceError =>
   misuse(
-    "createAgent(): 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.",
+    `${owner}: 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.`,
   );
 
-const noStages = (): MillraceError =>
+const noStages = (owner: string): MillraceError =>
   misuse(
-    "createAgent(): 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.",
+    `${owner}: 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.`,
   );

@@ -10,4 +10,6 @@ export interface CallInfo {
   readonly agent: readonly string[];
   /** What the caller gave with the call. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** What the call says is what the call above it says: its text is a part of the root's answer. */
+  readonly speaks?: true;
 }

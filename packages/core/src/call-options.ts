@@ -1,5 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
+import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { Model, RequestOptions, ToolChoice } from './model.js';
 import {
@@ -7,6 +8,7 @@ import {
   defined,
   having,
   isDelay,
+  isFlag,
   isFunction,
   isModel,
   isObject,
@@ -100,6 +102,11 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly callId?: string;
   /** The context of the tool that makes this call: the call becomes a part of that tool's. */
   readonly parent?: ToolContext;
+  /**
+   * What this call says is what the call above it says: `text()` has it, and user interfaces show it as the answer's own. It needs a `parent`, and
+   * counts where that speaks itself, or is the root. Default: false.
+   */
+  readonly speaks?: boolean;
 }
 
 /**
@@ -113,7 +120,7 @@ export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
   CallOptions,
-  'output' | 'context' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent'
+  'output' | 'context' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent' | 'speaks'
 >;
 
 const isTimeouts: Rule = [
@@ -214,6 +221,7 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ],
   callId: isText,
   parent: [isRecord, 'the context that a tool was run with'],
+  speaks: isFlag,
 };
 
 /** What a call may be prepared otherwise in. */
@@ -256,8 +264,12 @@ export const splitOptions = (
 };
 
 /** Refuses options that a call does not have, or that cannot be what they are. */
-export const checkCallOptions = (owner: string, options: unknown): void =>
+export const checkCallOptions = (owner: string, options: CallOptions): void => {
   checkOptions(owner, options, callRules);
+  if (options.speaks === true && options.parent === undefined) {
+    throw misuse(`${owner}: 'speaks' needs a 'parent', for which it speaks.`);
+  }
+};
 
 /** Refuses defaults that an agent cannot have. */
 export const checkDefaults = (owner: string, options: unknown): void =>

@@ -14,7 +14,8 @@ import type { ToolkitCell } from './tools/live-toolkit.js';
 /** Everything that is settled before a call begins. */
 export interface CallPlan {
   readonly agentName: string;
-  readonly model: Model;
+  /** An agent whose loop is another than the model's has none. */
+  readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
   /** Whether the call itself says what the answer must be, and not only its agent. */
   readonly ownOutput: boolean;

@@ -4,6 +4,7 @@ import type { CallOptions } from './call-options.js';
 import { joinDemand, type JoinableDemand } from './demand.js';
 import { misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
+import type { Interceptor } from './interceptor.js';
 import { createInterruption, type Interruption } from './interruption.js';
 import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
@@ -41,6 +42,10 @@ export interface CallScope {
   readonly approvers: readonly Approver[];
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
+  /** The call above has been interrupted, and begins no other one. */
+  readonly isLate: boolean;
+  /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
+  readonly voice: readonly Interceptor[];
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
 }
@@ -51,6 +56,7 @@ export const createScope = (
   options: CallOptions,
   sessionId: string | undefined,
   listener: Listener,
+  interceptors: readonly Interceptor[] = [],
 ): CallScope => {
   const {
     parent,
@@ -61,6 +67,7 @@ export const createScope = (
     context,
     approve,
     retryBudget = 10,
+    speaks = false,
   } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
@@ -73,6 +80,7 @@ export const createScope = (
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
   const session = sessionId ?? scope?.call.sessionId;
+  const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
     rootId: scope?.call.rootId ?? id,
     callId: id,
@@ -80,6 +88,7 @@ export const createScope = (
     metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
     ...(scope === undefined ? {} : { parentId: scope.call.callId }),
     ...(session === undefined ? {} : { sessionId: session }),
+    ...(isHeard && { speaks: true }),
   });
   return {
     call,
@@ -96,6 +105,8 @@ export const createScope = (
     values: contextValues(scope?.values.entries, context),
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,
+    isLate: above?.isOver() ?? false,
+    voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     lineage: [...(scope?.lineage ?? []), call],
   };
 };
@@ -111,6 +122,8 @@ export const lend = (
   toolUseId: string,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
+  /** Whether a call may still begin. */
+  isOver: () => boolean = () => false,
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
   const { callId, agent, metadata, sessionId } = call;
@@ -136,6 +149,7 @@ export const lend = (
   const nth = counter();
   places.set(context, {
     scope,
+    isOver,
     nextCallId: () => {
       const index = nth();
       return `${callId}/${toolUseId}${index === 1 ? '' : `/${index}`}`;
@@ -147,6 +161,7 @@ export const lend = (
 /** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {
   readonly scope: CallScope;
+  readonly isOver: () => boolean;
   /** Ids of calls are positions, the same on a resumed run. */
   readonly nextCallId: () => string;
 }

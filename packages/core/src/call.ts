@@ -5,6 +5,7 @@ import {
   finalize,
   ignoreElements,
   merge,
+  NEVER,
   type Observable,
   take,
   tap,
@@ -25,10 +26,12 @@ import type { View } from './view.js';
  */
 export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<Seen> =>
   defer(() => {
-    const { agentName, options, session, listener } = plan;
-    const scope = createScope(agentName, options, session?.seat.sessionId, listener);
+    const { agentName, options, session, listener, interceptors } = plan;
+    const sessionId = session?.seat.sessionId;
+    const scope = createScope(agentName, options, sessionId, listener, interceptors);
+    if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;
-    const hooks = createHooks({ ...scope, interceptors: plan.interceptors });
+    const hooks = createHooks({ ...scope, interceptors });
     let failure: MillraceError | undefined;
     const fail = (error: MillraceError): void => {
       if (!hooks.isSettled()) {

@@ -5,12 +5,15 @@ import {
   firstValueFrom,
   type Observable,
   type ObservableInput,
+  of,
   type OperatorFunction,
 } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
+import { asStep } from './compose/step-runs.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import { isRecord } from './json.js';
+import { defined } from './options.js';
 import type { Reply } from './reply.js';
 import type { Infer, InputSchema } from './schema.js';
 import { toAsyncIterable } from './to-async-iterable.js';
@@ -81,8 +84,13 @@ export const toCallable = <Output>(
       checkCallOptions('The call', options ?? {});
       return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
     },
-    asOperator: ({ flatten = inOrder, ...options } = {}) =>
-      flatten((input: Input) => reply$(input, options)),
+    asOperator: ({ flatten = inOrder, ...own } = {}) => {
+      const operator = (options: typeof own) => flatten((input: Input) => reply$(input, options));
+      // What it is to give is its own to say.
+      return asStep(operator(own), (input, { output: _, ...options }) =>
+        of(input).pipe(operator({ ...own, ...defined(options) })),
+      );
+    },
   };
 };
 

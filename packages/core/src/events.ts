@@ -21,6 +21,8 @@ export interface Envelope {
   readonly sessionId?: string;
   /** The names of the agents, from the outermost to the one that speaks. */
   readonly agent: readonly string[];
+  /** What a call below says is what the call above it says: its text is a part of the root's answer. */
+  readonly speaks?: true;
   /** Which turn of the loop, from 1; 0 before the first. */
   readonly iteration: number;
   /** Strictly increasing over a root call, sub-agents included. An interceptor sees 0: it is given on delivery. */

@@ -58,6 +58,8 @@ export interface Hooks {
 export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Interceptor[];
+  /** Those whose transforms its messages pass. Default: `interceptors`. */
+  readonly voice?: readonly Interceptor[];
   readonly scheduler: SchedulerLike;
   /** Delivers the events of a whole family of calls, one after the other. */
   readonly deliver: Trampoline;
@@ -69,6 +71,7 @@ export interface HooksInit {
 export const createHooks = ({
   call,
   interceptors,
+  voice = interceptors,
   scheduler,
   deliver,
   listeners,
@@ -105,7 +108,7 @@ export const createHooks = ({
     type: interceptor.type,
     stage: stageOf(interceptor, call, report),
   }));
-  const transforms = ordered(interceptors, 'chunks');
+  const transforms = ordered(voice, 'chunks');
 
   const intercepted$ = <Payload extends ModifiablePayload>(
     iteration: number,
@@ -206,7 +209,12 @@ const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   return Object.freeze(event);
 };
 
-const kinOf = ({ parentId, sessionId }: CallInfo): Pick<Envelope, 'parentId' | 'sessionId'> => ({
+const kinOf = ({
+  parentId,
+  sessionId,
+  speaks,
+}: CallInfo): Pick<Envelope, 'parentId' | 'sessionId' | 'speaks'> => ({
   ...(parentId === undefined ? {} : { parentId }),
   ...(sessionId === undefined ? {} : { sessionId }),
+  ...(speaks === undefined ? {} : { speaks }),
 });

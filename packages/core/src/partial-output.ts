@@ -20,6 +20,7 @@ import {
 import type { AgentEvent } from './events.js';
 import { isRecord } from './json.js';
 import { byCall } from './streams/by-call.js';
+import { isSpoken } from './streams/heard.js';
 
 /** A value that is still being written: anything may be missing yet. */
 export type PartialOf<T> = T extends readonly (infer Item)[]
@@ -40,14 +41,14 @@ export interface PartialOutputOptions {
  * Emits the structured output of calls as far as it has been written, from their events: at most one every so many
  * milliseconds for each call, and the whole one as soon as its message is whole. Texts may be cut; numbers and
  * words are whole or missing. It is a preview: nothing has been validated before `reply.output`. A message that is discarded
- * begins anew, and sub-agents are left out. Cold or hot, and ends, as the events do.
+ * begins anew, and sub-agents are left out that do not speak for the root. Cold or hot, and ends, as the events do.
  */
 export const partialOutput$ = <Output = unknown>(
   event$: Observable<AgentEvent>,
   { everyMs = 50, scheduler = asyncScheduler }: PartialOutputOptions = {},
 ): Observable<PartialOf<Output>> =>
   event$.pipe(
-    filter(({ parentId }) => parentId === undefined),
+    filter(isSpoken),
     byCall(),
     mergeMap((call$) => call$.pipe(drafts, sampled(everyMs, scheduler))),
     map(({ deltas }) => preview(deltas.join(''))),

@@ -9,6 +9,7 @@ import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
+import { isInPlaceOfLoop } from './pipeline/loop-stages.js';
 import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyOf } from './pipeline/review-reply.js';
@@ -78,7 +79,7 @@ const begin$ = (
       },
     };
     hooks.report(0, { type: 'preCall', input });
-    const loopAt = plan.pipeline.indexOf(runLoop);
+    const loopAt = plan.pipeline.findIndex((it) => it === runLoop || isInPlaceOfLoop(it));
     return plan.pipeline
       .reduce<Observable<CallState>>(
         (state$, create, at) => state$.pipe(oneState(create, context, at < loopAt)),

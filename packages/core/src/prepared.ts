@@ -109,7 +109,7 @@ const preparationOf = (
   const { prepared } = splitOptions(plan.options);
   const options = Object.freeze({
     ...prepared,
-    model: plan.model,
+    ...(plan.model !== undefined && { model: plan.model }),
     tools: plan.toolkit.current.entries,
   });
   return Object.freeze({ call, input, options });

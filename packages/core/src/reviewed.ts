@@ -19,7 +19,9 @@ export const reviewed$ = (
     reason: run.status,
     finish: run.finish,
     ...(run.output === undefined ? {} : { output: run.output }),
-    ...(run.status === 'suspended' && { suspensions: suspensionsIn(run.messages) }),
+    ...(run.status === 'suspended' && {
+      suspensions: run.suspensions ?? suspensionsIn(run.messages),
+    }),
     ...(sources.length > 0 && { sources }),
     iterations: run.iteration,
     toolUses: run.toolRuns,

@@ -5,6 +5,7 @@ import { freezeMessage } from './freeze-message.js';
 import {
   type AssistantMessage,
   type Message,
+  type Suspension,
   type ToolMessage,
   toolUsesOf,
   type UserMessage,
@@ -81,6 +82,8 @@ export interface EndedRun extends RunState {
   /** What the answer says, where its form was given. */
   readonly output?: unknown;
   readonly finish: Finish;
+  /** Tool uses that wait for a result, where they are not in `messages`. */
+  readonly suspensions?: readonly Suspension[];
 }
 
 /** The value that flows through the loop. */

@@ -9,6 +9,7 @@ import {
   type ModelChunk,
   on,
   retry,
+  sequential,
   suspend,
   textBlock,
   textOf,
@@ -16,6 +17,7 @@ import {
   toolOutput,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
+import { asAgent } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
 import {
   asapScheduler,
@@ -30,6 +32,19 @@ import {
   Subject,
   throwError,
 } from 'rxjs';
+
+const finder = () =>
+  createAgent({ name: 'researcher', model: scriptedModel([text('I look it up.')]) });
+
+const careful = () =>
+  createAgent({
+    name: 'careful',
+    model: scriptedModel(
+      [text('I look. '), toolUse('weather', { city: 'Oslo' })],
+      [thinking('So.'), text('Rain in '), text('Oslo.')],
+    ),
+    tools: [weather],
+  });
 
 /** One call to look at, made anew for each subscription. */
 export interface Scenario {
@@ -294,6 +309,71 @@ export const scenarios: readonly Scenario[] = [
     ),
     tools: [asks],
   })),
+  {
+    name: 'steps, the last of which speaks',
+    stream$: (options) =>
+      asAgent(sequential(finder(), careful()), { name: 'team' }).stream$('Oslo?', options),
+    answer: 'Rain in Oslo.',
+  },
+  {
+    name: 'steps whose answer was edited',
+    stream$: (options) =>
+      asAgent(sequential(careful()), {
+        interceptors: [
+          on(
+            'postCall',
+            map((event) => ({
+              ...event,
+              reply: { ...event.reply, content: [textBlock('Edited.')] },
+            })),
+          ),
+        ],
+      }).stream$('?', options),
+    answer: 'Edited.',
+  },
+  {
+    name: 'steps whose answer was stopped',
+    stream$: (options) =>
+      asAgent(sequential(careful()), {
+        interceptors: [
+          on(
+            'postCall',
+            filter(() => false),
+          ),
+        ],
+      }).stream$('?', options),
+    answer: 'Stopped.',
+  },
+  of$('a tool that speaks', 'Above.', () => ({
+    name: 'editor',
+    model: scriptedModel(
+      [text('I ask. '), toolUse('ask', { n: 1 }, 'w'), toolUse('ask', { n: 2 }, 'v')],
+      [text('Above.')],
+    ),
+    tools: [
+      tool({
+        name: 'ask',
+        description: 'Asks.',
+        input: { type: 'object' },
+        exclusive: true,
+        run: (_input, parent) =>
+          asAgent(sequential(careful()), { name: 'team' })
+            .call$('?', { parent, speaks: true })
+            .pipe(map((reply) => textOf(reply))),
+      }),
+    ],
+  })),
+  {
+    name: 'steps that do not speak',
+    stream$: (options) =>
+      asAgent(
+        sequential(
+          careful(),
+          map(() => 'Said otherwise.'),
+        ),
+      ).stream$('?', options),
+    answer: 'Said otherwise.',
+  },
   of$('a sub-agent that fails', 'Above all the same.', () => ({
     name: 'editor',
     model: scriptedModel([toolUse('fail', {}, 'f')], [text('Above all the same.')]),

@@ -6,9 +6,11 @@ import {
   createAgent,
   MillraceError,
   on,
+  sequential,
   textOf,
   tool,
 } from '@millrace/core';
+import { asAgent } from '@millrace/core/teams';
 import {
   type MarbleHelpers,
   marbles,
@@ -77,6 +79,19 @@ const broken = tool({
 });
 
 describe('present', () => {
+  it('H1: the words of a sub-agent that speaks are the answer, and are said once', () => {
+    const out = printedOf(({ scheduler }) =>
+      asAgent(
+        sequential(
+          createAgent({ name: 'researcher', model: scriptedModel([text('Facts.')]) }),
+          createAgent({ name: 'writer', model: scriptedModel([text('Prose.')]) }),
+        ),
+        { name: 'team' },
+      ).stream$('?', { scheduler }),
+    );
+    expect(out).toContain('    researcher: Facts.\n\nProse.\n\nanswered');
+  });
+
   it('shows thinking, tools, the answer as it streams, and what it took', () => {
     const model = scriptedModel(
       [

@@ -82,12 +82,12 @@ const indentOf = ({ agent }: AgentEvent): string => '  '.repeat(agent.length);
 
 type Chunk = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
-/** Prints a delta. The answer of the call's own agent stands out: it begins in the first column. */
+/** Prints a delta. The answer stands out: it begins in the first column. */
 const flow = (page: Page, chunk: Chunk, { colors }: Theme): Page => {
-  const { kind, messageId, callId, delta, parentId } = chunk;
+  const { kind, messageId, callId, delta } = chunk;
   if (kind === 'toolInput') return page;
   const key = `${callId} ${messageId} ${kind}`;
-  if (kind === 'text' && parentId === undefined && chunk.type !== 'planningChunk') {
+  if (isAnswer(chunk)) {
     const shown = shownBefore(page, messageId) + delta;
     return write({ ...page, messageId, shown }, key, '\n', printable(delta));
   }
@@ -114,8 +114,12 @@ const write = (
 const shownBefore = (page: Page, messageId: string): string =>
   page.messageId === messageId ? page.shown : '';
 
-const speaker = ({ agent, kind, parentId }: Chunk): string =>
-  kind === 'text' && parentId !== undefined ? `${agent.at(-1) ?? ''}: ` : '';
+/** Text of the call's own agent, or of one below that speaks for it. */
+const isAnswer = ({ type, kind, parentId, speaks }: Chunk): boolean =>
+  type !== 'planningChunk' && kind === 'text' && (parentId === undefined || speaks === true);
+
+const speaker = (chunk: Chunk): string =>
+  chunk.kind === 'text' && !isAnswer(chunk) ? `${chunk.agent.at(-1) ?? ''}: ` : '';
 
 /** Prints the text of a reply that was not streamed, or was changed since. */
 const answer = (page: Page, reply: Reply): Page => {

@@ -10,7 +10,7 @@ import {
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
-import { eachInput, type OutOf, runnersOf, type Steps } from './step.js';
+import { composed, type OutOf, runnersOf, type Steps, unspoken } from './step.js';
 
 /**
  * Composes steps that compete: all get the same input at once, and the first reply is emitted; the others are left
@@ -21,7 +21,7 @@ export const race = <const All extends Steps>(
   ...steps: All
 ): OperatorFunction<Input, OutOf<All[number]>> => {
   const runs = runnersOf('race()', steps);
-  return eachInput((input) =>
+  return composed((input, options) =>
     defer(() => {
       const errors: unknown[] = [];
       const lost = (error: unknown): Observable<never> => {
@@ -30,7 +30,9 @@ export const race = <const All extends Steps>(
         throw errors[0];
       };
       return firstOf(
-        runs.map((run) => run(input).pipe(take(1), throwIfEmpty(noReply), catchError(lost))),
+        runs.map((run) =>
+          run(input, unspoken(options)).pipe(take(1), throwIfEmpty(noReply), catchError(lost)),
+        ),
       );
     }),
   );

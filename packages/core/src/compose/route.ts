@@ -8,9 +8,10 @@ import {
   type OperatorFunction,
   take,
 } from 'rxjs';
+import type { CallOptions } from '../call-options.js';
 import { misuse, MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
-import { eachInput, isStep, type OutOf, runnerOf, type Step } from './step.js';
+import { composed, isStep, type OutOf, runnerOf, type Step, unspoken } from './step.js';
 
 /** A step, or something that will tell one. Nothing means that there is no step for the input. */
 export type Route<AnyStep extends Step> =
@@ -19,22 +20,23 @@ export type Route<AnyStep extends Step> =
 /**
  * Composes steps of which one is chosen for each input, by a function that gives it, or an Observable or Promise of it,
  * such as the answer of a model; an Observable is left with its first value. An input for which there is none is an
- * `invalidRequest` error. The next input waits.
+ * `invalidRequest` error. The next input waits. A function that calls an agent passes its second argument on, so that the call belongs to
+ * the one above: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent that `asAgent` makes of it, the step that was chosen speaks.
  */
 export const route = <AnyStep extends Step>(
-  choose: (input: Input) => Route<AnyStep>,
+  choose: (input: Input, options: CallOptions) => Route<AnyStep>,
 ): OperatorFunction<Input, OutOf<AnyStep>> => {
   if (typeof choose !== 'function') {
     throw misuse('route() needs a function that chooses a step for an input.');
   }
-  return eachInput((input) =>
-    choice$(choose(input)).pipe(
+  return composed((input, options) =>
+    choice$(choose(input, unspoken(options))).pipe(
       take(1),
       defaultIfEmpty(undefined),
       concatMap((step) => {
         if (step === undefined) throw noRoute();
         if (!isStep(step)) throw misuse('route(): what was chosen is no step.');
-        return runnerOf(step)(input);
+        return runnerOf(step)(input, options);
       }),
     ),
   );

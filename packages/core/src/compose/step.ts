@@ -1,11 +1,13 @@
-import { concatMap, type Observable, of, type OperatorFunction } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
 import type { Agent } from '../agent.js';
+import type { CallOptions } from '../call-options.js';
 import type { Callable } from '../callable.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import type { Reply } from '../reply.js';
 import type { Session } from '../session.js';
+import { createStep, runOf, type StepRun } from './step-runs.js';
 
 /**
  * What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as
@@ -28,21 +30,16 @@ export type OutOf<AnyStep> =
           ? Out
           : never;
 
-/** Runs one input through a step. */
-export type RunStep = (input: Input) => Observable<Input>;
-
 /** Tells whether a value is a step. */
 export const isStep = (value: unknown): value is Step =>
   typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
 
-/** Readies a step. */
-export const runnerOf = (step: Step): RunStep => {
-  const operator = typeof step === 'function' ? step : step.asOperator();
-  return (input) => of(input).pipe(operator);
-};
+/** Readies a step. The options are for the calls that it makes; an operator that knows nothing of them just runs. */
+export const runnerOf = (step: Step): StepRun<Input> =>
+  runOf(typeof step === 'function' ? step : step.asOperator());
 
 /** Readies steps, or throws a `config` error where there are none, or what is none. */
-export const runnersOf = (owner: string, steps: readonly Step[]): readonly RunStep[] => {
+export const runnersOf = (owner: string, steps: readonly Step[]): readonly StepRun<Input>[] => {
   if (steps.length === 0) throw misuse(`${owner} needs at least one step.`);
   const wrong = steps.findIndex((step) => !isStep(step));
   if (wrong !== -1) {
@@ -53,10 +50,11 @@ export const runnersOf = (owner: string, steps: readonly Step[]): readonly RunSt
   return steps.map(runnerOf);
 };
 
-/** Makes an operator that takes inputs one after another. */
-export const eachInput = <Out>(
-  run: (input: Input) => Observable<unknown>,
-): OperatorFunction<Input, Out> =>
+/** For steps that take part in an answer, and do not give it. */
+export const unspoken = ({ speaks: _, ...options }: CallOptions): CallOptions => options;
+
+/** Makes a step of the type that those say which it is made of. */
+export const composed = <Out>(run: StepRun): OperatorFunction<Input, Out> =>
   // What comes out is known by the types of the steps, which a list of them does not keep.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  concatMap((input) => run(input) as Observable<Out>);
+  createStep((input, options) => run(input, options) as Observable<Out>);

@@ -3,7 +3,7 @@ import { limitsOf, requestOf } from '../call-options.js';
 import { lend } from '../call-scope.js';
 import type { Context } from '../context.js';
 import { endStopped } from '../end-stopped.js';
-import { MillraceError } from '../errors.js';
+import { MillraceError, misuse } from '../errors.js';
 import { loop } from '../loop.js';
 import { type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
@@ -38,14 +38,14 @@ export const runLoop: CallStage = (context) =>
   });
 
 /** A call that is not to run has ended before its loop. */
-const begun$ = (
+export const begun$ = (
   run: OpenRun,
   { status, answer, plan }: CallState,
-  own: Context,
+  { call }: Pick<CallContext, 'call'>,
 ): Observable<Run> => {
-  if (status === 'vetoed') return of(endStopped(run, own));
+  if (status === 'vetoed') return of(endStopped(run, { call }));
   if (status !== 'prepared' || answer === undefined) return of(run);
-  const message = says(own.call, 'answer', answer);
+  const message = says(call, 'answer', answer);
   const ended = end(run, 'answer', message);
   if (plan.output === undefined) return of(ended);
   return readOutput$(plan.output, textOf(message)).pipe(
@@ -88,6 +88,7 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
   const shown = createView(cell, hidden);
   const toolkit = shown();
   const { call, interruption, demand, scheduler, turns, values } = scope;
+  if (plain === undefined) throw misuse(`The loop of the agent '${plan.agentName}' needs a model.`);
   const model = ready(plain);
   refuseUnknownChoice(options.toolChoice, toolkit);
   const own = requestOf(options, systemOf(state), output?.jsonSchema);

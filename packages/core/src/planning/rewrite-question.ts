@@ -1,7 +1,6 @@
 import { concatMap, map, of } from 'rxjs';
 import { textOf } from '../message.js';
 import { entry, transcriptOf } from '../memories/transcript.js';
-import { ready } from '../models/ready.js';
 import { checkOptions, wholeNumber } from '../options.js';
 import type { CallStage } from '../pipeline/call-stage.js';
 import { addNote, charge, isOpen, withQuestion } from '../pipeline/call-state.js';
@@ -45,9 +44,7 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage
         maxTokens,
         messages: [instruction(context.call.callId, phase, material)],
       };
-      const own =
-        model === undefined ? state : { ...state, plan: { ...plan, model: ready(model) } };
-      return consultInCall$(context, own, { phase, position: phase, request }).pipe(
+      return consultInCall$(context, state, { phase, position: phase, request, model }).pipe(
         map((said) => {
           const charged = charge(state, phase, said.usage);
           const why = whyNot(said);

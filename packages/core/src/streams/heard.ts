@@ -9,11 +9,23 @@ export interface CallsHeard {
 }
 
 /** Lets the events of root calls through, and those of sub-agents where they are wanted. */
-export const heard = (
+export const heard = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
+  chosen(owner, options, ({ parentId }) => parentId === undefined);
+
+/** Lets through what says something of the answer: root calls, the calls below that speak for them, and those of other sub-agents where they are wanted. */
+export const spoken = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
+  chosen(owner, options, isSpoken);
+
+/** Tells whether what an event says is said by the root call, or for it. */
+export const isSpoken = ({ parentId, speaks }: AgentEvent): boolean =>
+  parentId === undefined || speaks === true;
+
+const chosen = (
   owner: string,
   options: CallsHeard = {},
+  isOwn: (event: AgentEvent) => boolean,
 ): MonoTypeOperatorFunction<AgentEvent> => {
   checkOptions(owner, options, { subAgents: isFlag });
   const { subAgents = false } = options;
-  return filter(({ parentId }) => subAgents || parentId === undefined);
+  return filter((event) => subAgents || isOwn(event));
 };

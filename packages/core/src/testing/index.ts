@@ -11,4 +11,4 @@ export {
   toolContract,
   type ToolSamples,
 } from './tool-contract.js';
-export { verifyEvents } from './verify-events.js';
+export { verifyEvents, type VerifyEventsOptions } from './verify-events.js';

@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { toolUsesOf } from '../message.js';
+import { textOf, toolUsesOf } from '../message.js';
+import { isSpoken } from '../streams/heard.js';
 
 /** What has been heard of one call. */
 interface Heard {
@@ -13,31 +14,47 @@ interface Heard {
   /** The tool uses of the last message, and how far each has come. */
   readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
   ended: boolean;
+  /** What it says is a part of the root's answer. */
+  readonly isHeard: boolean;
 }
+
+/** What holds for the events that are verified. */
+export interface VerifyEventsOptions {
+  /** Whether something changes what the calls below say for the root when it has been shown, such as an interceptor of `postCall`. Default: false. */
+  readonly edits?: boolean;
+}
+
+/** The texts that calls below have said for others, by their messages. */
+type Texts = Map<string, string[]>;
 
 /**
  * Passes the events of a call on, and errors at the first that cannot come where it does: events must be
  * numbered upwards; a request is opened before its chunks and closed before the next; each tool use that
- * was asked for begins once and ends once; nothing follows the last event of a call, and each call has one.
+ * was asked for begins once and ends once; nothing follows the last event of a call, and each call has one; what a call
+ * below says for the root is what the root's reply says.
  */
-export const verifyEvents = (): MonoTypeOperatorFunction<AgentEvent> => (event$) =>
-  defer(() => {
-    const calls = new Map<string, Heard>();
-    let seq = 0;
-    const take = (event: AgentEvent): void => {
-      if (event.seq <= seq) fail(event, `seq ${event.seq} follows ${seq}`);
-      seq = event.seq;
-      hear(event, calls);
-    };
-    const allEnded = defer(() => {
-      for (const [id, { ended }] of calls) {
-        if (!ended) throw new Error(`The call '${id}' completed without its last event.`);
-      }
-      if (calls.size === 0) throw new Error('A call completed without any event.');
-      return EMPTY;
+export const verifyEvents =
+  ({ edits = false }: VerifyEventsOptions = {}): MonoTypeOperatorFunction<AgentEvent> =>
+  (event$) =>
+    defer(() => {
+      const calls = new Map<string, Heard>();
+      const texts: Texts = new Map();
+      let seq = 0;
+      const take = (event: AgentEvent): void => {
+        if (event.seq <= seq) fail(event, `seq ${event.seq} follows ${seq}`);
+        seq = event.seq;
+        hear(event, calls);
+        if (!edits) listen(event, texts);
+      };
+      const allEnded = defer(() => {
+        for (const [id, { ended }] of calls) {
+          if (!ended) throw new Error(`The call '${id}' completed without its last event.`);
+        }
+        if (calls.size === 0) throw new Error('A call completed without any event.');
+        return EMPTY;
+      });
+      return concat(event$.pipe(tap(take)), allEnded);
     });
-    return concat(event$.pipe(tap(take)), allEnded);
-  });
 
 const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
   const heard = calls.get(event.callId) ?? begin(event, calls);
@@ -120,12 +137,42 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
   }
 };
 
+/** What is streamed for an answer is the answer. */
+const listen = (event: AgentEvent, texts: Texts): void => {
+  switch (event.type) {
+    case 'reasoningChunk':
+    case 'summaryChunk': {
+      if (event.speaks !== true || event.kind !== 'text') return;
+      const { messageId, delta } = event;
+      texts.set(messageId, [...(texts.get(messageId) ?? []), delta]);
+      return;
+    }
+    case 'messageDiscarded':
+      texts.delete(event.messageId);
+      return;
+    case 'postCall': {
+      const shown = texts.get(event.reply.id)?.join('');
+      const text = textOf(event.reply);
+      if (shown !== undefined && shown !== text) {
+        fail(event, `its reply says '${text}', and '${shown}' was streamed for it`);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+};
+
 const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
   const isFirst =
     event.type === 'preCall' || event.type === 'error' || event.type === 'handlerError';
   if (!isFirst) fail(event, 'its call has not begun');
   if (event.parentId !== undefined && calls.get(event.parentId)?.ended !== false) {
     fail(event, `the call above it, '${event.parentId}', is not running`);
+  }
+  const above = event.parentId === undefined ? undefined : calls.get(event.parentId);
+  if (event.speaks === true && above?.isHeard !== true) {
+    fail(event, 'it speaks for a call that does not speak');
   }
   const heard: Heard = {
     iteration: 0,
@@ -135,6 +182,7 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
     voided: new Set(),
     toolUses: new Map(),
     ended: false,
+    isHeard: isSpoken(event),
   };
   calls.set(event.callId, heard);
   return heard;

@@ -17,6 +17,10 @@ export interface CallParts {
   take(event: AgentEvent): readonly Part[];
   /** Ends all that is open. */
   close(): readonly Part[];
+  /** The message that it has shown last, or shows. */
+  readonly latest: ShownMessage | undefined;
+  /** Takes a message that has been shown for this call as one of its own. */
+  adopt(message: ShownMessage): void;
   /** What the reader calls a use of a tool of the last message. */
   toolCallId(toolUseId: string): string | undefined;
 }
@@ -25,11 +29,13 @@ export interface CallParts {
 export const createCallParts = (by: Speaker): CallParts => {
   let step: string | undefined;
   let message: ShownMessage | undefined;
+  let latest: ShownMessage | undefined;
   let edits = 0;
   const denied = new Set<string>();
 
   const endMessage = (): readonly Part[] => {
     const parts = message?.close() ?? [];
+    latest = message ?? latest;
     message = undefined;
     denied.clear();
     return parts;
@@ -92,10 +98,13 @@ export const createCallParts = (by: Speaker): CallParts => {
   };
 
   const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
+    // What has been shown for the call may have another end than it was given there.
+    if (latest?.id === reply.id) message ??= latest;
     const isShown = message?.id === reply.id;
     const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
     if (!isShown && !hasMore) return close();
-    return [...(isShown ? [] : nextStep('reply')), ...complete(reply), ...close()];
+    const parts = [...(isShown ? [] : nextStep('reply')), ...complete(reply), ...close()];
+    return parts.map((part) => ({ ...part, by }));
   };
 
   /** Tells of a use of a tool, which its reader has seen by then as it is. */
@@ -117,6 +126,12 @@ export const createCallParts = (by: Speaker): CallParts => {
   return {
     by,
     close,
+    get latest() {
+      return message ?? latest;
+    },
+    adopt: (shown) => {
+      latest = shown;
+    },
     toolCallId: (toolUseId) => message?.toolCallId(toolUseId),
     take: (event) => {
       switch (event.type) {
@@ -145,6 +160,7 @@ export const createCallParts = (by: Speaker): CallParts => {
         case 'postSummary':
           return answered(event);
         case 'messageDiscarded':
+          if (message === undefined && latest?.id === event.messageId) message = latest;
           return message?.id === event.messageId ? voided(message) : [];
         case 'vetoed':
           if (event.of === 'preActing' && event.toolUseId !== undefined) {

@@ -13,6 +13,10 @@ export interface RunParts {
 
 interface OpenCall {
   readonly parts: CallParts;
+  /** The call that it speaks for: what it shows is shown as that one's. */
+  readonly voice: OpenCall | undefined;
+  /** A step of the call that it speaks for is open, as a tool of that one has made the call. */
+  readonly isWithinStep: boolean;
   /** Of the requests that have been answered, and of the calls below that have ended. */
   usage: Usage;
   below: Usage;
@@ -25,22 +29,30 @@ export const createRunParts = (isJoined = false): RunParts => {
 
   const begin = (event: AgentEvent): OpenCall => {
     hasBegun = true;
+    const { parentId, speaks } = event;
+    const above = parentId === undefined ? undefined : calls.get(parentId);
+    const by = speakerOf(event, calls);
     const call = {
-      parts: createCallParts(speakerOf(event, calls)),
+      parts: createCallParts(by),
+      isWithinStep: by.toolCallId !== undefined || above?.isWithinStep === true,
+      voice: speaks === true ? (above?.voice ?? above) : undefined,
       usage: noUsage,
       below: noUsage,
     };
     calls.set(event.callId, call);
     return call;
   };
-  const ended = ({ parts, usage, below }: OpenCall, end: CallEnd): readonly Part[] => {
+  const ended = (call: OpenCall, end: CallEnd): readonly Part[] => {
+    const { parts, voice, usage, below } = call;
     const { by } = parts;
     calls.delete(by.callId);
+    const last = spoken(call, parts.close());
+    if (parts.latest !== undefined) voice?.parts.adopt(parts.latest);
     const own = end.status === 'replied' ? end.reply.usage : usage;
     const total = addUsage(own, below);
     const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
     if (above !== undefined) above.below = addUsage(above.below, total);
-    return [...parts.close(), { type: 'callEnd', by, end, usage: total }];
+    return [...last, { type: 'callEnd', by, end, usage: total }];
   };
   const isBelow = ({ parts: { by } }: OpenCall, callId: string): boolean => {
     if (by.parentId === undefined || by.parentId === callId) return by.parentId === callId;
@@ -64,7 +76,7 @@ export const createRunParts = (isJoined = false): RunParts => {
       if (isEvent(event, 'postReasoning', 'postSummary', 'postPlanning')) {
         call.usage = addUsage(call.usage, event.usage);
       }
-      const parts = call.parts.take(event);
+      const parts = spoken(call, call.parts.take(event));
       const end = endOf(event);
       if (end === undefined) return [...start, ...parts];
       // Calls below end before the one above, also where nobody has said so.
@@ -72,6 +84,17 @@ export const createRunParts = (isJoined = false): RunParts => {
       return [...start, ...endAll(orphans, { status: 'aborted' }), ...parts, ...ended(call, end)];
     },
   };
+};
+
+/** What a call shows for another one, but for what is said of the call itself. */
+const spoken = ({ voice, isWithinStep }: OpenCall, parts: readonly Part[]): readonly Part[] => {
+  if (voice === undefined) return parts;
+  const isOwn = ({ type }: Part): boolean =>
+    type === 'callStart' ||
+    type === 'callEnd' ||
+    type === 'notice' ||
+    (isWithinStep && (type === 'stepStart' || type === 'stepEnd'));
+  return parts.map((part) => (isOwn(part) ? part : { ...part, by: voice.parts.by }));
 };
 
 /** The first event of a call, or of one below a call that is shown. */

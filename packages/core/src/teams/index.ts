@@ -1,0 +1,4 @@
+// Agents that work together: as steps of a program that is an agent itself.
+export { asAgent, type StepAgentOptions } from './as-agent.js';
+export { createStep, type StepRun } from '../compose/step-runs.js';
+export { runStep } from './run-step.js';
