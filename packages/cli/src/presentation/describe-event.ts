@@ -1,4 +1,5 @@
 import { type AgentEvent, textOf, type ToolUseBlock } from '@millrace/core';
+import { isPlan, planText } from '@millrace/core/planning';
 import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
@@ -24,9 +25,11 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'preSummary':
       return note('The limit is reached: asking for an answer without tools.');
     case 'prePlanning':
-      return note(`Asks the model beside the loop: ${event.phase}.`);
+      return note(`Thinks beside the loop: ${event.phase}.`);
     case 'stateChanged':
-      return note(`${event.name}: ${asText(event.state)}`);
+      return isPlan(event.state)
+        ? planText(event.state).split('\n').flatMap(note)
+        : note(`${event.name}: ${asText(event.state)}`);
     case 'messageDiscarded':
       // Who interrupts knows why it ends, and the reply says it too.
       return event.why === 'interrupted' ? [] : note(`The message above is void: ${event.why}`);

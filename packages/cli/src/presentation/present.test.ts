@@ -10,6 +10,8 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { insertBefore, reasoning } from '@millrace/core/phases';
+import { analyseTask, withPlan } from '@millrace/core/planning';
 import { asAgent } from '@millrace/core/teams';
 import {
   type MarbleHelpers,
@@ -357,5 +359,18 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     expect(all).toContain('\u001b[36m→\u001b[39m \u001b[1mlist\u001b[22m');
     expect(all).toContain('\nDone.\n');
     expect(all).toContain('0 words in, 0 out');
+  });
+
+  it('G1: shows what is thought beside the loop, and the plan as it stands', () => {
+    const model = scriptedModel(
+      [text('First a plan.')],
+      [toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
+      [text('Done.')],
+    );
+    const agent = withPlan({ model, phases: insertBefore(reasoning, analyseTask()) });
+    const said = printed(agent);
+    expect(said).toContain('  • Thinks beside the loop: analyseTask.\n  First a plan.\n');
+    expect(said).toContain('  • Goal: Bread.\n  • 1. [todo] Mill\n  • 2. [todo] Bake\n');
+    expect(said).toContain('\nDone.\n');
   });
 });

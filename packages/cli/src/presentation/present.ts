@@ -119,7 +119,9 @@ const isAnswer = ({ type, kind, parentId, speaks }: Chunk): boolean =>
   type !== 'planningChunk' && kind === 'text' && (parentId === undefined || speaks === true);
 
 const speaker = (chunk: Chunk): string =>
-  chunk.kind === 'text' && !isAnswer(chunk) ? `${chunk.agent.at(-1) ?? ''}: ` : '';
+  chunk.kind === 'text' && chunk.parentId !== undefined && !isAnswer(chunk)
+    ? `${chunk.agent.at(-1) ?? ''}: `
+    : '';
 
 /** Prints the text of a reply that was not streamed, or was changed since. */
 const answer = (page: Page, reply: Reply): Page => {

@@ -76,9 +76,10 @@ describe('injectionSignals', () => {
   ])('X6: 1 MB of %s takes linear time', (_, unit) => {
     const timeOf = (size: number): number => {
       const text = unit.repeat(Math.ceil(size / Buffer.byteLength(unit)));
-      const start = performance.now();
+      // Of this process: what else the machine does is no matter.
+      const start = process.cpuUsage();
       injectionSignals(text);
-      return performance.now() - start;
+      return process.cpuUsage(start).user / 1_000;
     };
     timeOf(20_000);
     const once = Math.min(timeOf(125_000), timeOf(125_000));

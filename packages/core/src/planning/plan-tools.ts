@@ -8,7 +8,6 @@ import {
   type Plan,
   planKey,
   planStatuses,
-  planText,
   planTools,
 } from './plan-state.js';
 
@@ -73,8 +72,12 @@ const answer = (context: ToolContext): unknown => {
   if (use === undefined) return failedOutput('The plan cannot be changed here.');
   const change = changedPlan(before, use);
   if ('problem' in change) return failedOutput(change.problem);
-  const isOver = change.plan.steps.every(isSettled);
-  return `${planText(change.plan)}${isOver ? '\nAll steps are settled.' : ''}`;
+  const { steps } = change.plan;
+  const left = steps.filter((step) => !isSettled(step)).length;
+  // The plan itself stands in the next request.
+  return left === 0
+    ? 'All steps of the plan are settled.'
+    : `The plan has ${steps.length} steps, ${left} of them to be done.`;
 };
 
 const afterUse = (plan: Plan | undefined, use: ToolUseBlock): Plan | undefined => {
