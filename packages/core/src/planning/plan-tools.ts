@@ -77,7 +77,7 @@ const answer = (context: ToolContext): unknown => {
   // The plan itself stands in the next request.
   return left === 0
     ? 'All steps of the plan are settled.'
-    : `The plan has ${steps.length} steps, ${left} of them to be done.`;
+    : `Steps of the plan: ${steps.length}. To be done: ${left}.`;
 };
 
 const afterUse = (plan: Plan | undefined, use: ToolUseBlock): Plan | undefined => {

@@ -97,7 +97,7 @@ describe('the plan of a call', () => {
       event.type === 'postActing' ? [textOf(event.result)] : [],
     );
     expect(results).toEqual([
-      'The plan has 1 steps, 1 of them to be done.',
+      'Steps of the plan: 1. To be done: 1.',
       'All steps of the plan are settled.',
     ]);
   });
