@@ -159,7 +159,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
           ? call$(whole, view)
           : join$(whole, running, view);
       });
-    });
+    }, session !== undefined);
 
   return {
     ...callable(),

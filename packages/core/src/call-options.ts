@@ -1,6 +1,7 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import { misuse } from './errors.js';
+import type { InputMessage } from './input.js';
 import { isRecord } from './json.js';
 import type { Model, RequestOptions, ToolChoice } from './model.js';
 import {
@@ -29,6 +30,11 @@ import type { Approver, ToolContext, ToolEntry } from './tools/types.js';
 /** What one call may say otherwise than its agent. */
 export interface CallOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
   readonly model?: Model;
+  /**
+   * What was said before, for a call without a session: shown before the input, left out where there is no room, never stored. Messages of other agents become
+   * messages of users with their names. What `prepare` guards is the input, not this.
+   */
+  readonly history?: readonly InputMessage[];
   /** The tools of this call, instead of those of its session or agent. */
   readonly tools?: readonly ToolEntry[];
   /** Which of the tools are shown. Default: all. */
@@ -120,7 +126,15 @@ export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
   CallOptions,
-  'output' | 'context' | 'interruptOn' | 'signal' | 'demand' | 'callId' | 'parent' | 'speaks'
+  | 'output'
+  | 'history'
+  | 'context'
+  | 'interruptOn'
+  | 'signal'
+  | 'demand'
+  | 'callId'
+  | 'parent'
+  | 'speaks'
 >;
 
 const isTimeouts: Rule = [
@@ -212,6 +226,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
 const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
   output: isSchema,
+  history: listOf('messages'),
   context: isContext,
   interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),

@@ -10,6 +10,7 @@ import {
 } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
 import { asStep } from './compose/step-runs.js';
+import { misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import { isRecord } from './json.js';
@@ -62,6 +63,8 @@ export type Flatten = <In, Out>(
 /** Makes the four ways to call of one. */
 export const toCallable = <Output>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
+  /** Whether it has a memory: then it takes no history. */
+  remembers = false,
 ): Callable<Output> => {
   const see$ = <Seen>(
     view: View<Seen>,
@@ -69,6 +72,11 @@ export const toCallable = <Output>(
     options: CallOptions = {},
   ): Observable<Seen> => {
     checkCallOptions('The call', options);
+    if (remembers && options.history !== undefined) {
+      throw misuse(
+        "The call: a session has its own history. Leave 'history' out, or make the call without a session.",
+      );
+    }
     return begin$(input, options, view);
   };
   const stream$: Callable['stream$'] = (input, options) => see$(eventsOf, input, options);
@@ -87,8 +95,10 @@ export const toCallable = <Output>(
     asOperator: ({ flatten = inOrder, ...own } = {}) => {
       const operator = (options: typeof own) => flatten((input: Input) => reply$(input, options));
       // What it is to give is its own to say.
-      return asStep(operator(own), (input, { output: _, ...options }) =>
-        of(input).pipe(operator({ ...own, ...defined(options) })),
+      return asStep(operator(own), (input, { output: _, history, ...options }) =>
+        of(input).pipe(
+          operator({ ...own, ...defined({ ...options, ...(!remembers && { history }) }) }),
+        ),
       );
     },
   };

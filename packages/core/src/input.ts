@@ -37,35 +37,69 @@ export const readInput = (
   placeOf: (index: number) => string = String,
 ): readonly Message[] => {
   const parts = Array.isArray(input) ? input : [input];
-  if (parts.length === 0 || input === '') throw unreadable('it is empty');
+  if (parts.length === 0 || input === '') throw unreadable('input', 'it is empty');
   const areBlocks = parts.every(isContentBlock);
   const messages = areBlocks ? [{ role: 'user', content: parts }] : parts;
   const own = Array.isArray(input) ? agent.at(-1) : undefined;
   const read = messages.map((message, index) => ({
-    ...toMessage(message, own),
+    ...toMessage('input', message, own),
     id: `${callId}/input/${placeOf(index)}`,
   }));
   const [first, ...others] = read;
   const fault = unpaired(first?.role === 'tool' ? others : read);
-  if (fault !== undefined) throw unreadable(`it holds ${fault}`);
+  if (fault !== undefined) throw unreadable('input', `it holds ${fault}`);
   return Object.freeze(read.map(freezeMessage));
 };
 
-const toMessage = (part: unknown, own: string | undefined): Message => {
+/**
+ * Reads what was said before a call as its history, or throws an `invalidRequest` error. It may be empty. Of other agents it has what they
+ * said, without the tools that they used.
+ */
+export const readHistory = (
+  history: unknown,
+  { agent }: Pick<CallInfo, 'agent'>,
+): readonly Message[] => {
+  if (!Array.isArray(history)) throw unreadable('history', 'it is no list');
+  const own = agent.at(-1);
+  const parts: readonly unknown[] = history;
+  const isOthers = (part: unknown): boolean =>
+    isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
+  const isSaid = (part: unknown, index: number): boolean => {
+    if (isRecord(part) && part['role'] === 'tool') return !isOthers(parts[index - 1]);
+    return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
+  };
+  const read = parts.filter(isSaid).map((message, index) => ({
+    ...toMessage('history', message, own),
+    // They are not the call's: its id would make them a part of its task.
+    id: `history/${index}`,
+  }));
+  const fault = unpaired(read);
+  if (fault !== undefined) throw unreadable('history', `it holds ${fault}`);
+  return Object.freeze(read.map(freezeMessage));
+};
+
+type What = 'input' | 'history';
+
+const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
   if (typeof part === 'string') return { id: '', role: 'user', content: [textBlock(part)] };
-  if (!isMessage(part)) throw unreadable('it is neither a text, a content block nor a message');
-  const message = copy(part);
+  if (!isMessage(part)) {
+    throw unreadable(what, 'it is neither a text, a content block nor a message');
+  }
+  const message = copy(what, part);
   if (message.role !== 'assistant' || (own !== undefined && (message.name ?? own) === own)) {
     return message;
   }
   const { id, name } = message;
   const content = message.content.filter(isContentBlock);
-  if (content.length === 0) throw unreadable('the message of another agent has no text or media');
+  if (content.length === 0) {
+    throw unreadable(what, 'the message of another agent has no text or media');
+  }
   return { id, role: 'user', content, ...(name === undefined ? {} : { name }) };
 };
 
 /** A message holds what its role says and no more: a reply, for one, says more. */
-const copy = ({ role, content, ...rest }: Message): Message => {
+const copy = (what: What, { role, content, ...rest }: Message): Message => {
+  const plain = what === 'input' ? plainResult : waitingResult;
   const name = 'name' in rest && typeof rest.name === 'string' ? { name: rest.name } : {};
   try {
     // The role and the content of one message belong together, which a spread cannot say.
@@ -73,11 +107,11 @@ const copy = ({ role, content, ...rest }: Message): Message => {
     return {
       id: '',
       role,
-      content: structuredClone(role === 'tool' ? content.map(plainResult) : content),
+      content: structuredClone(role === 'tool' ? content.map(plain) : content),
       ...name,
     } as Message;
   } catch (cause) {
-    throw unreadable(messageOf(cause));
+    throw unreadable(what, messageOf(cause));
   }
 };
 
@@ -112,8 +146,18 @@ const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultB
   ...(details === undefined ? {} : { details }),
 });
 
-const unreadable = (why: string): MillraceError =>
-  new MillraceError(
-    'invalidRequest',
-    `The input cannot be read: ${why}. Pass a text, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.`,
-  );
+/** In a history, a result may be still to come. */
+const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
+  ...plainResult(result),
+  ...(isRecord(suspended) && { suspended: { request: suspended.request } }),
+});
+
+const unreadable = (what: What, why: string): MillraceError =>
+  new MillraceError('invalidRequest', `The ${what} cannot be read: ${why}. ${hints[what]}`);
+
+const hints = {
+  input:
+    "Pass a text, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.",
+  history:
+    "Pass a list of messages, such as { role: 'user', content: [{ type: 'text', text: '…' }] }, each tool use with its result behind it.",
+} as const;

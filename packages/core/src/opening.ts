@@ -5,6 +5,7 @@ import { contained } from './contained.js';
 import { cutObservation } from './cut-observation.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
+import { readHistory } from './input.js';
 import { isRecord } from './json.js';
 import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -23,7 +24,7 @@ export interface Opening {
   readonly createdAt: number;
 }
 
-/** Opens a call: what memory holds, the results that were waited for, what the agent tells the model. */
+/** Opens a call: what memory holds, or what the caller says was said before, the results that were waited for, what the agent tells the model. */
 export const opening$ = (
   {
     plan,
@@ -44,9 +45,15 @@ export const opening$ = (
   const { maxObservation } = limitsOf(options);
   const createdAt = scheduler.now();
   const results = goesOn ? brought : undefined;
-  return defer(() => memory.load$()).pipe(
-    contained(),
-    failAs('memory', 'The memory could not be read'),
+  const { history: given } = options;
+  const loaded$ =
+    given === undefined
+      ? defer(() => memory.load$()).pipe(
+          contained(),
+          failAs('memory', 'The memory could not be read'),
+        )
+      : defer(() => of(readHistory(given, call)));
+  return loaded$.pipe(
     takeUntil(interruption.cut$),
     take(1),
     defaultIfEmpty([]),

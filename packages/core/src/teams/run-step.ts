@@ -26,6 +26,8 @@ import type { CallContext, CallStage } from '../pipeline/call-stage.js';
 import type { CallState } from '../pipeline/call-state.js';
 import { inPlaceOfLoop } from '../pipeline/loop-stages.js';
 import { begun$ } from '../pipeline/run-loop.js';
+import { contextMessage, notesMessage } from '../prompt/assemble.js';
+import { numbered } from '../retrieval/numbered.js';
 import { hasEnded, open, type OpenRun } from '../run.js';
 import { type Answer, answerOf, endAnswered$ } from './answer-of.js';
 
@@ -74,15 +76,18 @@ const warnOfIdle = ({ model, options }: CallPlan, { hooks }: CallContext): void 
 const answer$ = (
   run: StepRun<Input>,
   begun: OpenRun,
-  { plan, input }: CallState,
+  state: CallState,
   { call, scope, interruption }: CallContext,
 ): Observable<Answer | undefined> =>
   defer(() => {
+    const { plan, input } = state;
+    const history = historyOf(state, call.callId);
+    const said = history.length === 0 ? {} : { history };
     const abort = createLazyAbort();
     let finished = false;
     const isOver = (): boolean => interruption.current !== undefined;
     const parent = lend(scope, plan.toolkit, 'step', begun, abort, isOver);
-    return defer(() => run(inputOf(input), { parent, speaks: true })).pipe(
+    return defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${plan.agentName}' failed`),
       takeUntil(interruption.cut$),
@@ -99,6 +104,17 @@ const answer$ = (
       }),
     );
   });
+
+/** What a model would be shown before the input. */
+const historyOf = (
+  { recalled, history, sources, notes }: CallState,
+  callId: string,
+): readonly Message[] => [
+  ...recalled,
+  ...history,
+  ...(sources.length > 0 ? [contextMessage(`${callId}/context`, numbered(sources))] : []),
+  ...notesMessage(`${callId}/notes`, notes),
+];
 
 /** A plain text is handed on as one, so that a function which looks at it finds what was asked. */
 const inputOf = (input: readonly Message[]): Input => {

@@ -1,0 +1,178 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
+import { fitContext } from './fitting/index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  type InputMessage,
+  type Journal,
+  sequential,
+  suspend,
+  textBlock,
+  textOf,
+  tool,
+  toolResults,
+} from './index.js';
+import { scriptedModel, text, toolUse } from './testing/index.js';
+import { asAgent } from './teams/index.js';
+
+const user = (said: string): InputMessage => ({ role: 'user', content: [textBlock(said)] });
+const assistant = (said: string, name?: string): InputMessage => ({
+  role: 'assistant',
+  content: [textBlock(said)],
+  ...(name === undefined ? {} : { name }),
+});
+
+describe("the option 'history'", () => {
+  it('R1: is shown before the input, and other agents are heard by their names', async () => {
+    const model = scriptedModel([text('three')]);
+    const history = [user('one'), assistant('two'), assistant('aside', 'other'), user('more')];
+    await createAgent({ name: 'me', model }).call('?', { history });
+    expect(model.requests[0]?.messages).toMatchObject([
+      { role: 'user', content: [text('one')] },
+      { role: 'assistant', content: [text('two')] },
+      { role: 'user', name: 'other', content: [text('aside')] },
+      { role: 'user', content: [text('more')] },
+      { role: 'user', content: [text('?')] },
+    ]);
+  });
+
+  it('R1: has its own tools and their results, and not those of others', async () => {
+    const use = (id: string, name: string, said: string): readonly InputMessage[] => [
+      {
+        role: 'assistant',
+        name,
+        content: [
+          ...(said === '' ? [] : [textBlock(said)]),
+          { type: 'tool_use', id, name: 'look', input: {} },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool_result', toolUseId: id, content: [textBlock('seen')], isError: false },
+        ],
+      },
+    ];
+    const model = scriptedModel([text('done')]);
+    const history = [...use('a', 'me', ''), ...use('b', 'other', 'I look.'), ...use('c', 'x', '')];
+    await createAgent({ name: 'me', model }).call('?', { history });
+    expect(model.requests[0]?.messages.map(({ role }) => role)).toEqual([
+      'assistant',
+      'tool',
+      'user',
+      'user',
+    ]);
+  });
+
+  it('X19: is copied and frozen, and an empty one is none', async () => {
+    const model = scriptedModel([text('a')], [text('b')]);
+    const agent = createAgent({ model });
+    const content = [textBlock('one')];
+    const call$ = agent.call$('?', { history: [{ role: 'user', content }] });
+    await lastValueFrom(call$);
+    content.push(textBlock('late'));
+    expect(model.requests[0]?.messages[0]?.content).toEqual([text('one')]);
+    expect(Object.isFrozen(model.requests[0]?.messages[0])).toBe(true);
+    await agent.call('?', { history: [] });
+    expect(model.requests[1]?.messages).toHaveLength(1);
+  });
+
+  it.each<readonly [string, unknown, string]>([
+    ['a number', [5], 'it is neither a text, a content block nor a message'],
+    ['a use without its result', [useOf('u')], 'it holds a tool use without its one result'],
+    ['a result without its use', [resultOf('u')], 'it holds a tool use without its one result'],
+    ['a function in a message', [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }], ''],
+  ])('I10: %s cannot be read', async (_what, history, why) => {
+    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    const call = agent.call('?', { history: history as never });
+    await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
+    await expect(call).rejects.toThrow(`The history cannot be read: ${why}`);
+  });
+
+  it('I8: nothing of it is stored, and a session refuses it', async () => {
+    const memory = inProcessMemory();
+    const agent = createAgent({ model: scriptedModel([text('a')]), memory });
+    expect(() => agent.session('s').call$('?', { history: [] })).toThrow(
+      "a session has its own history. Leave 'history' out",
+    );
+    expect(() =>
+      createAgent({ model: scriptedModel(), defaults: { history: [] } as never }),
+    ).toThrow("has no option 'history'");
+    expect(await lastValueFrom(memory('s').load$())).toEqual([]);
+  });
+
+  it('I15: is trimmed, and the task never', async () => {
+    const model = scriptedModel([text('a')]);
+    const agent = createAgent({ model, ...fits(120) });
+    const history = Array.from({ length: 40 }, (_, index) =>
+      user(`${index} ${'word '.repeat(10)}`),
+    );
+    await agent.call('The question', { history });
+    const sent = model.requests[0]?.messages ?? [];
+    expect(sent.length).toBeLessThan(10);
+    expect(sent.at(-1)?.content.at(-1)).toEqual(text('The question'));
+  });
+
+  it('S6: is a part of what the call begins with', async () => {
+    const known = new Map<string, unknown>();
+    const journal: Journal = {
+      step$: (id, work) => {
+        known.set(id, true);
+        return work();
+      },
+    };
+    await createAgent({ model: scriptedModel([text('a')]), journal }).call('?', {
+      callId: 'c',
+      history: [user('one')],
+    });
+    expect([...known.keys()]).toEqual(['c/open', 'c/1']);
+  });
+
+  it('T13: a result that it waits for can be brought', async () => {
+    const model = scriptedModel([toolUse('pay', {}, 'p')], [text('Paid.')]);
+    const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend({ amount: 5 }) });
+    const memory = inProcessMemory();
+    const agent = createAgent({ model, tools: [pay], memory });
+    await agent.session('s').call('Pay.');
+    const history = await lastValueFrom(memory('s').load$());
+    const reply = await agent.call(toolResults({ p: 'ok' }), { history });
+    expect(textOf(reply)).toBe('Paid.');
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+      content: [{ content: [text('ok')] }],
+    });
+  });
+
+  it('G5: the agents of a program hear what was said before, a session does not', async () => {
+    const model = scriptedModel([text('b1')], [text('b2')]);
+    const own = scriptedModel([text('a1')], [text('a2')]);
+    const team = asAgent(
+      sequential(
+        createAgent({ name: 'a', model: own }).session('own'),
+        createAgent({ name: 'b', model }),
+      ),
+      { name: 'team' },
+    ).session('s');
+    await team.call('q1');
+    await team.call('q2');
+    expect(model.requests[1]?.messages.map((it) => `${it.role} ${textOf(it)}`)).toEqual([
+      'user q1',
+      'assistant b1',
+      'user a2',
+    ]);
+    expect(own.requests[1]?.messages.map(textOf)).toEqual(['q1', 'a1', 'q2']);
+  });
+});
+
+function useOf(id: string) {
+  return { role: 'assistant', content: [{ type: 'tool_use', id, name: 'x', input: {} }] };
+}
+function resultOf(toolUseId: string) {
+  return {
+    role: 'tool',
+    content: [{ type: 'tool_result', toolUseId, content: [textBlock('x')], isError: false }],
+  };
+}
+const fits = (contextWindow: number) => ({
+  interceptors: [fitContext({ contextWindow, reserve: 10 })],
+});
