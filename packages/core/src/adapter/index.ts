@@ -23,4 +23,7 @@ export {
   type ToolParts,
   type ToolUseChunk,
 } from '../tool-parts.js';
+export { type Fused, fuseRankings } from '../retrieval/fuse-rankings.js';
+export { createMeaningIndex, type MeaningIndex } from '../retrieval/meaning-index.js';
+export { lookUpForm, termsIn, type Word, wordsIn } from '../retrieval/words.js';
 export { addUsage, noUsage } from '../usage.js';

@@ -1,3 +1,4 @@
+import { nameOf, quoted } from './quoted.js';
 import type { RetrievedPassage } from './retriever.js';
 
 /**
@@ -20,29 +21,6 @@ const written = (passage: RetrievedPassage, index: number): string => {
   const about = [nameOf(source), nameOf(title), linesOf(passage)].filter((part) => part !== '');
   return `[${index + 1}] ${about.join(', ')}\n${quoted(passage.text)}`;
 };
-
-/** Whatever somebody may take for the end of a line: every control character but the tab, and Unicode's separators. */
-const lineEnd = /\r\n|[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u;
-
-const quoted = (text: string): string =>
-  text
-    .split(lineEnd)
-    .map((line) => (line === '' ? '>' : `> ${line}`))
-    .join('\n');
-
-const longestName = 200;
-
-/** A name on one line, in which nothing looks like the number of a passage. */
-const nameOf = (name: string): string => {
-  const cut = name.length <= longestName ? name : `${withoutHalf(name.slice(0, longestName))}…`;
-  return cut
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .replace(/\[([\d, ]*)\]/gu, '($1)')
-    .trim();
-};
-
-/** Without the half of a character that a cut has left at the end. */
-const withoutHalf = (text: string): string => text.replace(/\p{Cs}$/u, '');
 
 const linesOf = ({ text, span }: RetrievedPassage): string => {
   if (span?.line === undefined) return '';

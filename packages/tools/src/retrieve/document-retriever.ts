@@ -2,6 +2,9 @@ import type { Embedder } from '@millrace/core';
 import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
 import {
   checkOptions,
+  createMeaningIndex,
+  type Fused,
+  fuseRankings,
   having,
   isFunction,
   isText,
@@ -16,8 +19,6 @@ import { indexOnce } from '../search/index-once.js';
 import type { SearchDocumentsOptions } from '../search/search-documents.js';
 import { type SectionIndex, tellingTerms } from '../search/section-index.js';
 import { endsOf, termsOfRequest } from '../select/request-terms.js';
-import { type Fused, fuseRankings } from './fuse-rankings.js';
-import { createMeaningIndex } from './meaning-index.js';
 
 /** What `documentRetriever` is told. */
 export interface DocumentRetrieverOptions {
@@ -53,12 +54,14 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
   const index$ = indexOnce(load).pipe(
     mergeMap((indexing) => (indexing.status === 'ready' ? [indexing.index] : [])),
   );
-  const sections$ = index$.pipe(map(({ sections }) => sections));
-  const meaning = embedder && createMeaningIndex(embedder, sections$, threshold);
-  const byMeaning$ = ({ text, report }: RetrievalQuery): Observable<readonly Section[]> =>
+  const meaning = embedder && createMeaningIndex(embedder, wordsOf, threshold);
+  const byMeaning$ = (
+    { text, report }: RetrievalQuery,
+    sections: readonly Section[],
+  ): Observable<readonly Section[]> =>
     meaning === undefined
       ? of([])
-      : meaning.rank$(endsOf(text)).pipe(
+      : meaning.rank$(endsOf(text), sections).pipe(
           catchError((error: unknown) => {
             report?.(`Only words were looked for, as the search by meaning failed.${why(error)}`);
             return of([]);
@@ -73,7 +76,9 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
         if (terms.length === 0) return of([]);
         return index$.pipe(
           mergeMap((index) =>
-            byMeaning$(query).pipe(map((byMeaning) => best(index, { terms, byMeaning, limit }))),
+            byMeaning$(query, index.sections).pipe(
+              map((byMeaning) => best(index, { terms, byMeaning, limit })),
+            ),
           ),
           map((found) => found.map((it) => passageOf(it, passageLength))),
         );
@@ -93,6 +98,8 @@ const queryRules: Readonly<Record<keyof RetrievalQuery, Rule>> = {
   limit: wholeNumber(1),
   report: isFunction,
 };
+
+const wordsOf = ({ headings, text }: Section): string => [...headings.slice(-3), text].join('\n');
 
 const why = (error: unknown): string => (error instanceof Error ? ` ${error.message}` : '');
 

@@ -1,5 +1,5 @@
+import { lookUpForm, termsIn, wordsIn } from '@millrace/core/adapter';
 import type { Span } from '@millrace/core/retrieval';
-import { lookUpForm, termsIn, wordsIn } from './words.js';
 
 /**
  * Finds the part of a text that holds the most of some terms: at most so many characters, from the beginning and to

@@ -1,8 +1,8 @@
+import { lookUpForm, termsIn } from '@millrace/core/adapter';
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { SearchDocument, Section } from './document.js';
 import { snippetOf } from './snippet.js';
 import { splitIntoSections } from './split-into-sections.js';
-import { lookUpForm, termsIn } from './words.js';
 
 /** A section that was found. */
 export interface Passage {

@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '../search/words.js';
+import { lookUpForm, termsIn } from '@millrace/core/adapter';
 
 /** The words of a request that are worth looking for, each once. */
 export const termsOfRequest = (text: string): readonly string[] => {

@@ -1,7 +1,6 @@
 import type { Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord, lookUpForm, termsIn } from '@millrace/core/adapter';
 import MiniSearch from 'minisearch';
-import { lookUpForm, termsIn } from '../search/words.js';
 
 /** A tool that was found. */
 export interface FoundTool {

@@ -8,12 +8,30 @@ export interface Word {
 export const wordsIn = (text: string): readonly Word[] =>
   Array.from(text.matchAll(/[\p{L}\p{N}_]+/gu), ({ 0: word, index }) => ({ text: word, index }));
 
-/** Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. */
+/** Scripts that are written without spaces between words. */
+const unspaced =
+  /([\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}ー]+)/u;
+
+/**
+ * Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. Of scripts without spaces
+ * between words, each two characters that follow each other are a term.
+ */
 export const termsIn = (text: string): string[] =>
-  wordsIn(text).flatMap(({ text: word }) => {
-    const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})/u).filter((part) => part !== '');
-    return parts.length > 1 ? [word, ...parts] : parts;
-  });
+  wordsIn(text).flatMap(({ text: word }) =>
+    word.split(unspaced).flatMap((part, at) => (at % 2 === 1 ? pairsIn(part) : partsOf(part))),
+  );
+
+const partsOf = (word: string): readonly string[] => {
+  const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})/u).filter((part) => part !== '');
+  return parts.length > 1 ? [word, ...parts] : parts;
+};
+
+const pairsIn = (run: string): readonly string[] => {
+  const characters = Array.from(run);
+  return characters.length === 1
+    ? characters
+    : characters.slice(1).map((character, at) => `${characters[at] ?? ''}${character}`);
+};
 
 /** The form in which a term is looked up: lower case, singular, without `-ing`. Undefined for a word that says nothing. */
 export const lookUpForm = (term: string): string | undefined => {

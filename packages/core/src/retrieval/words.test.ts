@@ -7,6 +7,9 @@ describe('termsIn', () => {
     ['createAgent', ['createAgent', 'create', 'Agent']],
     ['max_tokens', ['max_tokens', 'max', 'tokens']],
     ['Größe 42', ['Größe', '42']],
+    ['東京の水車', ['東京', '京の', 'の水', '水車']],
+    ['水 Tower東京', ['水', 'Tower', '東京']],
+    ['안녕하세요 데이터', ['안녕', '녕하', '하세', '세요', '데이', '이터']],
     ['', []],
     ['_ __', []],
   ])('splits %s', (text, terms) => {
