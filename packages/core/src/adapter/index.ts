@@ -25,5 +25,6 @@ export {
 } from '../tool-parts.js';
 export { type Fused, fuseRankings } from '../retrieval/fuse-rankings.js';
 export { createMeaningIndex, type MeaningIndex } from '../retrieval/meaning-index.js';
+export { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
 export { lookUpForm, termsIn, type Word, wordsIn } from '../retrieval/words.js';
 export { addUsage, noUsage } from '../usage.js';

@@ -3,6 +3,7 @@ import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core
 import {
   checkOptions,
   createMeaningIndex,
+  endsOf,
   type Fused,
   fuseRankings,
   having,
@@ -10,6 +11,7 @@ import {
   isText,
   numberFrom,
   type Rule,
+  termsOfRequest,
   wholeNumber,
 } from '@millrace/core/adapter';
 import { catchError, defer, map, mergeMap, type Observable, of } from 'rxjs';
@@ -18,7 +20,6 @@ import { excerptOf } from '../search/excerpt.js';
 import { indexOnce } from '../search/index-once.js';
 import type { SearchDocumentsOptions } from '../search/search-documents.js';
 import { type SectionIndex, tellingTerms } from '../search/section-index.js';
-import { endsOf, termsOfRequest } from '../select/request-terms.js';
 
 /** What `documentRetriever` is told. */
 export interface DocumentRetrieverOptions {

@@ -1,6 +1,5 @@
 import type { SelectionRequest, Tool, ToolSelector } from '@millrace/core';
-import { checkOptions, type Rule } from '@millrace/core/adapter';
-import { termsOfRequest } from './request-terms.js';
+import { checkOptions, type Rule, termsOfRequest } from '@millrace/core/adapter';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
 
 /** How much of what a search finds is picked. */

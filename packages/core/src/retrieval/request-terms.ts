@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/adapter';
+import { lookUpForm, termsIn } from './words.js';
 
 /** The words of a request that are worth looking for, each once. */
 export const termsOfRequest = (text: string): readonly string[] => {
