@@ -1,0 +1,85 @@
+import { entry } from '../memories/transcript.js';
+import { type Message, textOf } from '../message.js';
+import type { CallInfo } from '../call-info.js';
+import type { CallState } from '../pipeline/call-state.js';
+import { textToSelectBy } from '../pipeline/select-tools.js';
+import type { EndReason, Reply, ToolRun } from '../reply.js';
+import { nameOf } from '../retrieval/quoted.js';
+import type { MemorySettings } from './memory-settings.js';
+import { memoryToolNames } from './memory-tools.js';
+import type { NewMemory } from './long-term-memory.js';
+import { cutText } from './written-memories.js';
+
+/** Ends of which something was said and answered. */
+const answered: readonly EndReason[] = [
+  'answer',
+  'toolFinal',
+  'maxIterations',
+  'budget',
+  'truncated',
+];
+
+/** Tools that only move what is there already. */
+const ownTools: readonly string[] = [...memoryToolNames, 'read_result', 'manage_tools'];
+
+/**
+ * What is to be remembered of a call: what was said and answered, and each run of a tool, in the form that memory has them, and nothing that was
+ * recalled. Of a call that was interrupted, stopped or refused, or that still waits, nothing is.
+ */
+export const memoriesOfCall = (
+  call: CallInfo,
+  state: CallState,
+  reply: Reply,
+  { summariseTool }: Pick<MemorySettings, 'summariseTool'>,
+): readonly NewMemory[] => {
+  if (!answered.includes(reply.reason)) return [];
+  const { callId, sessionId, agent } = call;
+  const createdAt = state.createdAt;
+  const metadata = {
+    callId,
+    agent: agent.join('/'),
+    ...(sessionId === undefined ? {} : { sessionId }),
+  };
+  const tools = reply.toolUses.flatMap((run): readonly NewMemory[] => {
+    const text = summariseTool === false || ownTools.includes(run.name) ? '' : summariseTool(run);
+    const id = `${callId}/memory/${run.toolUseId}`;
+    const about = { ...metadata, tool: run.name };
+    return text === undefined || text.trim() === ''
+      ? []
+      : [{ id, text, kind: 'toolCall', createdAt, metadata: about }];
+  });
+  const said = turnOf(askedIn(call, state), textOf(reply));
+  const id = `${callId}/memory/conversation`;
+  return said === ''
+    ? tools
+    : [{ id, text: said, kind: 'conversation', createdAt, metadata }, ...tools];
+};
+
+/** Characters of what one side says that are remembered. */
+const most = 1_000;
+
+const turnOf = (asked: string, answer: string): string =>
+  [part('user', asked, most), part('assistant', answer, most)].join('').trimEnd();
+
+/** Lines of a text stand in from the margin, so that none can pass for what another has said. */
+const part = (heading: string, text: string, length: number): string =>
+  text.trim() === '' ? '' : entry(heading, cutText(text, length));
+
+/** What the user has said to this call; where it only brings results, what was asked before. */
+const askedIn = ({ callId }: CallInfo, state: CallState): string => {
+  const own = (state.run?.messages ?? state.input).filter(
+    ({ id, role }: Message) => role !== 'tool' && id.startsWith(`${callId}/input/`),
+  );
+  const said = own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
+  const text = said.map(textOf).join('\n');
+  return text.trim() === '' ? textToSelectBy({ ...state, question: undefined }) : text;
+};
+
+/** What is remembered of one run of a tool, unless an agent says otherwise: its name, what it was asked, and what came out or went wrong. */
+export const toolSummary = ({ name, input, output, isError }: ToolRun): string =>
+  [
+    part(`${nameOf(name)} was asked`, JSON.stringify(input), 500),
+    part(isError ? 'it failed' : 'it gave', output, most),
+  ]
+    .join('')
+    .trimEnd();

@@ -1,0 +1,91 @@
+import {
+  defaultIfEmpty,
+  defer,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type SchedulerLike,
+  take,
+} from 'rxjs';
+import { contained } from '../contained.js';
+import { deadline } from '../deadline.js';
+import { isRecord } from '../json.js';
+import { isScope } from './check-scope.js';
+import type {
+  LongTermMemory,
+  MemoryEntry,
+  MemoryQuery,
+  MemoryScope,
+  NewMemory,
+  RecalledMemory,
+} from './long-term-memory.js';
+
+/** How a memory is asked, which is foreign code. */
+export interface MemoryAccess {
+  readonly memory: LongTermMemory;
+  readonly scope: MemoryScope;
+  readonly scheduler: SchedulerLike;
+  /** How long it may take, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Recalls, and lets nothing through that is no entry, or another's. Errors where the memory does, or is late. */
+export const recalled$ = (
+  { memory, scope, scheduler, timeoutMs }: MemoryAccess,
+  query: Required<MemoryQuery>,
+): Observable<readonly RecalledMemory[]> =>
+  defer(() => memory.recall$(scope, query)).pipe(
+    oneInTime(timeoutMs, scheduler),
+    map((found) => {
+      const entries = entriesIn(found);
+      const own = entries.filter((entry) => isVisible(entry, scope));
+      if (own.length < entries.length) {
+        query.report('The memory gave entries of somebody else, which were left out.');
+      }
+      return own.slice(0, query.limit);
+    }),
+    defaultIfEmpty([]),
+  );
+
+/** Records, and emits the entries as they are kept. Errors where the memory does, or is late. */
+export const recorded$ = (
+  { memory, scope, scheduler, timeoutMs }: MemoryAccess,
+  memories: readonly NewMemory[],
+): Observable<readonly MemoryEntry[]> =>
+  defer(() => memory.record$(scope, memories)).pipe(
+    oneInTime(timeoutMs, scheduler),
+    map(entriesIn),
+    defaultIfEmpty([]),
+  );
+
+/** Forgets, and emits how many. Errors where the memory does, or is late. */
+export const forgotten$ = (
+  { memory, scope, scheduler, timeoutMs }: MemoryAccess,
+  ids: readonly string[],
+): Observable<number> =>
+  defer(() => memory.forget$(scope, ids)).pipe(
+    oneInTime(timeoutMs, scheduler),
+    map(Number),
+    defaultIfEmpty(0),
+  );
+
+const oneInTime =
+  <T>(ms: number, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    source.pipe(contained(), take(1), deadline(ms, scheduler, 'The memory', 'timeoutMs'));
+
+const isVisible = ({ scope: of }: MemoryEntry, { userId, sessionId }: MemoryScope): boolean =>
+  of.userId === userId && (of.sessionId === undefined || of.sessionId === sessionId);
+
+const entriesIn = <Entry extends MemoryEntry>(found: readonly Entry[]): readonly Entry[] => {
+  const given: unknown = found;
+  if (Array.isArray(given) && given.every(isEntry)) return found;
+  throw new TypeError('a memory gives a list of entries');
+};
+
+/** What is written into a prompt is what it should be. */
+const isEntry = (value: unknown): boolean =>
+  isRecord(value) &&
+  ['id', 'text', 'kind'].every((name) => typeof value[name] === 'string') &&
+  typeof value['createdAt'] === 'number' &&
+  isScope(value['scope']);

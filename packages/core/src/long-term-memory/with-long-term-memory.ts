@@ -1,0 +1,134 @@
+import type { AgentOptions } from '../agent.js';
+import { inProcessMemory } from '../memory.js';
+import {
+  checkOptions,
+  defined,
+  having,
+  isDelay,
+  isFlag,
+  isFunction,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '../options.js';
+import type { CallStage } from '../pipeline/call-stage.js';
+import { loadHistory } from '../pipeline/load-history.js';
+import {
+  insertStageAfter,
+  insertStageBefore,
+  nativePipeline,
+} from '../pipeline/native-pipeline.js';
+import { saveHistory } from '../pipeline/save-history.js';
+import { selectTools, textToSelectBy } from '../pipeline/select-tools.js';
+import type { InputSchema } from '../schema.js';
+import { toolSummary } from './memories-of-call.js';
+import {
+  isAgentic,
+  isStatic,
+  type LongTermMemoryOptions,
+  type MemorySettings,
+} from './memory-settings.js';
+import { memoryToolNames, memoryTools } from './memory-tools.js';
+import { recallStage } from './recall-memories.js';
+import { recordStage } from './record-memories.js';
+import { scopeInCall } from './scope-in-call.js';
+import { userOfCall } from './scope-of-call.js';
+import { withoutRecalled } from './without-recalled.js';
+
+/**
+ * An agent that remembers its users from one session to the next: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{ metadata: {
+ * userId } }`. In the mode `static` each call is shown what may help with what was asked, before the history, and what was said, answered and found by tools is
+ * recorded at its end, unless it was interrupted or stopped. In the mode `agent` the model has the tools `record_memory` and `retrieve_memory`. In `both` it has
+ * both. What is recalled is quoted, is never stored with the conversation, and never recorded anew. A memory that fails or takes too long is a `warning`, and the call goes on.
+ */
+export const withLongTermMemory = <const Output extends InputSchema | undefined = undefined>(
+  options: AgentOptions<Output>,
+  settings: LongTermMemoryOptions,
+): AgentOptions<Output> => {
+  checkOptions('withLongTermMemory()', settings, rules, ['memory']);
+  const whole: MemorySettings = { ...defaults, ...defined(settings), memory: settings.memory };
+  const pipeline = withStages(options.pipeline ?? nativePipeline, whole);
+  return isAgentic(whole)
+    ? withMemoryTools({ ...options, pipeline }, whole)
+    : { ...options, pipeline };
+};
+
+const defaults: Omit<MemorySettings, 'memory'> = {
+  mode: 'static',
+  scope: userOfCall,
+  top: 3,
+  rank: false,
+  candidates: 10,
+  query: textToSelectBy,
+  timeoutMs: 5_000,
+  summariseTool: toolSummary,
+  forgetTool: false,
+};
+
+const made = new WeakSet<CallStage>();
+
+/** Recalls where all is known that other stages have found out about what was asked. */
+const withStages = (
+  pipeline: readonly CallStage[],
+  settings: MemorySettings,
+): readonly CallStage[] => {
+  const nth = pipeline.filter((stage) => made.has(stage)).length;
+  // Each memory of an agent has steps of its own in the journal.
+  const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
+  const scopeIn = scopeInCall(settings.scope);
+  const recalls = recallStage(settings, scopeIn, place('recallMemories'));
+  made.add(recalls);
+  const recalling = pipeline.includes(selectTools)
+    ? insertStageBefore(selectTools, recalls, pipeline)
+    : insertStageAfter(loadHistory, recalls, pipeline);
+  return isStatic(settings)
+    ? insertStageAfter(
+        saveHistory,
+        recordStage(settings, scopeIn, place('recordMemories')),
+        recalling,
+      )
+    : recalling;
+};
+
+const withMemoryTools = <Output extends InputSchema | undefined>(
+  options: AgentOptions<Output>,
+  settings: MemorySettings,
+): AgentOptions<Output> => {
+  const { tools = [], memory = inProcessMemory(), defaults: calls = {} } = options;
+  const own = memoryTools(settings);
+  const { toolSelection } = calls;
+  return {
+    ...options,
+    tools: [...tools, ...own],
+    memory: withoutRecalled(memory),
+    defaults: {
+      ...calls,
+      ...(calls.tools !== undefined && { tools: [...calls.tools, ...own] }),
+      ...(toolSelection !== undefined && {
+        toolSelection: {
+          ...toolSelection,
+          pinned: [...(toolSelection.pinned ?? []), ...memoryToolNames],
+        },
+      }),
+    },
+  };
+};
+
+const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
+  memory: [
+    (value) => ['record$', 'recall$', 'forget$'].every((method) => having(method, '')[0](value)),
+    'a LongTermMemory, such as inProcessLongTermMemory() makes',
+  ],
+  mode: oneOf('static', 'agent', 'both'),
+  scope: isFunction,
+  top: wholeNumber(1),
+  rank: isFlag,
+  candidates: wholeNumber(1),
+  query: isFunction,
+  timeoutMs: isDelay,
+  summariseTool: [
+    (value) => value === false || typeof value === 'function',
+    'a function that gives a text of a run, or false',
+  ],
+  forgetTool: isFlag,
+};
