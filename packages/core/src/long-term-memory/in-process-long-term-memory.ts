@@ -1,6 +1,4 @@
-import { catchError, defer, map, type Observable, of, type TimestampProvider } from 'rxjs';
-import { messageOf } from '../errors.js';
-import { frozen } from '../frozen.js';
+import { defer, of, type TimestampProvider } from 'rxjs';
 import {
   checkOptions,
   having,
@@ -12,20 +10,16 @@ import {
   wholeNumber,
 } from '../options.js';
 import { isRecord } from '../json.js';
-import { fuseRankings } from '../retrieval/fuse-rankings.js';
-import { createMeaningIndex } from '../retrieval/meaning-index.js';
-import { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
 import type { Embedder } from '../tools/embedding-selector.js';
 import { checkScope } from './check-scope.js';
-import { scoresByWords } from './keyword-index.js';
 import type {
   LongTermMemory,
   MemoryEntry,
   MemoryQuery,
   MemoryScope,
   NewMemory,
-  RecalledMemory,
 } from './long-term-memory.js';
+import { memorySearch } from './memory-search.js';
 import type { Shelf } from './shelf.js';
 import { createShelves } from './shelves.js';
 
@@ -56,12 +50,12 @@ export const inProcessLongTermMemory = (
   const { embedder, threshold = 0.3, maxEntries = 10_000, maxScopes = 10_000 } = options;
   const { clock = Date } = options;
   const all = createShelves(maxEntries, maxScopes);
-  const meaning = embedder && createMeaningIndex<MemoryEntry>(embedder, textIn, threshold);
   const places = new WeakMap<MemoryEntry, number>();
   let recorded = 0;
 
   const newestFirst = (a: MemoryEntry, b: MemoryEntry): number =>
-    (places.get(b) ?? 0) - (places.get(a) ?? 0);
+    b.createdAt - a.createdAt || (places.get(b) ?? 0) - (places.get(a) ?? 0);
+  const find$ = memorySearch(newestFirst, embedder, threshold);
   const freshId = (shelf: Shelf): string => {
     const id = `memory-${recorded}`;
     if (shelf.get(id) === undefined) return id;
@@ -85,31 +79,6 @@ export const inProcessLongTermMemory = (
     shelf.add(entry);
     return [entry];
   };
-  const byWords = (shelves: readonly Shelf[], text: string): readonly MemoryEntry[] => {
-    const indexes = shelves.map(({ words }) => words);
-    return [...scoresByWords(indexes, termsOfRequest(text))]
-      .sort(([a, scoreOfA], [b, scoreOfB]) => scoreOfB - scoreOfA || newestFirst(a, b))
-      .map(([entry]) => entry);
-  };
-  const byMeaning$ = (
-    shelves: readonly Shelf[],
-    { text, report }: MemoryQuery,
-  ): Observable<readonly MemoryEntry[]> =>
-    meaning === undefined
-      ? of([])
-      : meaning
-          .rank$(
-            endsOf(text),
-            shelves.flatMap((shelf) => shelf.entries()),
-          )
-          .pipe(
-            catchError((error: unknown) => {
-              report?.(
-                `Only words were looked for, as the search by meaning failed: ${messageOf(error)}`,
-              );
-              return of([]);
-            }),
-          );
   return {
     record$: (scope, memories) =>
       defer(() => {
@@ -124,25 +93,7 @@ export const inProcessLongTermMemory = (
       defer(() => {
         checkScope('recall$()', scope);
         checkOptions("recall$(): 'query'", query, queryRules, ['text']);
-        const { text, limit = 5 } = query;
-        const shelves = all.visibleIn(scope);
-        if (text.trim() === '') {
-          const entries = shelves.flatMap((shelf) => shelf.entries());
-          return of(entries.sort(newestFirst).slice(0, limit));
-        }
-        return byMeaning$(shelves, query).pipe(
-          map((alike) => {
-            const most = Math.max(depth, limit);
-            const rankings = [byWords(shelves, text).slice(0, most), alike.slice(0, most)];
-            return fuseRankings(rankings)
-              .filter(({ item }) => shelves.some((shelf) => shelf.has(item)))
-              .slice(0, limit)
-              .map(({ item, score }): RecalledMemory => {
-                shelves.forEach((shelf) => shelf.touch(item));
-                return frozen({ ...item, score });
-              });
-          }),
-        );
+        return find$(all.visibleIn(scope), query);
       }),
     forget$: (scope, which) =>
       defer(() => {
@@ -151,11 +102,6 @@ export const inProcessLongTermMemory = (
       }),
   };
 };
-
-/** Places of a ranking that count: what comes behind is hardly alike, but would have a part in the sum. */
-const depth = 50;
-
-const textIn = ({ text }: MemoryEntry): string => text;
 
 const forget = (shelves: readonly Shelf[], ids: readonly string[]): number => {
   const known = shelves.flatMap((shelf) =>

@@ -65,7 +65,7 @@ export const forgotten$ = (
 ): Observable<number> =>
   defer(() => memory.forget$(scope, ids)).pipe(
     oneInTime(timeoutMs, scheduler),
-    map(Number),
+    map(countIn),
     defaultIfEmpty(0),
   );
 
@@ -76,6 +76,11 @@ const oneInTime =
 
 const isVisible = ({ scope: of }: MemoryEntry, { userId, sessionId }: MemoryScope): boolean =>
   of.userId === userId && (of.sessionId === undefined || of.sessionId === sessionId);
+
+const countIn = (count: unknown): number => {
+  if (typeof count === 'number') return count;
+  throw new TypeError('a memory tells how many entries it has forgotten');
+};
 
 const entriesIn = <Entry extends MemoryEntry>(found: readonly Entry[]): readonly Entry[] => {
   const given: unknown = found;
