@@ -210,6 +210,7 @@ describe('inProcessLongTermMemory', () => {
               const text = `${word} ${nth} ${scope.userId} ${scope.sessionId ?? ''}`;
               memory.record$(scope, [{ id, text, createdAt: nth }]).subscribe();
             }
+            let ids: readonly string[] = [];
             if (does === 'clear') memory.forget$(scope, 'all').subscribe();
             memory.recall$(scope, { text: word, limit: 9 }).subscribe((entries) => {
               expect(entries.length).toBeLessThanOrEqual(max * 2);
@@ -219,11 +220,11 @@ describe('inProcessLongTermMemory', () => {
                 expect(text).toContain(word);
                 expect(forgotten.has(id)).toBe(false);
               }
-              if (does !== 'forget') return;
-              const ids = entries.map(({ id }) => id);
-              memory.forget$(scope, ids).subscribe((count) => expect(count).toBe(ids.length));
-              ids.forEach((id) => forgotten.add(id));
+              ids = entries.map(({ id }) => id);
             });
+            if (does !== 'forget') return;
+            memory.forget$(scope, ids).subscribe((count) => expect(count).toBe(ids.length));
+            ids.forEach((id) => forgotten.add(id));
           });
         },
       ),

@@ -2,6 +2,7 @@ import { defer, map, type Observable } from 'rxjs';
 import { tool } from '../tool.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { forgotten$, type MemoryAccess, recalled$, recorded$ } from './memory-access.js';
+import type { MemoryEntry } from './long-term-memory.js';
 import type { MemorySettings } from './memory-settings.js';
 import { scopeOfCall } from './scope-of-call.js';
 import { aboutOf, writtenMemories } from './written-memories.js';
@@ -92,14 +93,20 @@ const retrieveMemory = (settings: MemorySettings): Tool =>
         map((found) => {
           if (found.length === 0) return 'Nothing is remembered of that.';
           return settings.forgetTool
-            ? writtenMemories(
-                found,
-                (memory) => `Memory ${JSON.stringify(memory.id)} (${aboutOf(memory)}):`,
-              )
+            ? writtenMemories(found, (memory) => `Memory ${idOf(memory)}(${aboutOf(memory)}):`)
             : writtenMemories(found);
         }),
       ),
   });
+
+/** As JSON says it in plain letters, which cannot break its line. One that is too long to be said again is left out. */
+const idOf = ({ id }: MemoryEntry): string => {
+  const written = JSON.stringify(id).replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return written.length > 300 ? '' : `${written} `;
+};
 
 const forgetMemory = (settings: MemorySettings): Tool =>
   tool({
@@ -111,7 +118,7 @@ const forgetMemory = (settings: MemorySettings): Tool =>
       properties: {
         ids: {
           type: 'array',
-          items: { type: 'string', maxLength: 1_000 },
+          items: { type: 'string', maxLength: 300 },
           minItems: 1,
           maxItems: 20,
         },

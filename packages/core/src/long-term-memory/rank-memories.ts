@@ -73,6 +73,6 @@ const lists = /\[([\d,;\s]*\d[\d,;\s]*)\]/gu;
 /** Numbers that stand in lists; without a list, those of the text. */
 const numbersIn = (text: string): readonly number[] => {
   const listed = Array.from(text.matchAll(lists), ([, list = '']) => list).join(' ');
-  const written = (listed === '' ? text : listed).match(/(?<![\d.-])\d{1,9}(?!\d|\.\d)/gu);
+  const written = (listed === '' ? text : listed).match(/(?<![\d.-])\d{1,9}(?!\w|\.\d)/gu);
   return (written ?? []).map(Number);
 };
