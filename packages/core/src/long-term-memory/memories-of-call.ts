@@ -3,6 +3,7 @@ import { type Message, textOf } from '../message.js';
 import type { CallInfo } from '../call-info.js';
 import type { CallState } from '../pipeline/call-state.js';
 import { textToSelectBy } from '../pipeline/select-tools.js';
+import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
 import { nameOf } from '../retrieval/quoted.js';
 import type { MemorySettings } from './memory-settings.js';
@@ -19,8 +20,14 @@ const answered: readonly EndReason[] = [
   'truncated',
 ];
 
-/** Tools that only move what is there already. */
-const ownTools: readonly string[] = [...memoryToolNames, 'read_result', 'manage_tools'];
+/** Tools that find nothing out: they move what is there already, or steer the call. */
+const ownTools: readonly string[] = [
+  ...memoryToolNames,
+  ...planTools,
+  'complete_task',
+  'read_result',
+  'manage_tools',
+];
 
 /**
  * What is to be remembered of a call: what was said and answered, and each run of a tool, in the form that memory has them, and nothing that was

@@ -27,6 +27,11 @@ export interface LongTermMemoryOptions {
   readonly rank?: boolean;
   /** Entries that it picks from. Default: 10. */
   readonly candidates?: number;
+  /**
+   * Whether it is recalled anew, for the step alone, when the model takes up another step of its plan: one more search each, and one more request where
+   * `rank` is set. Default: true, for agents that keep a plan.
+   */
+  readonly recallForSteps?: boolean;
   /** What is looked for before the loop; nothing, where it is blank. Default: what was asked, as text. */
   readonly query?: (state: CallState) => string;
   /** How long the memory may take each time, in milliseconds: a call waits for it. Default: 5,000. */

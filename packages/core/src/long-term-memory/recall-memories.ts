@@ -1,25 +1,15 @@
-import {
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  map,
-  type Observable,
-  of,
-  takeUntil,
-} from 'rxjs';
-import { messageOf } from '../errors.js';
+import { concatMap, map, of } from 'rxjs';
 import { textBlock, type UserMessage } from '../message.js';
 import type { CallContext, CallStage } from '../pipeline/call-stage.js';
 import { type CallState, charge, hideTools, isOpen, recall } from '../pipeline/call-state.js';
 import { consultInCall$ } from '../pipeline/consult-in-call.js';
 import { textToSelectBy } from '../pipeline/select-tools.js';
 import { section } from '../prompt/assemble.js';
+import { findMemories$ } from './find-memories.js';
+import type { RecalledMemory } from './long-term-memory.js';
 import { isStatic, type MemorySettings } from './memory-settings.js';
-import type { MemoryScope, RecalledMemory } from './long-term-memory.js';
-import { recalled$ } from './memory-access.js';
 import { memoryToolNames } from './memory-tools.js';
-import { rankedBy, rankingRequest, rankMemories as phase } from './rank-memories.js';
+import { rankMemories } from './rank-memories.js';
 import type { ScopeInCall } from './scope-in-call.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
@@ -35,62 +25,25 @@ export const recallStage = (
   const recallMemories: CallStage = (context) =>
     concatMap((state) => {
       if (!isOpen(state)) return of(state);
-      const scope = scopeIn(context);
+      const { call, hooks, scope: own } = context;
+      const scope = scopeIn({ call, hooks, values: own.values });
       if (scope === undefined) return of(hideTools(state, ...memoryToolNames));
       if (!isStatic(settings)) return of(state);
-      const place = { context, state, scope, position };
-      return found$(settings, place).pipe(concatMap((found) => chosen$(settings, place, found)));
+      return findMemories$(settings, context, {
+        scope,
+        position,
+        iteration: 0,
+        text: () => settings.query(state),
+        aim: () => ({ goal: textToSelectBy(state) }),
+        consult$: (asked) => consultInCall$(context, state, asked),
+      }).pipe(
+        map(({ memories, usage }) => {
+          const told = shown(state, context, memories);
+          return usage === undefined ? told : charge(told, rankMemories, usage);
+        }),
+      );
     });
   return recallMemories;
-};
-
-interface Place {
-  readonly context: CallContext;
-  readonly state: CallState;
-  readonly scope: MemoryScope;
-  readonly position: string;
-}
-
-const found$ = (
-  { memory, timeoutMs, top, candidates, rank, query }: MemorySettings,
-  { context, state, scope, position }: Place,
-): Observable<readonly RecalledMemory[]> => {
-  const { step$, hooks, scheduler, interruption } = context;
-  const report = (message: string): void => hooks.report(0, { type: 'warning', message });
-  return step$(position, () =>
-    defer(() => {
-      const text = query(state);
-      const limit = rank ? Math.max(top, candidates) : top;
-      return text.trim() === ''
-        ? of([])
-        : recalled$({ memory, scope, scheduler, timeoutMs }, { text, limit, report });
-    }).pipe(
-      catchError((error: unknown) => {
-        report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
-        return of([]);
-      }),
-    ),
-  ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([]));
-};
-
-const chosen$ = (
-  { rank, top }: MemorySettings,
-  { context, state, position }: Place,
-  found: readonly RecalledMemory[],
-): Observable<CallState> => {
-  // There is nothing to choose from where all can be shown.
-  if (!rank || found.length <= top) return of(shown(state, context, found.slice(0, top)));
-  const { call, hooks } = context;
-  const place = `${position}/rank`;
-  const aim = { goal: textToSelectBy(state) };
-  const request = rankingRequest(`${call.callId}/${place}`, found, aim, top);
-  return consultInCall$(context, state, { phase, position: place, request }).pipe(
-    map((consulted) => {
-      const { memories, warning } = rankedBy(consulted, found, top);
-      if (warning !== undefined) hooks.report(0, { type: 'warning', message: warning });
-      return charge(shown(state, context, memories), phase, consulted.usage);
-    }),
-  );
 };
 
 const shown = (

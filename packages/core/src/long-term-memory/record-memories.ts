@@ -17,9 +17,10 @@ export const recordStage = (
     concatMap((state) => {
       const { iteration } = runOf(state, 'recordMemories');
       const reply = replyOf(state, 'recordMemories');
-      const { call, step$, hooks, scheduler } = context;
+      const { call, step$, hooks, scheduler, scope: own } = context;
       const { memory, timeoutMs } = settings;
-      const scope = state.status === 'prepared' ? scopeIn(context) : undefined;
+      const scope =
+        state.status === 'prepared' ? scopeIn({ call, hooks, values: own.values }) : undefined;
       if (scope === undefined) return of(state);
       return step$(position, () =>
         defer(() => {

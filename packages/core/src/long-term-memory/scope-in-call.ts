@@ -1,13 +1,13 @@
 import type { CallInfo } from '../call-info.js';
 import { messageOf } from '../errors.js';
-import type { CallContext } from '../pipeline/call-stage.js';
+import type { Context } from '../context.js';
 import { valueOf } from '../tools/context-key.js';
 import type { MemoryScope } from './long-term-memory.js';
 import { type ScopeOfCall, scopeOfCall } from './scope-of-call.js';
 
 /** Whose memory a call has; of nobody's, a `warning` says why. */
 export type ScopeInCall = (
-  context: Pick<CallContext, 'call' | 'hooks' | 'scope'>,
+  context: Pick<Context, 'call' | 'hooks' | 'values'>,
 ) => MemoryScope | undefined;
 
 /** Asks once for each call whose memory it has. */
@@ -23,7 +23,7 @@ export const scopeInCall = (scopeOf: ScopeOfCall): ScopeInCall => {
 
 const found = (
   scopeOf: ScopeOfCall,
-  { call, scope, hooks }: Parameters<ScopeInCall>[0],
+  { call, values, hooks }: Parameters<ScopeInCall>[0],
 ): MemoryScope | undefined => {
   try {
     const { callId, sessionId, agent, metadata } = call;
@@ -31,7 +31,7 @@ const found = (
       callId,
       agent,
       metadata,
-      get: (key) => valueOf(key, scope.values),
+      get: (key) => valueOf(key, values),
       ...(sessionId === undefined ? {} : { sessionId }),
     });
   } catch (error) {

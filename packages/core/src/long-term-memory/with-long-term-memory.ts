@@ -12,6 +12,8 @@ import {
   wholeNumber,
 } from '../options.js';
 import type { CallStage } from '../pipeline/call-stage.js';
+import { insertBefore, nativePhases } from '../phase-list.js';
+import { reasoning } from '../phases/reasoning.js';
 import { loadHistory } from '../pipeline/load-history.js';
 import {
   insertStageAfter,
@@ -29,6 +31,7 @@ import {
   type MemorySettings,
 } from './memory-settings.js';
 import { memoryToolNames, memoryTools } from './memory-tools.js';
+import { recallForStep } from './recall-for-step.js';
 import { recallStage } from './recall-memories.js';
 import { recordStage } from './record-memories.js';
 import { scopeInCall } from './scope-in-call.js';
@@ -47,10 +50,8 @@ export const withLongTermMemory = <const Output extends InputSchema | undefined 
 ): AgentOptions<Output> => {
   checkOptions('withLongTermMemory()', settings, rules, ['memory']);
   const whole: MemorySettings = { ...defaults, ...defined(settings), memory: settings.memory };
-  const pipeline = withStages(options.pipeline ?? nativePipeline, whole);
-  return isAgentic(whole)
-    ? withMemoryTools({ ...options, pipeline }, whole)
-    : { ...options, pipeline };
+  const remembering = withStages(options, whole);
+  return isAgentic(whole) ? withMemoryTools(remembering, whole) : remembering;
 };
 
 const defaults: Omit<MemorySettings, 'memory'> = {
@@ -59,6 +60,7 @@ const defaults: Omit<MemorySettings, 'memory'> = {
   top: 3,
   rank: false,
   candidates: 10,
+  recallForSteps: true,
   query: textToSelectBy,
   timeoutMs: 5_000,
   summariseTool: toolSummary,
@@ -68,26 +70,31 @@ const defaults: Omit<MemorySettings, 'memory'> = {
 const made = new WeakSet<CallStage>();
 
 /** Recalls where all is known that other stages have found out about what was asked. */
-const withStages = (
-  pipeline: readonly CallStage[],
+const withStages = <Output extends InputSchema | undefined>(
+  options: AgentOptions<Output>,
   settings: MemorySettings,
-): readonly CallStage[] => {
+): AgentOptions<Output> => {
+  const { pipeline = nativePipeline, phases = nativePhases } = options;
   const nth = pipeline.filter((stage) => made.has(stage)).length;
   // Each memory of an agent has steps of its own in the journal.
   const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
+  const recalls = place('recallMemories');
   const scopeIn = scopeInCall(settings.scope);
-  const recalls = recallStage(settings, scopeIn, place('recallMemories'));
-  made.add(recalls);
+  const stage = recallStage(settings, scopeIn, recalls);
+  made.add(stage);
   const recalling = pipeline.includes(selectTools)
-    ? insertStageBefore(selectTools, recalls, pipeline)
-    : insertStageAfter(loadHistory, recalls, pipeline);
-  return isStatic(settings)
-    ? insertStageAfter(
-        saveHistory,
-        recordStage(settings, scopeIn, place('recordMemories')),
-        recalling,
-      )
-    : recalling;
+    ? insertStageBefore(selectTools, stage, pipeline)
+    : insertStageAfter(loadHistory, stage, pipeline);
+  if (!isStatic(settings)) return { ...options, pipeline: recalling };
+  const recording = recordStage(settings, scopeIn, place('recordMemories'));
+  const hasSteps = settings.recallForSteps && phases.includes(reasoning);
+  return {
+    ...options,
+    pipeline: insertStageAfter(saveHistory, recording, recalling),
+    ...(hasSteps && {
+      phases: insertBefore(reasoning, recallForStep(settings, scopeIn, recalls), phases),
+    }),
+  };
 };
 
 const withMemoryTools = <Output extends InputSchema | undefined>(
@@ -124,6 +131,7 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   top: wholeNumber(1),
   rank: isFlag,
   candidates: wholeNumber(1),
+  recallForSteps: isFlag,
   query: isFunction,
   timeoutMs: isDelay,
   summariseTool: [

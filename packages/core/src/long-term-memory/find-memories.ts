@@ -1,0 +1,96 @@
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  map,
+  type Observable,
+  of,
+  takeUntil,
+} from 'rxjs';
+import type { Consultation, Consulted } from '../consult.js';
+import type { Context } from '../context.js';
+import { messageOf } from '../errors.js';
+import type { Usage } from '../usage.js';
+import type { MemoryScope, RecalledMemory } from './long-term-memory.js';
+import { recalled$ } from './memory-access.js';
+import type { MemorySettings } from './memory-settings.js';
+import { type Aim, rankedBy, rankingRequest, rankMemories as phase } from './rank-memories.js';
+
+/** What is looked for in a call. */
+export interface Search {
+  readonly scope: MemoryScope;
+  /** Its place in the call. */
+  readonly position: string;
+  readonly iteration: number;
+  /** The words that are looked for; nothing, where they are blank. */
+  readonly text: () => string;
+  /** What the memories are to help with. */
+  readonly aim: () => Aim;
+  /** Asks the model of the call beside its loop. */
+  readonly consult$: (consultation: Consultation) => Observable<Consulted>;
+}
+
+/** What was found. */
+export interface Found {
+  readonly memories: readonly RecalledMemory[];
+  /** What it has cost to choose, where the model was asked. */
+  readonly usage?: Usage;
+}
+
+type Needs = Pick<Context, 'call' | 'step$' | 'hooks' | 'scheduler' | 'interruption'>;
+
+/**
+ * Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An
+ * interrupt ends the wait.
+ */
+export const findMemories$ = (
+  settings: MemorySettings,
+  context: Needs,
+  search: Search,
+): Observable<Found> => {
+  const { rank, top, candidates, memory, timeoutMs } = settings;
+  const { step$, hooks, scheduler, interruption } = context;
+  const { scope, position, iteration } = search;
+  const report = (message: string): void => hooks.report(iteration, { type: 'warning', message });
+  return step$(position, () =>
+    defer(() => {
+      const text = search.text();
+      const limit = rank ? Math.max(top, candidates) : top;
+      return text.trim() === ''
+        ? of([])
+        : recalled$({ memory, scope, scheduler, timeoutMs }, { text, limit, report });
+    }).pipe(
+      catchError((error: unknown) => {
+        report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
+        return of([]);
+      }),
+    ),
+  ).pipe(
+    takeUntil(interruption.cut$),
+    defaultIfEmpty([]),
+    concatMap((found) =>
+      // There is nothing to choose from where all can be shown.
+      rank && found.length > top
+        ? chosen$(settings, context, search, found)
+        : of({ memories: found.slice(0, top) }),
+    ),
+  );
+};
+
+const chosen$ = (
+  { top }: MemorySettings,
+  { call, hooks }: Needs,
+  { position: at, iteration, aim, consult$ }: Search,
+  found: readonly RecalledMemory[],
+): Observable<Found> => {
+  const position = `${at}/rank`;
+  const request = rankingRequest(`${call.callId}/${position}`, found, aim(), top);
+  return consult$({ phase, position, request }).pipe(
+    map((consulted) => {
+      const { memories, warning } = rankedBy(consulted, found, top);
+      if (warning !== undefined) hooks.report(iteration, { type: 'warning', message: warning });
+      return { memories, usage: consulted.usage };
+    }),
+  );
+};
