@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
+import { inProcessLongTermMemory } from '../long-term-memory/index.js';
 import { createAgent, type ModelRequest, textOf, tool } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
@@ -248,5 +250,23 @@ describe('the preset planner', () => {
     expect(
       model.requests.map((request, index) => lastOf(request).endsWith(ends[index] ?? '')),
     ).toEqual(ends.map(() => true));
+  });
+
+  it('M, G3: remembers its users, and lets the model pick the best three memories', async () => {
+    const memory = inProcessLongTermMemory();
+    const scope = { userId: 'ada' };
+    const facts = ['a', 'b', 'c', 'd', 'e'].map((it) => ({
+      text: `The mill of ${it} has a wheel.`,
+      kind: 'fact' as const,
+    }));
+    await lastValueFrom(memory.record$(scope, facts));
+    const done = uses(['complete_task', { answer: 'Yes.' }]);
+    const model = scriptedModel(says('[5, 1, 2]'), done);
+    const settings = { analyse: false, reflect: false, longTermMemory: { memory } } as const;
+    const agent = createAgent(planner({ model }, settings));
+    const reply = await agent.call('Which mill has a wheel?', { metadata: { userId: 'ada' } });
+    expect(Object.keys(reply.usageByPhase)).toEqual(['rankMemories', 'reasoning']);
+    const shown = JSON.stringify(model.requests[1]?.messages).match(/The mill of \w/g) ?? [];
+    expect(new Set(shown).size).toBe(3);
   });
 });

@@ -1,4 +1,6 @@
 import type { AgentOptions } from '../agent.js';
+import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
+import { withLongTermMemory } from '../long-term-memory/with-long-term-memory.js';
 import {
   checkOptions,
   defined,
@@ -41,6 +43,8 @@ export interface PlannerOptions {
   readonly finalize?: boolean;
   /** Messages of history above which the question is written anew, by one request; `false` is never. Default: 3. */
   readonly rewriteAbove?: number | false;
+  /** What it remembers of its users across sessions. The model ranks what is recalled, and sees the best 3, unless that is told otherwise. Default: nothing. */
+  readonly longTermMemory?: LongTermMemoryOptions;
   /** Prompts that are told in other words, one by one. */
   readonly prompts?: PlanningPrompts;
 }
@@ -73,7 +77,11 @@ export const planner = <const Output extends InputSchema | undefined = undefined
           ),
     defaults: { maxIterations: 6, parallel: 5, ...defined(options.defaults) },
   };
-  return plan ? withPlan(planned, promptOf(prompts.plan)) : planned;
+  const keeping = plan ? withPlan(planned, promptOf(prompts.plan)) : planned;
+  const { longTermMemory } = settings;
+  return longTermMemory === undefined
+    ? keeping
+    : withLongTermMemory(keeping, { rank: true, top: 3, ...longTermMemory });
 };
 
 /** A task that is done is not reflected on: what writes its answer comes first. */
@@ -105,5 +113,6 @@ const rules: Readonly<Record<keyof PlannerOptions, Rule>> = {
     (value) => value === false || wholeNumber(0)[0](value),
     'a whole number of at least 0, or false',
   ],
+  longTermMemory: isObject,
   prompts: isObject,
 };
