@@ -16,9 +16,11 @@ export interface MemoryEntry {
   readonly id: string;
   readonly text: string;
   readonly kind: MemoryKind;
+  /** In which it was recorded. */
   readonly scope: MemoryScope;
   /** In milliseconds since the epoch. */
   readonly createdAt: number;
+  /** What the program has to say of it, such as the call that it is from. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 

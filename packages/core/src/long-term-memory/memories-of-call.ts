@@ -3,6 +3,7 @@ import { type Message, textOf } from '../message.js';
 import type { CallInfo } from '../call-info.js';
 import type { CallState } from '../pipeline/call-state.js';
 import { textToSelectBy } from '../pipeline/select-tools.js';
+import { completeTaskName } from '../planning/complete-task.js';
 import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
 import { nameOf } from '../retrieval/quoted.js';
@@ -24,7 +25,7 @@ const answered: readonly EndReason[] = [
 const ownTools: readonly string[] = [
   ...memoryToolNames,
   ...planTools,
-  'complete_task',
+  completeTaskName,
   'read_result',
   'manage_tools',
 ];

@@ -10,6 +10,7 @@ export type LongTermMemoryMode = 'static' | 'agent' | 'both';
 
 /** How an agent remembers its users. */
 export interface LongTermMemoryOptions {
+  /** Where it is kept: `inProcessLongTermMemory()`, or a store. Agents may share one. */
   readonly memory: LongTermMemory;
   /** Default: `static`. */
   readonly mode?: LongTermMemoryMode;

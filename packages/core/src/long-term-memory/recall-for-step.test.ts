@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, NEVER } from 'rxjs';
+import { lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs';
 import { createAgent, inProcessMemory, type Journal, textOf } from '../index.js';
 import { withPlan } from '../planning/index.js';
 import { planner } from '../presets/index.js';
@@ -135,20 +135,37 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     expect(shownTo(model, 2).join()).toContain('for the Step in Progress 2]');
   });
 
+  const hanging = (recall$: Observable<never>) => {
+    const inner = memories();
+    return {
+      ...inner,
+      recall$: (...given: Parameters<typeof inner.recall$>) =>
+        given[1].text === 'Mill' ? recall$ : inner.recall$(...given),
+    };
+  };
+
   it('I5: leaves the memory in the tick in which the call is left', () => {
     marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
       const recall$ = cold<never>('-');
-      const inner = memories();
-      const memory = {
-        ...inner,
-        recall$: (...given: Parameters<typeof inner.recall$>) =>
-          given[1].text === 'Mill' ? recall$ : inner.recall$(...given),
-      };
       const model = scriptedModel([create], [update(1, 'in progress')], NEVER);
-      const options = withLongTermMemory(withPlan({ model }), { memory });
+      const options = withLongTermMemory(withPlan({ model }), { memory: hanging(recall$) });
       const reply$ = createAgent(options).call$('Bake.', { ...forAnn, scheduler });
       expectObservable(reply$, '^----!').toBe('-');
       expectSubscriptions(recall$.subscriptions).toBe('^----!');
+    });
+  });
+
+  it('S1: an interrupt ends the wait for the memory', () => {
+    marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
+      const recall$ = cold<never>('-');
+      const model = scriptedModel([create], [update(1, 'in progress')], NEVER);
+      const options = withLongTermMemory(withPlan({ model }), { memory: hanging(recall$) });
+      const interruptOn = timer(3, scheduler);
+      const reply$ = createAgent(options).call$('Bake.', { ...forAnn, scheduler, interruptOn });
+      expectObservable(reply$.pipe(map(({ reason }) => reason))).toBe('---(i|)', {
+        i: 'interrupted',
+      });
+      expectSubscriptions(recall$.subscriptions).toBe('^--!');
     });
   });
 

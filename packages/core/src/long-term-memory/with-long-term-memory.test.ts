@@ -12,7 +12,7 @@ import {
   tool,
   toolResults,
 } from '../index.js';
-import { insertStageBefore, answerWith, runLoop } from '../pipeline/index.js';
+import { answerWith, type CallStage, insertStageAfter, loadHistory } from '../pipeline/index.js';
 import { guarded } from '../presets/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
@@ -269,14 +269,14 @@ describe('withLongTermMemory, static', () => {
         return memory.recall$(scope, query);
       },
     };
-    const cached = () => map((state: never) => answerWith(state, 'From the cache.'));
-    const pipeline = insertStageBefore(runLoop, cached as never);
+    const cached: CallStage = () => map((state) => answerWith(state, 'From the cache.'));
+    const pipeline = insertStageAfter(loadHistory, cached);
     const early = withLongTermMemory({ model: scriptedModel(), pipeline }, { memory: watched });
     expect(textOf(await createAgent(early).call('Tea?', forAnn))).toBe('From the cache.');
     expect(await heldOf(memory)).toContain('user:\n  Tea?\nassistant:\n  From the cache.');
+    expect(asked).toEqual([]);
     const image = { type: 'image', source: { kind: 'url', url: 'https://a.test/a.png' } } as const;
     const model = scriptedModel([text('A cat.')]);
-    asked.length = 0;
     await createAgent(withLongTermMemory({ model }, { memory: watched })).call([image], forAnn);
     expect(asked).toEqual([]);
   });
