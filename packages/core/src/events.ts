@@ -6,6 +6,7 @@ import type {
   ToolUseBlock,
   UserMessage,
 } from './message.js';
+import type { RecalledMemory } from './long-term-memory/long-term-memory.js';
 import type { Finish, ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
@@ -144,6 +145,11 @@ export type ReportedPayload =
       readonly type: 'retrieved';
       /** What the model may cite, in the order of its numbers. */
       readonly passages: readonly RetrievedPassage[];
+    }
+  | {
+      readonly type: 'recalled';
+      /** What the model is shown of what is remembered of the user, the best first. */
+      readonly memories: readonly RecalledMemory[];
     }
   | {
       readonly type: 'steered';

@@ -60,6 +60,12 @@ export type { Preparation } from './preparation.js';
 export type { CallStage } from './pipeline/call-stage.js';
 export type { PhaseFactory } from './phase.js';
 export type { RetrievedPassage, Span } from './retrieval/retriever.js';
+export type {
+  MemoryEntry,
+  MemoryKind,
+  MemoryScope,
+  RecalledMemory,
+} from './long-term-memory/long-term-memory.js';
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
 export type { SteerOutcome } from './steering.js';

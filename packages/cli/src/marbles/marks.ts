@@ -79,6 +79,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'vetoed':
     case 'handlerError':
     case 'retrieved':
+    case 'recalled':
     case 'queued':
     case 'steered':
     case 'stateChanged':

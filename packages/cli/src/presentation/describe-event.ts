@@ -66,6 +66,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       const sources = new Set(event.passages.map(({ source }) => source));
       return note(`Found: ${[...sources].join(', ')}`);
     }
+    case 'recalled':
+      return note(`Remembers: ${event.memories.map(({ text }) => text).join('; ')}`);
     case 'steered':
       return note(`Also said: ${textOf(event.message)}`);
     case 'warning':

@@ -130,6 +130,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       return answerDetails(event);
     case 'postPlanning':
       return { phase: event.phase, ...answerDetails(event) };
+    case 'recalled':
+      return { memories: event.memories.length };
     case 'stateChanged':
       return { name: event.name, patches: event.patches.length };
     case 'preActing':

@@ -7,6 +7,7 @@ import {
   type Observable,
   of,
   takeUntil,
+  tap,
 } from 'rxjs';
 import type { Consultation, Consulted } from '../consult.js';
 import type { Context } from '../context.js';
@@ -75,6 +76,9 @@ export const findMemories$ = (
         ? chosen$(settings, context, search, found)
         : of({ memories: found.slice(0, top) }),
     ),
+    tap(({ memories }) => {
+      if (memories.length > 0) hooks.report(iteration, { type: 'recalled', memories });
+    }),
   );
 };
 

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { taskOf } from '../fitting/task.js';
 import { type Message, textOf } from '../message.js';
 import { phase, type PhaseFactory } from '../phase.js';
-import { type Plan, planKey } from '../planning/plan-state.js';
+import { type Plan, planKey } from '../planning/plan-key.js';
 import { note, type OpenRun, runKey, spend } from '../run.js';
 import { findMemories$ } from './find-memories.js';
 import type { MemorySettings } from './memory-settings.js';

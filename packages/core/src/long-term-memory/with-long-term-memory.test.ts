@@ -78,6 +78,19 @@ describe('withLongTermMemory, static', () => {
     expect(JSON.stringify(reply)).not.toContain('Lives in');
   });
 
+  it('G3: tells what the model is shown, and nothing where that is nothing', async () => {
+    const model = scriptedModel([text('Oslo.')], [text('Hm.')]);
+    const agent = createAgent(
+      withLongTermMemory({ model }, { memory: remembering('Lives in Oslo.') }),
+    );
+    const recalledBy = async (question: string) =>
+      (await record(agent.stream$(question, forAnn))).filter(({ type }) => type === 'recalled');
+    expect(await recalledBy('Where do I live in?')).toMatchObject([
+      { iteration: 0, memories: [{ text: 'Lives in Oslo.', kind: 'fact' }] },
+    ]);
+    expect(await recalledBy('xyz')).toEqual([]);
+  });
+
   it('G3: shows the top 3, or as many as it is told', async () => {
     const texts = ['tea one', 'tea two', 'tea three', 'tea four'];
     for (const [options, count] of [

@@ -2,14 +2,8 @@ import { type ToolUseBlock, toolUsesOf } from '../message.js';
 import { tool } from '../tool.js';
 import { failedOutput } from '../tool-output.js';
 import type { Tool, ToolContext } from '../tools/types.js';
-import {
-  changedPlan,
-  isSettled,
-  type Plan,
-  planKey,
-  planStatuses,
-  planTools,
-} from './plan-state.js';
+import { type Plan, planKey, planStatuses } from './plan-key.js';
+import { changedPlan, isSettled, planTools } from './plan-state.js';
 
 /** Makes the tools by which the model keeps its plan. The phase `plan` does what they say. */
 export const createPlanTools = (): readonly Tool[] => {

@@ -5,7 +5,8 @@ import { type Message, toolUsesOf, type ToolUseBlock } from '../message.js';
 import { checkOptions, isText } from '../options.js';
 import { alsoEnded, type PhaseFactory } from '../phase.js';
 import { hasEnded, note, type Run, runKey } from '../run.js';
-import { changedPlan, type Plan, planKey, planText } from './plan-state.js';
+import { type Plan, planKey } from './plan-key.js';
+import { changedPlan, planText } from './plan-state.js';
 import { isPlanUse } from './plan-tools.js';
 import { planPrompt } from './planning-prompt.js';
 

@@ -130,6 +130,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'warning':
     case 'handlerError':
     case 'retrieved':
+    case 'recalled':
     case 'queued':
     case 'steered':
     case 'stateChanged':
