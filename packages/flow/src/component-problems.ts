@@ -1,0 +1,110 @@
+import { createAgent, isMillraceError, type Model, type Tool } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import { EMPTY } from 'rxjs';
+import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
+import { type FlowProblem, problemAt } from './problem.js';
+import type { FlowResources } from './resources.js';
+import { allComponents } from './template-problems.js';
+
+type Path = readonly (string | number)[];
+
+/** What is wrong with components that no schema can say. */
+export const componentProblems = (
+  components: FlowComponents,
+  resources: FlowResources | undefined,
+): readonly FlowProblem[] =>
+  allComponents(components).flatMap(({ component, path }) => {
+    const at = [...path, 'params'];
+    switch (component.component_name) {
+      case 'agent':
+        return [
+          ...outputProblems(component.params, at),
+          ...repeatedTools(component.params, at, resources),
+        ];
+      case 'switch':
+        return operandProblems(component.params, at);
+      default:
+        return [];
+    }
+  });
+
+const operandProblems = ({ cases }: SwitchParams, path: Path): readonly FlowProblem[] =>
+  cases.flatMap(({ conditions }, index) =>
+    conditions.flatMap(({ operator, operand }, nth) => {
+      const at = [...path, 'cases', index, 'conditions', nth, 'operand'];
+      const isAlone = operator === 'is empty' || operator === 'is not empty';
+      if (isAlone === (operand === undefined)) return [];
+      return [
+        isAlone
+          ? problemAt(at, `has no meaning for '${operator}'`, 'Leave it out.')
+          : problemAt(at, 'is missing', `'${operator}' compares the value with it.`),
+      ];
+    }),
+  );
+
+const outputProblems = ({ output }: AgentParams, path: Path): readonly FlowProblem[] => {
+  if (output === undefined) return [];
+  const at = [...path, 'output'];
+  if (hasPatterns(output)) {
+    const suggestion = 'Say in its description what a text must look like.';
+    return [problemAt(at, 'uses patterns, which can keep the process busy for ever', suggestion)];
+  }
+  return refusals(() => createAgent({ model: nobody, output })).map((why) => problemAt(at, why));
+};
+
+const repeatedTools = (
+  { tools = [], mcp = [] }: AgentParams,
+  path: Path,
+  resources: FlowResources | undefined,
+): readonly FlowProblem[] => {
+  const own = resources === undefined ? [] : toolsOf({ tools, mcp }, resources);
+  return refusals(() => createAgent({ model: nobody, tools: own })).map((why) =>
+    problemAt([...path, 'tools'], why),
+  );
+};
+
+/** The tools that an agent of a flow has. What nobody gives is left out. */
+export const toolsOf = (
+  { tools = [], mcp = [] }: Pick<AgentParams, 'tools' | 'mcp'>,
+  resources: FlowResources,
+): readonly Tool[] => [
+  ...tools.flatMap((name) => (resources.tools ?? []).filter((tool) => tool.name === name)),
+  ...mcp.flatMap((id) => own(resources.mcp, id) ?? []),
+];
+
+/** What a record has under a key of its own. */
+export const own = <Value>(
+  record: Readonly<Record<string, Value>> | undefined,
+  key: string,
+): Value | undefined =>
+  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
+
+/** Why an agent cannot be made. */
+const refusals = (make: () => unknown): readonly string[] => {
+  try {
+    make();
+    return [];
+  } catch (cause) {
+    if (!isMillraceError(cause)) throw cause;
+    return [`cannot be used: ${cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '')}`];
+  }
+};
+
+const nobody: Model = { name: 'nobody', stream$: () => EMPTY };
+
+/** Keywords whose values are schemas under names. */
+const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
+/** Keywords whose values are data. */
+const data = new Set(['enum', 'const', 'default', 'examples', 'required']);
+
+const hasPatterns = (schema: unknown): boolean => {
+  if (Array.isArray(schema)) return schema.some(hasPatterns);
+  if (!isRecord(schema)) return false;
+  return Object.entries(schema).some(([key, value]) => {
+    if (key === 'pattern' || key === 'patternProperties') return true;
+    if (data.has(key)) return false;
+    return named.has(key) && isRecord(value)
+      ? Object.values(value).some(hasPatterns)
+      : hasPatterns(value);
+  });
+};

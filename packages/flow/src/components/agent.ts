@@ -1,0 +1,75 @@
+import {
+  createAgent,
+  type Input,
+  type InputMessage,
+  MillraceError,
+  type Model,
+  type Reply,
+  textBlock,
+  textOf,
+} from '@millrace/core';
+import { defined, isRecord } from '@millrace/core/adapter';
+import { defer, map } from 'rxjs';
+import { toolsOf } from '../component-problems.js';
+import type { AgentParams } from '../document.js';
+import { render, templateOf } from '../render.js';
+import type { FlowResources } from '../resources.js';
+import type { Output, Scope } from '../scope.js';
+import { childCall, textOutput, type Work, workedBy } from '../work.js';
+
+/** Calls an agent: below the call of the flow, under the id of the component. */
+export const agentWork = (
+  id: string,
+  params: AgentParams,
+  model: Model,
+  resources: FlowResources,
+): Work => {
+  const { sys_prompt = '', output, max_rounds, temperature, max_tokens } = params;
+  const tools = toolsOf(params, resources);
+  const system = templateOf(sys_prompt);
+  const defaults = defined({ maxIterations: max_rounds, temperature, maxTokens: max_tokens });
+  const inputOf = asks(params);
+  return (scope) =>
+    defer(() => {
+      const instructions = render(system, scope);
+      const agent = createAgent({
+        ...{ name: id, model, tools, defaults },
+        ...(instructions !== '' && { instructions }),
+        ...(output !== undefined && { output }),
+      });
+      return agent.call$(inputOf(scope), childCall(id, scope));
+    }).pipe(
+      map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)),
+    );
+};
+
+/** What it says where its form was given. */
+const structuredOutput = (reply: Reply): Output => {
+  if (!isRecord(reply.output)) {
+    throw new MillraceError(
+      'invalidResponse',
+      `It has not answered in the form of its 'output': it ended with the reason '${reply.reason}'.`,
+      { partial: textOf(reply) },
+    );
+  }
+  return { text: JSON.stringify(reply.output), value: reply.output, reply };
+};
+
+const asks = ({
+  prompts,
+  message_history_window_size: size = 0,
+}: AgentParams): ((scope: Scope) => Input) => {
+  const templates = prompts?.map(({ role, content }) => ({ role, template: templateOf(content) }));
+  return (scope) => {
+    const earlier = size === 0 ? [] : scope.sys.history.slice(-size);
+    if (templates === undefined) return earlier.length === 0 ? scope.input : [...earlier, ...scope.asked];
+    const asked = templates.flatMap(({ role, template }): readonly InputMessage[] => {
+      const text = render(template, scope);
+      const content = [textBlock(text)];
+      if (text.trim() === '') return [];
+      return [role === 'user' ? { role, content } : { role, content }];
+    });
+    if (asked.length > 0) return [...earlier, ...asked];
+    throw new MillraceError('invalidRequest', 'All its prompts are empty: there is nothing to ask.');
+  };
+};

@@ -1,0 +1,52 @@
+import { type Reply, textOf, tool, toolOutput } from '@millrace/core';
+import { defer, from, isObservable, last, map, type Observable, of } from 'rxjs';
+import type { CodeParams } from '../document.js';
+import { asText, fillRecord } from '../render.js';
+import type { FlowFunction } from '../resources.js';
+import type { Output } from '../scope.js';
+import { type Work, workedBy } from '../work.js';
+import { runOnce$ } from './run-once.js';
+
+/** Calls a function that the program has given: nothing of a document is ever run. */
+export const codeWork = (
+  id: string,
+  { function: name, input = {} }: CodeParams,
+  call: FlowFunction,
+): Work => {
+  const asTool = tool({
+    name: id.replaceAll(':', '.'),
+    description: `The function '${name}'.`,
+    input: { type: 'object' },
+    run: (given: Readonly<Record<string, unknown>>, context) =>
+      value$(call(given, context)).pipe(map((value) => toolOutput(resultOf(value)))),
+  });
+  return (scope) =>
+    defer(() => runOnce$(id, asTool, fillRecord(input, scope), scope)).pipe(
+      map((reply) => workedBy(reply, outputOf)),
+    );
+};
+
+const value$ = (returned: unknown): Observable<unknown> => {
+  if (isObservable(returned)) return returned.pipe(last(undefined, undefined));
+  return isPromiseLike(returned) ? from(returned) : of(returned);
+};
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+
+/** What is no text is kept as a value: what JSON can hold of it. */
+const resultOf = (
+  value: unknown,
+): { readonly content: string; readonly details?: { readonly value: unknown } } => {
+  if (typeof value === 'string') return { content: value };
+  const content = asText(value);
+  return content === '' ? { content } : { content, details: { value: JSON.parse(content) } };
+};
+
+const outputOf = (reply: Reply): Output => {
+  const text = textOf(reply);
+  const { output: details } = reply;
+  return typeof details === 'object' && details !== null && 'value' in details
+    ? { text, value: details.value }
+    : { text };
+};

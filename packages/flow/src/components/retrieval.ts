@@ -1,0 +1,71 @@
+import { createAgent, textOf } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import {
+  addSources,
+  answerWith,
+  type CallStage,
+  insertStageAfter,
+  loadHistory,
+} from '@millrace/core/pipeline';
+import { numbered, type RetrievedPassage, type Retriever } from '@millrace/core/retrieval';
+import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
+import type { RetrievalParams } from '../document.js';
+import { nobody } from '../nobody.js';
+import { render, templateOf } from '../render.js';
+import { noOutput } from '../scope.js';
+import { childCall, done, type Work, workedBy } from '../work.js';
+
+/** Looks for passages, in a call of its own without a model, so that events tell of it. */
+export const retrievalWork = (
+  id: string,
+  { query = '{{sys.query}}', top_n = 5 }: RetrievalParams,
+  retriever: Retriever,
+): Work => {
+  const template = templateOf(query);
+  return (scope) =>
+    defer(() => {
+      const text = render(template, scope);
+      if (text.trim() === '') return of(done(noOutput));
+      const pipeline = insertStageAfter(loadHistory, looking(retriever, text, top_n));
+      return createAgent({ name: id, model: nobody, pipeline })
+        .call$(text, childCall(id, scope))
+        .pipe(
+          map((reply) =>
+            workedBy(reply, () => ({ text: textOf(reply), value: reply.sources ?? [], reply })),
+          ),
+        );
+    });
+};
+
+const looking = (retriever: Retriever, text: string, limit: number): CallStage => {
+  const looked: CallStage = ({ step$, hooks }) =>
+    concatMap((state) =>
+      step$('retrieve', () =>
+        defer(() =>
+          retriever.retrieve$({
+            text,
+            limit,
+            report: (message) => hooks.report(0, { type: 'warning', message }),
+          }),
+        ).pipe(
+          take(1),
+          defaultIfEmpty([]),
+          map((found) => passagesIn(found).slice(0, limit)),
+        ),
+      ).pipe(
+        map((found) =>
+          answerWith(found.length > 0 ? addSources(state, found) : state, numbered(found)),
+        ),
+      ),
+    );
+  return looked;
+};
+
+/** From outside: what is written into a prompt is what it should be. */
+const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
+  if (Array.isArray(found) && found.every(isPassage)) return found;
+  throw new TypeError('A retriever gives a list of passages.');
+};
+
+const isPassage = (value: unknown): value is RetrievedPassage =>
+  isRecord(value) && typeof value['source'] === 'string' && typeof value['text'] === 'string';

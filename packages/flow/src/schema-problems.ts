@@ -1,0 +1,121 @@
+import { isRecord } from '@millrace/core/adapter';
+import type { ErrorObject } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { FlowDocument } from './document.js';
+import { documentSchema } from './document-schema.js';
+import { idRule } from './ids.js';
+import { didYouMean } from './near.js';
+import { type FlowProblem, problemAt, shortened } from './problem.js';
+
+const validate = new Ajv2020({
+  allErrors: true,
+  verbose: true,
+  ownProperties: true,
+  strictRequired: false,
+}).compile<FlowDocument>(documentSchema);
+
+/** What the schema has to say of a value. */
+export type SchemaVerdict =
+  | { readonly document: FlowDocument; readonly faults?: undefined }
+  | { readonly document?: undefined; readonly faults: readonly SchemaFault[] };
+
+/** Something that is not as the schema says. */
+export interface SchemaFault extends FlowProblem {
+  /** Where the value is that is at fault. */
+  readonly at: readonly string[];
+  /** A key that nobody knows. */
+  readonly unknownKey?: string;
+}
+
+/** Reads a JSON value as a document, or says what of it is not as the schema says. */
+export const readDocument = (value: unknown): SchemaVerdict =>
+  validate(value)
+    ? { document: value }
+    : { faults: (validate.errors ?? []).filter(speaksForItself).map(toFault) };
+
+const toFault = (error: ErrorObject): SchemaFault => {
+  const at = error.instancePath.split('/').slice(1).map(unescaped);
+  const unknownKey: unknown = error.params['additionalProperty'];
+  return { ...toProblem(error, at), at, ...(typeof unknownKey === 'string' && { unknownKey }) };
+};
+
+/** What a branch finds wrong is told by errors of its own. */
+const speaksForItself = ({ keyword, propertyName }: ErrorObject): boolean =>
+  keyword !== 'if' && propertyName === undefined;
+
+const toProblem = (error: ErrorObject, path: readonly string[]): FlowProblem => {
+  const { keyword, data } = error;
+  const params: Readonly<Record<string, unknown>> = error.params;
+  switch (keyword) {
+    case 'additionalProperties': {
+      const key = String(params['additionalProperty']);
+      return problemAt([...path, key], 'is not known', didYouMean(key, keysOf(error), 'keys here'));
+    }
+    case 'propertyNames': {
+      const name = String(params['propertyName']);
+      return isAboutIds(error)
+        ? problemAt([...path, name], 'is no id', `An id is ${idRule}.`)
+        : problemAt([...path, name], 'is no name', 'A name has 1 to 100 characters.');
+    }
+    case 'required':
+      return problemAt([...path, String(params['missingProperty'])], 'is missing');
+    case 'enum':
+      return problemAt(
+        path,
+        `is ${shown(data)}`,
+        didYouMean(String(data), listOf(params['allowedValues']), 'possible values'),
+      );
+    case 'const':
+      return problemAt(path, `is ${shown(data)}`, `It must be ${shown(params['allowedValue'])}.`);
+    case 'type':
+      return problemAt(path, `is ${kindOf(data)}`, `It must be ${kindNamed(params['type'])}.`);
+    case 'pattern':
+      return problemAt(path, `is ${shown(data)}, which is no id`, `An id is ${idRule}.`);
+    case 'uniqueItems':
+      return problemAt(path, 'names something twice');
+    default:
+      return problemAt(path, (error.message ?? keyword).replace('NOT', 'not'));
+  }
+};
+
+const isAboutIds = ({ schema }: ErrorObject): boolean => isRecord(schema) && '$ref' in schema;
+
+const keysOf = ({ parentSchema }: ErrorObject): readonly string[] => {
+  const properties: unknown = parentSchema?.['properties'];
+  return isRecord(properties) ? Object.keys(properties) : [];
+};
+
+const listOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** A key in a JSON Pointer. */
+const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
+
+const shown = (value: unknown): string =>
+  typeof value === 'string'
+    ? JSON.stringify(shortened(value))
+    : typeof value === 'number' || typeof value === 'boolean'
+      ? String(value)
+      : kindOf(value);
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return kindNamed(typeof value);
+};
+
+const kindNamed = (type: unknown): string => {
+  switch (type) {
+    case 'string':
+      return 'a text';
+    case 'array':
+      return 'a list';
+    case 'object':
+      return 'an object';
+    case 'integer':
+      return 'a whole number';
+    case 'boolean':
+      return 'true or false';
+    default:
+      return `a ${String(type)}`;
+  }
+};

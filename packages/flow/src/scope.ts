@@ -1,0 +1,48 @@
+import type { CallOptions, Input, Message, Reply } from '@millrace/core';
+
+/** What came of a component. */
+export interface Output {
+  readonly text: string;
+  /** What it is as a value, where it is one of itself, and not only a text. */
+  readonly value?: unknown;
+  /** The reply that it is, where it is one. */
+  readonly reply?: Reply;
+}
+
+/** The output of what has not run. */
+export const noOutput: Output = { text: '' };
+
+/** What an iteration is at. */
+export interface Item {
+  readonly value: unknown;
+  /** From 1. */
+  readonly index: number;
+}
+
+/** What templates can ask for without naming a component. */
+export interface Sys {
+  readonly query: string;
+  readonly sessionId: string;
+  /** What was said before. */
+  readonly history: readonly Message[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What one component finds when it runs. */
+export interface Scope {
+  readonly sys: Sys;
+  /** What the flow was asked. */
+  readonly input: Input;
+  /** The same as messages. */
+  readonly asked: readonly Message[];
+  /** The outputs that its templates name, and those within it. */
+  readonly outputs: ReadonlyMap<string, Output>;
+  /** Of the iterations around it, by their ids. */
+  readonly items: ReadonlyMap<string, Item>;
+  /** What the calls of components are made with. */
+  readonly options: CallOptions;
+  /** Whether its words are those of the flow while they come. */
+  readonly speaks: boolean;
+  /** Where in the flow it is: what ids of calls begin with. */
+  readonly place: string;
+}
