@@ -86,7 +86,9 @@ const refusals = (make: () => unknown): readonly string[] => {
     return [];
   } catch (cause) {
     if (!isMillraceError(cause)) throw cause;
-    return [`cannot be used: ${cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '')}`];
+    return [
+      `cannot be used: ${cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '')}`,
+    ];
   }
 };
 

@@ -127,7 +127,9 @@ const categorize = closed(
       ),
     },
     otherwise: ids('Where it leads where the model chooses none. Default: an error.', 1),
-    on_error: { ...closed({ value: template('Its output.'), to: ids('Where it leads.', 1) }, 'to') },
+    on_error: {
+      ...closed({ value: template('Its output.'), to: ids('Where it leads.', 1) }, 'to'),
+    },
   },
   'llm_id',
   'categories',
@@ -139,7 +141,10 @@ const iterate = closed(
     delimiter: text('What splits a text that is no JSON list. Default: the ends of lines.'),
     max_items: whole(1, 1_000, 'Items at most: others behind them are left out. Default: 20.'),
     concurrency: whole(1, 100, 'Items at once. Default: 1.'),
-    separator: { type: 'string', description: 'Between the items as a text. Default: a blank line.' },
+    separator: {
+      type: 'string',
+      description: 'Between the items as a text. Default: a blank line.',
+    },
     components: ref('components'),
     on_error: onError,
   },
@@ -153,10 +158,7 @@ const input: Schema = {
   type: 'object',
   description: 'A template that is one reference alone gives its value as it is. Default: {}.',
 };
-const code = closed(
-  { function: text('A key of `code`.'), input, on_error: onError },
-  'function',
-);
+const code = closed({ function: text('A key of `code`.'), input, on_error: onError }, 'function');
 const tool = closed({ tool: text('The name of a tool.'), input, on_error: onError }, 'tool');
 
 const params = {

@@ -109,10 +109,7 @@ const disagreements = (
   ];
 };
 
-const named = (
-  { components }: Graph,
-  name: FlowComponent['component_name'],
-): readonly string[] =>
+const named = ({ components }: Graph, name: FlowComponent['component_name']): readonly string[] =>
   [...components].flatMap(([id, { component_name: own }]) => (own === name ? [id] : []));
 
 const secondBegins = (graph: Graph, path: Path): readonly FlowProblem[] => {

@@ -3,8 +3,7 @@ import { type FlowProblem, problemAt } from './problem.js';
 
 /** A document that nobody else can change, or why it is none. */
 export type PlainCopy =
-  | { readonly value: unknown; readonly problem?: undefined }
-  | { readonly problem: FlowProblem };
+  { readonly value: unknown; readonly problem?: undefined } | { readonly problem: FlowProblem };
 
 /** Copies a JSON value, frozen, as far as it is no larger than a document may be. Keys keep their own properties: `__proto__` is a key like any other. */
 export const plainCopy = (given: unknown): PlainCopy => {
@@ -39,7 +38,8 @@ export const plainCopy = (given: unknown): PlainCopy => {
         ),
       );
     }
-    throw new Refused(path, `is ${typeof value === 'number' ? String(value) : `a ${typeof value}`}, which no JSON can hold`);
+    const what = typeof value === 'number' || value === undefined ? value : `a ${typeof value}`;
+    throw new Refused(path, `is ${String(what)}, which no JSON can hold`);
   };
   try {
     return { value: copy(given, 0) };

@@ -14,10 +14,8 @@ import { allComponents, templateProblems } from './template-problems.js';
  * Everything that is wrong with a document; an empty list where it can run. Without resources, the ids of models, tools, retrievers, functions
  * and servers are not looked up. It never throws.
  */
-export const problemsIn = (
-  document: unknown,
-  resources?: FlowResources,
-): readonly FlowProblem[] => read(document, resources).problems;
+export const problemsIn = (document: unknown, resources?: FlowResources): readonly FlowProblem[] =>
+  read(document, resources).problems;
 
 /** The document, as a copy that nobody else can change; throws one `config` error that tells all that is wrong. */
 export const checkedDocument = (document: unknown, resources?: FlowResources): FlowDocument => {
@@ -35,10 +33,7 @@ const read = (
   const { document, faults } = readDocument(copy.value);
   if (document !== undefined) return { document, problems: problemsOf(document, resources) };
   const around = readAround(copy.value, faults);
-  const more =
-    around === undefined
-      ? []
-      : problemsOf(around.document, resources, around.isPartial);
+  const more = around === undefined ? [] : problemsOf(around.document, resources, around.isPartial);
   return { problems: [...faults.map(({ at: _at, unknownKey: _key, ...it }) => it), ...more] };
 };
 

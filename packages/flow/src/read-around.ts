@@ -48,7 +48,9 @@ const unreadable = (component: unknown): unknown => ({
 
 const linksOf = (component: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    ['upstream', 'downstream'].flatMap((key) => (isIds(component[key]) ? [[key, component[key]]] : [])),
+    ['upstream', 'downstream'].flatMap((key) =>
+      isIds(component[key]) ? [[key, component[key]]] : [],
+    ),
   );
 const isIds = (value: unknown): boolean =>
   Array.isArray(value) && value.every((id) => typeof id === 'string');

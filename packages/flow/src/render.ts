@@ -5,9 +5,7 @@ import { readTemplate, type Reference, type Template } from './template.js';
 
 /** Fills a template. What it is filled with is data: a `{{` in it means nothing. */
 export const render = (template: Template, scope: Scope): string =>
-  template
-    .map((part) => (typeof part === 'string' ? part : asText(valueOf(part, scope))))
-    .join('');
+  template.map((part) => (typeof part === 'string' ? part : asText(valueOf(part, scope)))).join('');
 
 /** The output of a template: that of what it names, where it is one reference alone and that is a whole output; else a text. */
 export const outputOf = (template: Template, scope: Scope): Output => {

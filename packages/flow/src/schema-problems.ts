@@ -85,7 +85,8 @@ const keysOf = ({ parentSchema }: ErrorObject): readonly string[] => {
   return isRecord(properties) ? Object.keys(properties) : [];
 };
 
-const listOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+const listOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : [];
 
 /** A key in a JSON Pointer. */
 const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');

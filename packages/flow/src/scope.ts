@@ -1,4 +1,4 @@
-import type { CallOptions, Input, Message, Reply } from '@millrace/core';
+import type { CallOptions, Message, Reply } from '@millrace/core';
 
 /** What came of a component. */
 export interface Output {
@@ -32,8 +32,6 @@ export interface Sys {
 export interface Scope {
   readonly sys: Sys;
   /** What the flow was asked. */
-  readonly input: Input;
-  /** The same as messages. */
   readonly asked: readonly Message[];
   /** The outputs that its templates name, and those within it. */
   readonly outputs: ReadonlyMap<string, Output>;

@@ -25,7 +25,9 @@ const drawn = (
     ...[...graph.components].flatMap(([id, component]) => {
       const inner = innerOf(component);
       if (inner === undefined) return [`${indent}${nameOf(id)}${shaped(id, component)}`];
-      const label = escaped(`${id}: for each of ${component.component_name === 'iterate' ? component.params.items : ''}`);
+      const label = escaped(
+        `${id}: for each of ${component.component_name === 'iterate' ? component.params.items : ''}`,
+      );
       return [
         `${indent}subgraph ${nameOf(id)}["${label}"]`,
         ...drawn(inner, names, `${indent}  `),

@@ -38,9 +38,7 @@ export const agentWork = (
         ...(output !== undefined && { output }),
       });
       return agent.call$(inputOf(scope), childCall(id, scope));
-    }).pipe(
-      map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)),
-    );
+    }).pipe(map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)));
 };
 
 /** What it says where its form was given. */
@@ -62,7 +60,7 @@ const asks = ({
   const templates = prompts?.map(({ role, content }) => ({ role, template: templateOf(content) }));
   return (scope) => {
     const earlier = size === 0 ? [] : scope.sys.history.slice(-size);
-    if (templates === undefined) return earlier.length === 0 ? scope.input : [...earlier, ...scope.asked];
+    if (templates === undefined) return [...earlier, ...scope.asked];
     const asked = templates.flatMap(({ role, template }): readonly InputMessage[] => {
       const text = render(template, scope);
       const content = [textBlock(text)];
@@ -70,6 +68,9 @@ const asks = ({
       return [role === 'user' ? { role, content } : { role, content }];
     });
     if (asked.length > 0) return [...earlier, ...asked];
-    throw new MillraceError('invalidRequest', 'All its prompts are empty: there is nothing to ask.');
+    throw new MillraceError(
+      'invalidRequest',
+      'All its prompts are empty: there is nothing to ask.',
+    );
   };
 };

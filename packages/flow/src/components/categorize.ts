@@ -1,4 +1,10 @@
-import { createAgent, isMillraceError, MillraceError, type Model, type Reply } from '@millrace/core';
+import {
+  createAgent,
+  isMillraceError,
+  MillraceError,
+  type Model,
+  type Reply,
+} from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { catchError, defer, map, of, throwError } from 'rxjs';
 import type { CategorizeParams } from '../document.js';
@@ -26,12 +32,16 @@ export const categorizeWork = (
   });
   const none = (): Worked => {
     if (otherwise !== undefined) return { status: 'done', output: noOutput, to: otherwise };
-    throw new MillraceError('invalidResponse', "None of its categories was chosen, and it has no 'otherwise'.");
+    throw new MillraceError(
+      'invalidResponse',
+      "None of its categories was chosen, and it has no 'otherwise'.",
+    );
   };
   const chosen = (reply: Reply): Worked => {
     if (reply.reason === 'interrupted') return { status: 'ended', reply };
     const { output } = reply;
-    const name = isRecord(output) && typeof output['category'] === 'string' ? output['category'] : '';
+    const name =
+      isRecord(output) && typeof output['category'] === 'string' ? output['category'] : '';
     const to = Object.hasOwn(categories, name) ? categories[name]?.to : undefined;
     return to === undefined ? none() : { status: 'done', output: { text: name }, to };
   };

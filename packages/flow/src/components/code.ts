@@ -32,7 +32,10 @@ const value$ = (returned: unknown): Observable<unknown> => {
 };
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  typeof value === 'object' &&
+  value !== null &&
+  'then' in value &&
+  typeof value.then === 'function';
 
 /** What is no text is kept as a value: what JSON can hold of it. */
 const resultOf = (

@@ -1,5 +1,12 @@
 import { createAgent, MillraceError, type Reply, textOf, type Tool } from '@millrace/core';
-import { acting, append, end, nextIteration, phase, type PhaseFactory } from '@millrace/core/phases';
+import {
+  acting,
+  append,
+  end,
+  nextIteration,
+  phase,
+  type PhaseFactory,
+} from '@millrace/core/phases';
 import { type Observable, of } from 'rxjs';
 import { nobody } from '../nobody.js';
 import type { Scope } from '../scope.js';

@@ -1,0 +1,460 @@
+import { describe, expect, it } from '@jest/globals';
+import { tool } from '@millrace/core';
+import { scriptedModel } from '@millrace/core/testing';
+import fc from 'fast-check';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { flowError, type FlowProblem } from './problem.js';
+import { checkedDocument, problemsIn } from './problems-in.js';
+import type { FlowResources } from './resources.js';
+
+const documents = join(import.meta.dirname, '..', 'documents');
+const read = (name: string): unknown => JSON.parse(readFileSync(join(documents, name), 'utf8'));
+
+/** A flow of these components between a begin and a message. */
+const flow = (components: object, more: object = {}): object => ({
+  version: 1,
+  name: 'f',
+  components: {
+    begin: { component_name: 'begin', downstream: ['a'] },
+    ...components,
+    say: { component_name: 'message', params: { content: 'Done.' } },
+  },
+  ...more,
+});
+const agent = (params: object = {}, links: object = { downstream: ['say'] }): object => ({
+  component_name: 'agent',
+  params: { llm_id: 'm', ...params },
+  ...links,
+});
+const told = (problems: readonly FlowProblem[]): readonly string[] =>
+  problems.map(({ path, problem, suggestion = '' }) => `${path}: ${problem}. ${suggestion}`.trim());
+
+const resources: FlowResources = {
+  models: { small: scriptedModel(), large: scriptedModel() },
+  tools: [tool({ name: 'find_order', description: 'Finds.', run: () => '' })],
+  retrievers: {},
+  code: { to_table: () => '' },
+  mcp: { files: [] },
+};
+
+describe('problemsIn', () => {
+  it('G6: finds nothing wrong with the documents of the package', () => {
+    const names = readdirSync(documents);
+    expect(names).toHaveLength(3);
+    for (const name of names) expect(problemsIn(read(name))).toEqual([]);
+  });
+
+  it.each<[string, unknown, readonly string[]]>([
+    ['what is no object', [], ['the document: is a list. It must be an object.']],
+    [
+      'an empty object',
+      {},
+      ['version: is missing.', 'name: is missing.', 'components: is missing.'],
+    ],
+    [
+      'unknown keys, at every level, with what else is wrong',
+      {
+        ...flow({ a: agent({ sys_promt: 'Hi', tools: 'x' }, { downstrem: [] }) }),
+        nmae: 'x',
+      },
+      [
+        "nmae: is not known. Did you mean 'name'?",
+        "components.a.params.sys_promt: is not known. Did you mean 'sys_prompt'?",
+        'components.a.params.tools: is a text. It must be a list.',
+        "components.a.downstrem: is not known. Did you mean 'downstream'?",
+      ],
+    ],
+    [
+      'unknown keys beside what only the whole shows',
+      flow({ a: agent({ sys_promt: 'Hi', prompts: [{ role: 'user', content: '{{b@output}}' }] }) }),
+      [
+        "components.a.params.sys_promt: is not known. Did you mean 'sys_prompt'?",
+        "components.a.params.prompts.0.content: names 'b@output', but there is no component 'b'. The components before it are: begin.",
+      ],
+    ],
+    [
+      'an unknown kind of component',
+      flow({ a: { component_name: 'agnet', params: {}, downstream: ['say'] } }),
+      [`components.a.component_name: is "agnet". Did you mean 'agent'?`],
+    ],
+    [
+      'what is missing, and of another type',
+      flow({
+        a: { component_name: 'agent', params: { max_rounds: 0, temperature: 'hot' } },
+        b: { component_name: 'message', upstream: ['a'] },
+      }),
+      [
+        'components.a.params.llm_id: is missing.',
+        'components.a.params.max_rounds: must be >= 1.',
+        'components.a.params.temperature: is a text. It must be a number.',
+        'components.b.params: is missing.',
+      ],
+    ],
+    [
+      'ids that no component has',
+      flow({
+        a: {
+          component_name: 'switch',
+          params: {
+            cases: [
+              {
+                conditions: [{ value: '{{sys.query}}', operator: 'is empty' }],
+                to: ['sya'],
+              },
+            ],
+            otherwise: ['say'],
+          },
+        },
+        b: agent({}, { upstream: ['nowhere_near'], downstream: ['say'] }),
+      }),
+      [
+        "components.a.params.cases.0.to.0: names 'sya', which is no component here. Did you mean 'say'?",
+        "components.b.upstream.0: names 'nowhere_near', which is no component here. The components are: begin, a, b, say.",
+        "components.b: is never reached. Nothing leads to it from 'begin'.",
+      ],
+    ],
+    [
+      'ends of a way that contradict each other',
+      flow({
+        a: agent({}, { upstream: [], downstream: ['b'] }),
+        b: agent({}, { downstream: ['say'] }),
+        c: agent({}, { upstream: ['a'], downstream: ['say'] }),
+      }),
+      [
+        "components.a.downstream: does not name 'c', though this leads there. Name it, or leave the whole list out.",
+        "components.a.upstream: does not name 'begin', though that leads here. Name it, or leave the whole list out.",
+      ],
+    ],
+    [
+      'ways out of a switch that are none of its cases',
+      flow({
+        a: {
+          component_name: 'switch',
+          params: {
+            cases: [{ conditions: [{ value: 'x', operator: 'is empty' }], to: ['b'] }],
+          },
+          downstream: ['b', 'say'],
+        },
+        b: agent({}, {}),
+        c: agent({}, { upstream: ['a'], downstream: ['say'] }),
+      }),
+      [
+        "components.a.downstream: does not name 'c', though this leads there. Name it, or leave the whole list out.",
+        "components.a.downstream: joins 'a' with 'say', but no choice of 'a' leads there. Name it in a 'to' of 'a', or leave it out here.",
+        "components.c.upstream: joins 'a' with 'c', but no choice of 'a' leads there. Name it in a 'to' of 'a', or leave it out here.",
+      ],
+    ],
+    [
+      'circles, named in order',
+      flow({
+        a: agent({}, { downstream: ['b'] }),
+        b: agent({}, { downstream: ['c'] }),
+        c: agent({}, { downstream: ['a', 'say'] }),
+        d: agent({}, { upstream: ['begin'], downstream: ['d', 'say'] }),
+      }),
+      [
+        "components.begin.downstream: does not name 'd', though this leads there. Name it, or leave the whole list out.",
+        "components.d.upstream: does not name 'd', though that leads here. Name it, or leave the whole list out.",
+        'components: go in a circle: a → b → c → a. Take one of these ways out.',
+        'components: go in a circle: d → d. Take one of these ways out.',
+      ],
+    ],
+    [
+      'no begin, no message, and what is never reached',
+      {
+        version: 1,
+        name: 'f',
+        components: { a: agent({}, {}) },
+      },
+      [
+        'components: have no begin. Add a component whose component_name is begin, upstream of the first.',
+        'components: say nothing. Add a message component: what it says is what comes of them.',
+      ],
+    ],
+    [
+      'two begins',
+      flow({ start: { component_name: 'begin', downstream: ['a'] }, a: agent() }),
+      ["components.start: is a second begin beside 'begin'. There must be one only."],
+    ],
+    [
+      'templates that cannot be filled',
+      flow({
+        a: agent({
+          sys_prompt: '{{say@output}} {{b}} {{a@outptu}} {{sys.qurey}} {{b@item}} {{',
+          prompts: [{ role: 'user', content: '\\{{b}} {{begin@output}}' }],
+        }),
+        b: {
+          component_name: 'switch',
+          upstream: ['begin'],
+          params: {
+            cases: [{ conditions: [{ value: '{{a@output}}', operator: 'equals' }], to: ['c'] }],
+          },
+        },
+        c: agent({ sys_prompt: '{{b@output}}' }, {}),
+        begin: { component_name: 'begin', downstream: ['a', 'b'] },
+      }),
+      [
+        "components.a.params.sys_prompt: has '{{b}}', which is no reference. Did you mean '{{b@output}}'?",
+        "components.a.params.sys_prompt: has '{{a@outptu}}', which asks for 'outptu'. Did you mean 'output'?",
+        "components.a.params.sys_prompt: has '{{sys.qurey}}', which is not known. Did you mean 'sys.query'?",
+        "components.a.params.sys_prompt: has a '{{' that no '}}' closes. For the characters themselves, write '\\{{'.",
+        "components.a.params.sys_prompt: names 'say@output', which cannot have run before. The components before it are: begin.",
+        "components.a.params.sys_prompt: names 'b@item', but is not within an iteration of that id. There are no iterations around it.",
+        "components.b.params.cases.0.conditions.0.value: names 'a@output', which cannot have run before. The components before it are: begin.",
+        "components.c.params.sys_prompt: names 'b@output', but a switch has no output. Name what it looks at.",
+        "components.b.params.cases.0.conditions.0.operand: is missing. 'equals' compares the value with it.",
+      ],
+    ],
+    [
+      'an iteration whose insides are asked for, and what is wrong within it',
+      flow({
+        a: {
+          component_name: 'iterate',
+          params: {
+            items: '{{sys.query}}',
+            components: {
+              each: { component_name: 'begin', downstream: ['read'] },
+              read: agent({ sys_prompt: '{{a@item}} {{a@output}} {{begin@output}}' }, {}),
+            },
+          },
+          downstream: ['b'],
+        },
+        b: agent({ sys_prompt: '{{read@output}} {{a@item}}' }),
+      }),
+      [
+        'components.a.params.components: say nothing. Add a message component: what it says is what comes of them.',
+        "components.a.params.components.read.params.sys_prompt: names 'a@output', which cannot have run before. Did you mean '{{a@item}}'?",
+        "components.b.params.sys_prompt: names 'read@output', which cannot have run before. The components before it are: a, begin.",
+        "components.b.params.sys_prompt: names 'a@item', but is not within an iteration of that id. There are no iterations around it.",
+      ],
+    ],
+    [
+      'an id that is used twice, at different depths',
+      flow({
+        a: {
+          component_name: 'iterate',
+          params: {
+            items: 'x',
+            components: {
+              begin: { component_name: 'begin', downstream: ['note'] },
+              note: { component_name: 'message', params: { content: 'x' } },
+            },
+          },
+          downstream: ['say'],
+        },
+      }),
+      [
+        'components.a.params.components.begin: has an id that another component of the document has. Rename one.',
+      ],
+    ],
+    [
+      'outputs that cannot be a schema, or are dangerous',
+      flow({
+        a: agent({ output: { type: 'object', properties: { x: { type: 'nonsense' } } } }),
+        b: agent(
+          { output: { type: 'object', properties: { pattern: { pattern: '(a+)+$' } } } },
+          { upstream: ['begin'], downstream: ['say'] },
+        ),
+        begin: { component_name: 'begin' },
+        c: agent(
+          { output: { type: 'object', properties: { pattern: { type: 'string' } } } },
+          {
+            upstream: ['begin'],
+          },
+        ),
+      }).valueOf(),
+      [
+        "components.a: is never reached. Nothing leads to it from 'begin'.",
+        expect.stringMatching(
+          /^components\.a\.params\.output: cannot be used: 'output' is not a usable JSON Schema: /u,
+        ) as unknown as string,
+        'components.b.params.output: uses patterns, which can keep the process busy for ever. Say in its description what a text must look like.',
+      ],
+    ],
+  ])('G6: tells all that is wrong: %s', (_name, document, expected) => {
+    const problems = problemsIn(document);
+    expect(told(problems).map((line) => line.replace(/^: /u, 'the document: '))).toEqual(expected);
+  });
+
+  it('G6: looks up what the program gives, and says what was probably meant', () => {
+    const document = flow({
+      a: agent({ llm_id: 'smal', tools: ['find_order', 'find_oder'], mcp: ['files', 'mail'] }),
+      b: {
+        component_name: 'code',
+        params: { function: 'toTable' },
+        upstream: ['a'],
+        downstream: ['c', 'd'],
+      },
+      c: { component_name: 'retrieval', params: { retriever_id: 'web' } },
+      d: { component_name: 'tool', params: { tool: 'constructor' } },
+    });
+    const linked = JSON.parse(
+      JSON.stringify(document).replace('["say"]', '["say","b"]'),
+    ) as unknown;
+    expect(problemsIn(linked)).toEqual([]);
+    expect(told(problemsIn(linked, resources))).toEqual([
+      "components.a.params.llm_id: names 'smal', which is not among the models that the program gives. Did you mean 'small'?",
+      "components.a.params.tools.1: names 'find_oder', which is not among the tools that the program gives. Did you mean 'find_order'?",
+      "components.a.params.mcp.1: names 'mail', which is not among the MCP servers that the program gives. The MCP servers are: files.",
+      "components.b.params.function: names 'toTable', which is not among the functions that the program gives. Did you mean 'to_table'?",
+      "components.c.params.retriever_id: names 'web', which is not among the retrievers that the program gives. There are no retrievers.",
+      "components.d.params.tool: names 'constructor', which is not among the tools that the program gives. The tools are: find_order.",
+    ]);
+  });
+
+  it('G6: refuses tools that an agent would have twice', () => {
+    const document = flow({ a: agent({ llm_id: 'small', tools: ['find_order'], mcp: ['files'] }) });
+    const own = resources.tools?.[0];
+    const twice = { ...resources, mcp: { files: own === undefined ? [] : [own] } };
+    expect(told(problemsIn(document, twice))).toEqual([
+      "components.a.params.tools: cannot be used: Two tools are named 'find_order'. Rename one of them, or drop it.",
+    ]);
+  });
+
+  it('G6: one config error tells all of them, one line each', () => {
+    const document = flow({ a: agent({ sys_promt: '' }), 'b b': agent() });
+    expect(() => checkedDocument(document)).toThrow(
+      expect.objectContaining({
+        code: 'config',
+        message: [
+          'The flow cannot run, it has 2 problems:',
+          "- components.b b: is no id. An id is a letter, then letters, digits, '_', '-' and ':', at most 64 in all.",
+          "- components.a.params.sys_promt: is not known. Did you mean 'sys_prompt'?",
+        ].join('\n'),
+      }),
+    );
+    const many = Array.from({ length: 60 }, () => ({ path: 'x', problem: 'is wrong' }));
+    expect(flowError(many).message.split('\n').at(-1)).toBe('- and 10 more');
+  });
+
+  it('X15: ids and keys that mean a prototype are like any other wrong ones', () => {
+    const hostile = JSON.parse(
+      `{"version":1,"name":"f","__proto__":{"polluted":1},"components":{
+        "begin":{"component_name":"begin","downstream":["constructor"]},
+        "__proto__":{"component_name":"message","params":{"content":"x"},"upstream":["begin"]},
+        "constructor":{"component_name":"message","params":{"content":"{{toString@output}} {{__proto__@output}}"}},
+        "toString":{"component_name":"hasOwnProperty","__proto__":{}}
+      }}`,
+    ) as unknown;
+    const lines = told(problemsIn(hostile));
+    expect(lines).toContain(
+      '__proto__: is not known. The keys here are: $schema, version, name, description, components.',
+    );
+    expect(lines).toContain(
+      "components.__proto__: is no id. An id is a letter, then letters, digits, '_', '-' and ':', at most 64 in all.",
+    );
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    const inherited = { ...resources, models: Object.create({ m: scriptedModel() }) as object };
+    const document = flow({ a: agent({ llm_id: 'm' }) });
+    expect(told(problemsIn(document, inherited as FlowResources))).toHaveLength(1);
+  });
+
+  it('G6: bounds what a document may be', () => {
+    const ids = Array.from({ length: 120 }, (_, index) => `c${index}`);
+    const many = Object.fromEntries(ids.map((id) => [id, agent({}, { upstream: ['begin'] })]));
+    expect(told(problemsIn(flow(many))).slice(0, 1)).toEqual([
+      'components: must not have more than 100 properties.',
+    ]);
+    const inner = (half: string): object => ({
+      component_name: 'iterate',
+      params: {
+        items: 'x',
+        components: Object.fromEntries(
+          ids.slice(0, 60).map((id) => [`${half}${id}`, agent({}, {})]),
+        ),
+      },
+    });
+    expect(told(problemsIn(flow({ a: inner('x'), b: inner('y') })))).toEqual([
+      'components: are 124: more than 100.',
+    ]);
+    const nested = (depth: number): object => ({
+      [`begin${depth}`]: { component_name: 'begin', downstream: [`i${depth}`] },
+      [`i${depth}`]: {
+        component_name: 'iterate',
+        params: { items: 'x', components: depth === 0 ? flowOf() : nested(depth - 1) },
+        downstream: [`m${depth}`],
+      },
+      [`m${depth}`]: { component_name: 'message', params: { content: 'x' } },
+    });
+    const flowOf = (): object => ({
+      last: { component_name: 'begin', downstream: ['end'] },
+      end: { component_name: 'message', params: { content: 'x' } },
+    });
+    expect(problemsIn({ version: 1, name: 'f', components: nested(2) })).toEqual([]);
+    expect(told(problemsIn({ version: 1, name: 'f', components: nested(3) }))).toEqual([
+      expect.stringMatching(
+        /^components\..*\.i0\.params\.components: are nested more than 3 deep\.$/u,
+      ),
+    ]);
+    let deep: unknown = 1;
+    for (let depth = 0; depth < 100_000; depth += 1) deep = [deep];
+    expect(told(problemsIn(deep))[0]).toMatch(/: is nested more than 40 deep\.$/u);
+    const round: Record<string, unknown> = {};
+    round['round'] = round;
+    expect(told(problemsIn(round))[0]).toMatch(/: is nested more than 40 deep\.$/u);
+    expect(told(problemsIn('x'.repeat(1_000_001)))[0]).toBe(
+      ': has more than 1000000 characters of text.',
+    );
+    expect(told(problemsIn(Array(20_001).fill(1)))[0]).toBe(': has more than 20000 values.');
+    expect(told(problemsIn({ a: () => 1 }))[0]).toBe('a: is a function, which no JSON can hold.');
+    expect(told(problemsIn({ a: NaN }))[0]).toBe('a: is NaN, which no JSON can hold.');
+    expect(told(problemsIn(undefined))[0]).toBe(': is undefined, which no JSON can hold.');
+    const trap = {
+      get name() {
+        throw new Error('gotcha');
+      },
+    };
+    expect(told(problemsIn(trap))).toEqual([': cannot be read. Pass what JSON.parse gives.']);
+  });
+
+  it('G6: of whatever JSON it is given, it tells, and never throws', () => {
+    const valid = readdirSync(documents).map(read);
+    const words = fc.constantFrom(
+      ...['components', 'component_name', 'params', 'begin', 'agent', 'switch', 'cases', 'to'],
+      ...['upstream', 'downstream', '__proto__', 'constructor', '{{a@output}}', '{{', 'iterate'],
+      ...['output', 'type', 'object', '$ref', '#', 'on_error', 'version', 'name'],
+    );
+    const anything = fc.jsonValue({ maxDepth: 4 });
+    const mutated = fc
+      .record({
+        base: fc.constantFrom(...valid),
+        at: fc.nat(200),
+        key: words,
+        value: fc.oneof(anything, words),
+      })
+      .map(({ base, at, key, value }) => {
+        const copy = structuredClone(base);
+        const places: Record<string, unknown>[] = [];
+        const walk = (it: unknown): void => {
+          if (typeof it !== 'object' || it === null) return;
+          places.push(it as Record<string, unknown>);
+          Object.values(it).forEach(walk);
+        };
+        walk(copy);
+        const place = places[at % places.length] ?? {};
+        const keys = Object.keys(place);
+        Object.defineProperty(place, at % 3 === 0 ? key : (keys[at % (keys.length || 1)] ?? key), {
+          value,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
+        return copy;
+      });
+    fc.assert(
+      fc.property(fc.oneof(anything, mutated, mutated, mutated), (document) => {
+        for (const problem of problemsIn(document, resources)) {
+          expect(problem.path).not.toContain('undefined');
+          expect(problem.problem).not.toBe('');
+        }
+        try {
+          checkedDocument(document, resources);
+        } catch (error) {
+          expect(error).toMatchObject({ name: 'MillraceError', code: 'config' });
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
