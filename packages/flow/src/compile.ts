@@ -13,7 +13,7 @@ import type { FlowComponent, FlowComponents } from './document.js';
 import { graphOf, topological } from './graph.js';
 import { innerOf, onErrorOf } from './kinds.js';
 import { render, templateOf } from './render.js';
-import type { FlowResources } from './resources.js';
+import type { Equipment } from './resources.js';
 import type { CompiledGraph } from './run-graph.js';
 import { speakersIn } from './speakers.js';
 import { templatesOf } from './templates-of.js';
@@ -22,8 +22,7 @@ import { done, type Work } from './work.js';
 /** Readies components that have been checked. */
 export const compileGraph = (
   components: FlowComponents,
-  resources: FlowResources,
-  concurrency: number,
+  equipment: Equipment,
   isInner = false,
 ): CompiledGraph => {
   const graph = graphOf(components);
@@ -43,10 +42,10 @@ export const compileGraph = (
       takesTime: !quick.has(name),
       isMessage: name === 'message',
       speaks: speakers.has(id),
-      work: guarded(id, component, workOf(id, component, resources, concurrency)),
+      work$: guarded(id, component, workOf(id, component, equipment)),
     };
   });
-  return { nodes, concurrency };
+  return { nodes, concurrency: equipment.concurrency };
 };
 
 const quick: ReadonlySet<string> = new Set(['begin', 'switch', 'message']);
@@ -62,35 +61,36 @@ const namedIn = (component: FlowComponent): ReadonlySet<string> =>
     ...Object.values(innerOf(component) ?? {}).flatMap((inner) => [...namedIn(inner)]),
   ]);
 
-const workOf = (
-  id: string,
-  component: FlowComponent,
-  resources: FlowResources,
-  concurrency: number,
-): Work => {
+const workOf = (id: string, component: FlowComponent, equipment: Equipment): Work => {
+  const { resources } = equipment;
   switch (component.component_name) {
     case 'begin':
       return ({ sys }) => of(done({ text: sys.query }));
     case 'agent': {
       const { params } = component;
-      return agentWork(id, params, given(own(resources.models, params.llm_id)), resources);
+      return agentWork(id, params, given(own(resources.models, params.llm_id)), equipment);
     }
     case 'categorize': {
       const { params } = component;
-      return categorizeWork(id, params, given(own(resources.models, params.llm_id)));
+      return categorizeWork(id, params, given(own(resources.models, params.llm_id)), equipment);
     }
     case 'retrieval': {
       const { params } = component;
-      return retrievalWork(id, params, given(own(resources.retrievers, params.retriever_id)));
+      return retrievalWork(
+        id,
+        params,
+        given(own(resources.retrievers, params.retriever_id)),
+        equipment,
+      );
     }
     case 'code': {
       const { params } = component;
-      return codeWork(id, params, given(own(resources.code, params.function)));
+      return codeWork(id, params, given(own(resources.code, params.function)), equipment);
     }
     case 'tool': {
       const { params } = component;
       const tool = resources.tools?.find(({ name }) => name === params.tool);
-      return toolWork(id, params, given(tool));
+      return toolWork(id, params, given(tool), equipment);
     }
     case 'switch':
       return switchWork(component.params);
@@ -98,7 +98,7 @@ const workOf = (
       return messageWork(component.params);
     case 'iterate': {
       const { params } = component;
-      return iterateWork(id, params, compileGraph(params.components, resources, concurrency, true));
+      return iterateWork(id, params, compileGraph(params.components, equipment, true), equipment);
     }
   }
 };

@@ -1,7 +1,7 @@
-import { createAgent, isMillraceError, type Model, type Tool } from '@millrace/core';
+import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { EMPTY } from 'rxjs';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
+import { nobody } from './nobody.js';
 import { type FlowProblem, problemAt } from './problem.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
@@ -91,8 +91,6 @@ const refusals = (make: () => unknown): readonly string[] => {
     ];
   }
 };
-
-const nobody: Model = { name: 'nobody', stream$: () => EMPTY };
 
 /** Keywords whose values are schemas under names. */
 const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);

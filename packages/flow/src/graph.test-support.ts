@@ -34,7 +34,7 @@ export const graphOf = (
       takesTime: Object.hasOwn(works, id),
       isMessage: true,
       speaks: false,
-      work: works[id] ?? (() => of(done({ text: id }))),
+      work$: works[id] ?? (() => of(done({ text: id }))),
     };
   });
   return { nodes, concurrency };

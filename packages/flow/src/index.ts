@@ -1,3 +1,4 @@
+export { flowAgent, type FlowOptions } from './flow-agent.js';
 export { problemsIn } from './problems-in.js';
 export type { FlowProblem } from './problem.js';
 export type { FlowFunction, FlowResources } from './resources.js';

@@ -25,14 +25,13 @@ export const readAround = (
   if (document !== undefined) return { document, isPartial: false };
   if (!isRecord(pruned) || !isRecord(pruned['components'])) return undefined;
   const broken = new Set(left.map(({ at }) => (at[0] === 'components' ? at[1] : undefined)));
-  const components = Object.entries(pruned['components']).map(([id, component]) => [
-    id,
-    broken.has(id) ? unreadable(component) : component,
-  ]);
+  const components = Object.entries(pruned['components']).map(
+    ([id, component]) => [id, broken.has(id) ? unreadable(component) : component] as const,
+  );
   const { document: partial } = readDocument({
     version: 1,
     name: 'flow',
-    components: Object.fromEntries(components),
+    components: Object.fromEntries<unknown>(components),
   });
   return partial === undefined ? undefined : { document: partial, isPartial: true };
 };

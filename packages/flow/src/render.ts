@@ -1,6 +1,6 @@
 import { isRecord, parsedJson } from '@millrace/core/adapter';
-import { type Message, textOf } from '@millrace/core';
-import { noOutput, type Output, type Scope } from './scope.js';
+import { textOf } from '@millrace/core';
+import { noOutput, type Output, type Scope, type Spoken } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';
 
 /** Fills a template. What it is filled with is data: a `{{` in it means nothing. */
@@ -62,7 +62,7 @@ const valueOf = (reference: Reference, scope: Scope): unknown => {
   }
 };
 
-const said = (message: Message): string => `${message.role}: ${textOf(message)}`;
+const said = (message: Spoken): string => `${message.role}: ${textOf(message)}`;
 
 /** Follows a path by own keys alone. A text on the way is read as the JSON that it is. */
 const valueAt = (value: unknown, path: readonly string[]): unknown => {

@@ -33,7 +33,7 @@ export interface CompiledNode {
   readonly isMessage: boolean;
   /** Whether its words are those of the flow while they come. */
   readonly speaks: boolean;
-  readonly work: Work;
+  readonly work$: Work;
 }
 
 /** A graph, ready to run. */
@@ -112,7 +112,7 @@ const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boo
   );
 
 const run$ = (
-  { id, reads, always, speaks, work }: CompiledNode,
+  { id, reads, always, speaks, work$ }: CompiledNode,
   settled: readonly Outcome[],
   scope: Scope,
 ): Observable<Outcome> => {
@@ -120,7 +120,7 @@ const run$ = (
     const outcome = settled.find((above) => above.id === name);
     return [name, outcome?.status === 'done' ? outcome.output : noOutput] as const;
   });
-  return work({ ...scope, outputs: new Map([...scope.outputs, ...read]), speaks }).pipe(
+  return work$({ ...scope, outputs: new Map([...scope.outputs, ...read]), speaks }).pipe(
     map((worked) => ({ to: always, ...worked, id })),
   );
 };
@@ -139,9 +139,7 @@ const ranBy = ({ nodes }: CompiledGraph, settled: ReadonlyMap<string, Outcome>):
 };
 
 /** What several messages say together, with an empty line between them; nothing where there are none. */
-export const joined = ([first, ...more]: readonly Output[]): Output | [] => {
-  if (first === undefined) return [];
-  return more.length === 0
+export const joined = ([first, ...more]: readonly Output[]): Output | undefined =>
+  first === undefined || more.length === 0
     ? first
     : { text: [first, ...more].map(({ text }) => text).join('\n\n') };
-};

@@ -1,4 +1,4 @@
-import type { CallOptions, Message, Reply } from '@millrace/core';
+import type { CallOptions, ContentBlock, Reply } from '@millrace/core';
 
 /** What came of a component. */
 export interface Output {
@@ -19,12 +19,17 @@ export interface Item {
   readonly index: number;
 }
 
+/** What somebody has said. */
+export type Spoken =
+  | { readonly role: 'user'; readonly content: readonly ContentBlock[]; readonly name?: string }
+  | { readonly role: 'assistant'; readonly content: readonly ContentBlock[] };
+
 /** What templates can ask for without naming a component. */
 export interface Sys {
   readonly query: string;
   readonly sessionId: string;
   /** What was said before. */
-  readonly history: readonly Message[];
+  readonly history: readonly Spoken[];
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +37,7 @@ export interface Sys {
 export interface Scope {
   readonly sys: Sys;
   /** What the flow was asked. */
-  readonly asked: readonly Message[];
+  readonly asked: readonly Spoken[];
   /** The outputs that its templates name, and those within it. */
   readonly outputs: ReadonlyMap<string, Output>;
   /** Of the iterations around it, by their ids. */

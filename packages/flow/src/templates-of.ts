@@ -1,5 +1,6 @@
 import { isRecord } from '@millrace/core/adapter';
 import type { FlowComponent } from './document.js';
+import { onErrorOf } from './kinds.js';
 
 /** A text of a component that is a template, and where it stands from the params on. */
 export interface PlacedText {
@@ -9,12 +10,8 @@ export interface PlacedText {
 
 /** The templates of a component, those of components within it not among them. */
 export const templatesOf = (component: FlowComponent): readonly PlacedText[] => {
-  const { component_name: name, params } = component;
-  const fallback =
-    params !== undefined && 'on_error' in params
-      ? at(params.on_error?.value, 'on_error', 'value')
-      : [];
-  switch (name) {
+  const fallback = at(onErrorOf(component)?.value, 'on_error', 'value');
+  switch (component.component_name) {
     case 'agent': {
       const { sys_prompt, prompts = [] } = component.params;
       const asked = prompts.flatMap(({ content }, index) =>

@@ -88,9 +88,9 @@ const mostCharacters = 60;
 /** A text that is nothing but text in a label: neither Markdown, HTML, an entity nor the end of the label. */
 const escaped = (text: string): string => {
   const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
-  const cut = [...line].slice(0, mostCharacters).join('');
+  const cut = Array.from(line).slice(0, mostCharacters).join('');
   return (cut === line ? line : `${cut}…`).replace(
-    /[^\p{L}\p{N} .,:;!?=@()/+…_-]/gu,
+    /[^\p{L}\p{N}\p{Extended_Pictographic} .,:;!?=@()/+…_-]/gu,
     (character) => `#${character.codePointAt(0) ?? 0};`,
   );
 };

@@ -20,11 +20,14 @@ export type Work = (scope: Scope) => Observable<Worked>;
 export const done = (output: Output): Worked => ({ status: 'done', output });
 
 /** What the call of a component is made with: ids are places in the flow, the same on a resumed run. */
-export const childCall = (id: string, { options, place }: Scope): CallOptions => {
+export const childCall = (
+  id: string,
+  { options: { speaks, ...options }, speaks: isSpeaker, place }: Scope,
+): CallOptions => {
   const { parent } = options;
-  return parent === undefined
-    ? options
-    : { ...options, callId: `${parent.callId}/${parent.toolUseId}/${place}${id}` };
+  if (parent === undefined) return options;
+  const callId = `${parent.callId}/${parent.toolUseId}/${place}${id}`;
+  return { ...options, callId, ...(isSpeaker && speaks === true && { speaks }) };
 };
 
 /** What came of a call. */
@@ -42,5 +45,5 @@ export const workedBy = (reply: Reply, outputOf: (reply: Reply) => Output): Work
   }
 };
 
-/** The text of a reply as an output. */
+/** The text of a reply as an output: what else it says is for user interfaces. */
 export const textOutput = (reply: Reply): Output => ({ text: textOf(reply), reply });

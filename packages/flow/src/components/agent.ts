@@ -13,7 +13,7 @@ import { defer, map } from 'rxjs';
 import { toolsOf } from '../component-problems.js';
 import type { AgentParams } from '../document.js';
 import { render, templateOf } from '../render.js';
-import type { FlowResources } from '../resources.js';
+import type { Equipment } from '../resources.js';
 import type { Output, Scope } from '../scope.js';
 import { childCall, textOutput, type Work, workedBy } from '../work.js';
 
@@ -22,7 +22,7 @@ export const agentWork = (
   id: string,
   params: AgentParams,
   model: Model,
-  resources: FlowResources,
+  { resources, agent: made }: Equipment,
 ): Work => {
   const { sys_prompt = '', output, max_rounds, temperature, max_tokens } = params;
   const tools = toolsOf(params, resources);
@@ -33,7 +33,7 @@ export const agentWork = (
     defer(() => {
       const instructions = render(system, scope);
       const agent = createAgent({
-        ...{ name: id, model, tools, defaults },
+        ...{ ...made, name: id, model, tools, defaults },
         ...(instructions !== '' && { instructions }),
         ...(output !== undefined && { output }),
       });

@@ -6,9 +6,10 @@ import {
   type Reply,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { catchError, defer, map, of, throwError } from 'rxjs';
+import { catchError, defer, map, of } from 'rxjs';
 import type { CategorizeParams } from '../document.js';
 import { render, templateOf } from '../render.js';
+import type { Equipment } from '../resources.js';
 import { noOutput } from '../scope.js';
 import { childCall, type Work, type Worked } from '../work.js';
 
@@ -17,9 +18,11 @@ export const categorizeWork = (
   id: string,
   { query = '{{sys.query}}', categories, otherwise }: CategorizeParams,
   model: Model,
+  { agent: made }: Equipment,
 ): Work => {
   const template = templateOf(query);
   const agent = createAgent({
+    ...made,
     name: id,
     model,
     instructions: instructionsOf(categories),
@@ -30,11 +33,14 @@ export const categorizeWork = (
       additionalProperties: false,
     },
   });
-  const none = (): Worked => {
+  const none = (cause?: MillraceError): Worked => {
     if (otherwise !== undefined) return { status: 'done', output: noOutput, to: otherwise };
-    throw new MillraceError(
-      'invalidResponse',
-      "None of its categories was chosen, and it has no 'otherwise'.",
+    throw (
+      cause ??
+      new MillraceError(
+        'invalidResponse',
+        "None of its categories was chosen, and it has no 'otherwise'.",
+      )
     );
   };
   const chosen = (reply: Reply): Worked => {
@@ -51,11 +57,10 @@ export const categorizeWork = (
       if (text.trim() === '') return of(none());
       return agent.call$(text, childCall(id, scope)).pipe(
         map(chosen),
-        catchError((error: unknown) =>
-          otherwise !== undefined && isMillraceError(error) && error.code === 'invalidResponse'
-            ? of(none())
-            : throwError(() => error),
-        ),
+        catchError((error: unknown) => {
+          if (isMillraceError(error) && error.code === 'invalidResponse') return of(none(error));
+          throw error;
+        }),
       );
     });
 };

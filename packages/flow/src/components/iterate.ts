@@ -1,19 +1,25 @@
+import type { Reply } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { defer, from, map, mergeMap, takeWhile, toArray } from 'rxjs';
+import { asAgent, createStep } from '@millrace/core/teams';
+import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';
 import { outputOf, templateOf } from '../render.js';
+import type { Equipment } from '../resources.js';
 import { type CompiledGraph, joined, type Ran, runGraph$ } from '../run-graph.js';
 import type { Output, Scope } from '../scope.js';
-import { done, type Work, type Worked } from '../work.js';
+import { childCall, done, type Work, type Worked } from '../work.js';
 
-/** Runs a graph for each item. */
-export const iterateWork = (id: string, params: IterateParams, graph: CompiledGraph): Work => {
+/** Runs a graph for each item, in a call of its own: the calls of its components are below that. */
+export const iterateWork = (
+  id: string,
+  params: IterateParams,
+  graph: CompiledGraph,
+  { agent: made }: Equipment,
+): Work => {
   const { items, delimiter, max_items = 20, concurrency = 1, separator = '\n\n' } = params;
   const template = templateOf(items);
-  return (scope) =>
-    defer(() =>
-      from([...itemsIn(outputOf(template, scope), delimiter).slice(0, max_items).entries()]),
-    ).pipe(
+  const each$ = (list: readonly unknown[], scope: Scope): Observable<Worked> =>
+    from([...list.entries()]).pipe(
       mergeMap(
         ([at, value]) =>
           runGraph$(graph, within(id, scope, value, at + 1)).pipe(map((ran) => ({ at, ran }))),
@@ -24,12 +30,38 @@ export const iterateWork = (id: string, params: IterateParams, graph: CompiledGr
       map((all) => [...all].sort((a, b) => a.at - b.at).map(({ ran }) => ran)),
       map((all) => collected(all, separator)),
     );
+  return (scope) =>
+    defer(() => {
+      const given = outputOf(template, scope);
+      const list = itemsIn(given, delimiter).slice(0, max_items);
+      let worked = collected([], separator);
+      if (list.length === 0) return of(worked);
+      const step = createStep((_input, options) =>
+        each$(list, { ...scope, options, place: '' }).pipe(
+          tap((it) => {
+            worked = it;
+          }),
+          map(asAnswer),
+        ),
+      );
+      // A reply has room for a text, but not for a list.
+      return asAgent(step, { ...made, name: id })
+        .call$(given.text, childCall(id, scope))
+        .pipe(
+          map((reply): Worked =>
+            reply.reason === 'interrupted' ? { status: 'ended', reply } : worked,
+          ),
+        );
+    });
 };
+
+const asAnswer = (worked: Worked): Reply | string =>
+  worked.status === 'ended' ? worked.reply : worked.output.text || 'Nothing.';
 
 const within = (id: string, scope: Scope, value: unknown, index: number): Scope => ({
   ...scope,
   items: new Map([...scope.items, [id, { value, index }]]),
-  place: `${scope.place}${id}/${index}/`,
+  place: `${index}/`,
 });
 
 const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readonly unknown[] => {
@@ -45,7 +77,7 @@ const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readon
 const collected = (all: readonly Ran[], separator: string): Worked => {
   const ended = all.find((ran) => ran.status === 'ended');
   if (ended !== undefined) return ended;
-  const said = all.flatMap((ran) => (ran.status === 'said' ? joined(ran.said) : []));
+  const said = all.flatMap((ran) => (ran.status === 'said' ? (joined(ran.said) ?? []) : []));
   return done({
     text: said.map(({ text }) => text).join(separator),
     value: said.map(({ text, value = text }) => value),

@@ -12,6 +12,7 @@ import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
 import { nobody } from '../nobody.js';
 import { render, templateOf } from '../render.js';
+import type { Equipment } from '../resources.js';
 import { noOutput } from '../scope.js';
 import { childCall, done, type Work, workedBy } from '../work.js';
 
@@ -20,6 +21,7 @@ export const retrievalWork = (
   id: string,
   { query = '{{sys.query}}', top_n = 5 }: RetrievalParams,
   retriever: Retriever,
+  { agent: made }: Equipment,
 ): Work => {
   const template = templateOf(query);
   return (scope) =>
@@ -27,7 +29,7 @@ export const retrievalWork = (
       const text = render(template, scope);
       if (text.trim() === '') return of(done(noOutput));
       const pipeline = insertStageAfter(loadHistory, looking(retriever, text, top_n));
-      return createAgent({ name: id, model: nobody, pipeline })
+      return createAgent({ ...made, name: id, model: nobody, pipeline })
         .call$(text, childCall(id, scope))
         .pipe(
           map((reply) =>

@@ -1,51 +1,50 @@
-import { createAgent, MillraceError, type Reply, textOf, type Tool } from '@millrace/core';
 import {
-  acting,
-  append,
-  end,
-  nextIteration,
-  phase,
-  type PhaseFactory,
-} from '@millrace/core/phases';
+  createAgent,
+  type Model,
+  type ModelChunk,
+  MillraceError,
+  type Reply,
+  textOf,
+  type Tool,
+} from '@millrace/core';
+import { acting, end, phase, type PhaseFactory, reasoning } from '@millrace/core/phases';
 import { type Observable, of } from 'rxjs';
-import { nobody } from '../nobody.js';
+import type { Equipment } from '../resources.js';
 import type { Scope } from '../scope.js';
 import { childCall } from '../work.js';
 
+type ToolInput = Readonly<Record<string, unknown>>;
+
 /**
- * Runs a tool once, in a call of its own without a model: with all that holds for a tool that a model asks for, such as validation, approval,
- * time-outs, retries and events. `reply.output` is the `details` of its result. A result that is an error is one.
+ * Runs a tool once, in a call of its own: with all that holds for a tool that a model asks for, such as validation, approval, time-outs,
+ * retries and events. `reply.output` is the `details` of its result. A result that is an error is one.
  */
 export const runOnce$ = (
   id: string,
   tool: Tool,
-  input: Readonly<Record<string, unknown>>,
+  input: ToolInput,
   scope: Scope,
+  { agent: made }: Equipment,
 ): Observable<Reply> =>
   createAgent({
+    ...made,
     name: id,
-    model: nobody,
+    model: asking(tool.name, input),
     tools: [tool],
-    phases: [asking(tool.name, input), acting, concluding],
+    phases: [reasoning, acting, concluding],
     // The output is for other components, and not for a model.
     defaults: { maxObservation: 1_000_000 },
   }).call$(JSON.stringify(input), childCall(id, scope));
 
-/** In the place of a model: asks for the tool. */
-const asking = (name: string, input: Readonly<Record<string, unknown>>): PhaseFactory => {
-  const asked: PhaseFactory = ({ call }) =>
-    phase((run) =>
-      of(
-        append(nextIteration(run), {
-          id: `${call.callId}/1`,
-          role: 'assistant',
-          name: call.agent.at(-1) ?? '',
-          content: [{ type: 'tool_use', id: 'run', name, input }],
-        }),
-      ),
-    );
-  return asked;
-};
+/** What stands in the place of a model: it asks for the tool, and is not asked again. */
+const asking = (name: string, input: ToolInput): Model => ({
+  name: 'flow',
+  stream$: () =>
+    of<ModelChunk[]>(
+      { type: 'toolUse', id: 'run', name, input },
+      { type: 'finish', finish: 'stop' },
+    ),
+});
 
 /** The result is the answer. */
 const concluding: PhaseFactory = ({ call }) =>

@@ -1,0 +1,44 @@
+import {
+  type Agent,
+  type AgentEvent,
+  type CallOptions,
+  type Input,
+  type Reply,
+  text,
+} from '@millrace/core';
+import { verifyEvents } from '@millrace/core/testing';
+import { lastValueFrom, of, tap, toArray } from 'rxjs';
+
+/** What was heard of a call. */
+export interface Played {
+  /** The events that say where the flow is: the path below the flow, and the type. */
+  readonly log: readonly string[];
+  readonly events: readonly AgentEvent[];
+  /** What a user interface shows while it comes. */
+  readonly streamed: string;
+  readonly reply: Reply;
+}
+
+const told = ['preCall', 'postCall', 'preActing', 'postActing', 'retrieved', 'error', 'warning'];
+
+/** Calls a flow, and checks the grammar of its events. */
+export const play = async (
+  agent: Pick<Agent, 'stream$'>,
+  input: Input,
+  options: CallOptions = {},
+): Promise<Played> => {
+  const events: AgentEvent[] = [];
+  await lastValueFrom(
+    agent.stream$(input, options).pipe(
+      verifyEvents(),
+      tap((event) => events.push(event)),
+    ),
+  );
+  const streamed = await lastValueFrom(of(...events).pipe(text(), toArray()));
+  const last = events.at(-1);
+  if (last?.type !== 'postCall') throw new Error('The call has not ended with its reply.');
+  const log = events
+    .filter(({ type }) => told.includes(type))
+    .map(({ agent: [, ...path], type }) => [...path, type].join('/'));
+  return { events, log, streamed: streamed.join(''), reply: last.reply };
+};
