@@ -25,6 +25,7 @@ export const agentWork = (
   { resources, agent: made }: Equipment,
 ): Work => {
   const { sys_prompt = '', output, max_rounds, temperature, max_tokens } = params;
+  const { message_history_window_size: size = 0 } = params;
   const tools = toolsOf(params, resources);
   const system = templateOf(sys_prompt);
   const defaults = defined({ maxIterations: max_rounds, temperature, maxTokens: max_tokens });
@@ -37,7 +38,8 @@ export const agentWork = (
         ...(instructions !== '' && { instructions }),
         ...(output !== undefined && { output }),
       });
-      return agent.call$(inputOf(scope), childCall(id, scope));
+      const history = size === 0 ? [] : scope.sys.history.slice(-size);
+      return agent.call$(inputOf(scope), { ...childCall(id, scope), history });
     }).pipe(map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)));
 };
 
@@ -53,21 +55,17 @@ const structuredOutput = (reply: Reply): Output => {
   return { text: JSON.stringify(reply.output), value: reply.output, reply };
 };
 
-const asks = ({
-  prompts,
-  message_history_window_size: size = 0,
-}: AgentParams): ((scope: Scope) => Input) => {
+const asks = ({ prompts }: AgentParams): ((scope: Scope) => Input) => {
   const templates = prompts?.map(({ role, content }) => ({ role, template: templateOf(content) }));
   return (scope) => {
-    const earlier = size === 0 ? [] : scope.sys.history.slice(-size);
-    if (templates === undefined) return [...earlier, ...scope.asked];
+    if (templates === undefined) return scope.asked;
     const asked = templates.flatMap(({ role, template }): readonly InputMessage[] => {
       const text = render(template, scope);
       const content = [textBlock(text)];
       if (text.trim() === '') return [];
       return [role === 'user' ? { role, content } : { role, content }];
     });
-    if (asked.length > 0) return [...earlier, ...asked];
+    if (asked.length > 0) return asked;
     throw new MillraceError(
       'invalidRequest',
       'All its prompts are empty: there is nothing to ask.',
