@@ -2,7 +2,7 @@ import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
 import { nobody } from './nobody.js';
-import { type FlowProblem, problemAt } from './problem.js';
+import { type Finding, problemAt } from './problem.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
 
@@ -12,7 +12,7 @@ type Path = readonly (string | number)[];
 export const componentProblems = (
   components: FlowComponents,
   resources: FlowResources | undefined,
-): readonly FlowProblem[] =>
+): readonly Finding[] =>
   allComponents(components).flatMap(({ component, path }) => {
     const at = [...path, 'params'];
     switch (component.component_name) {
@@ -28,7 +28,7 @@ export const componentProblems = (
     }
   });
 
-const operandProblems = ({ cases }: SwitchParams, path: Path): readonly FlowProblem[] =>
+const operandProblems = ({ cases }: SwitchParams, path: Path): readonly Finding[] =>
   cases.flatMap(({ conditions }, index) =>
     conditions.flatMap(({ operator, operand }, nth) => {
       const at = [...path, 'cases', index, 'conditions', nth, 'operand'];
@@ -42,7 +42,7 @@ const operandProblems = ({ cases }: SwitchParams, path: Path): readonly FlowProb
     }),
   );
 
-const outputProblems = ({ output }: AgentParams, path: Path): readonly FlowProblem[] => {
+const outputProblems = ({ output }: AgentParams, path: Path): readonly Finding[] => {
   if (output === undefined) return [];
   const at = [...path, 'output'];
   if (hasPatterns(output)) {
@@ -56,7 +56,7 @@ const repeatedTools = (
   { tools = [], mcp = [] }: AgentParams,
   path: Path,
   resources: FlowResources | undefined,
-): readonly FlowProblem[] => {
+): readonly Finding[] => {
   const own = resources === undefined ? [] : toolsOf({ tools, mcp }, resources);
   return refusals(() => createAgent({ model: nobody, tools: own })).map((why) =>
     problemAt([...path, 'tools'], why),

@@ -3,7 +3,7 @@ import { cyclesIn, type Graph, graphOf, reachable } from './graph.js';
 import { choicesOf, innerOf, onErrorOf } from './kinds.js';
 import { limits } from './limits.js';
 import { didYouMean } from './near.js';
-import { type FlowProblem, problemAt } from './problem.js';
+import { type Finding, problemAt } from './problem.js';
 
 type Path = readonly (string | number)[];
 
@@ -13,7 +13,7 @@ export const graphProblems = (
   isPartial: boolean,
   path: Path = ['components'],
   level = 0,
-): readonly FlowProblem[] => {
+): readonly Finding[] => {
   const graph = graphOf(components);
   const each = [...graph.components];
   return [
@@ -49,7 +49,7 @@ const unknownIds = (
   { components }: Graph,
   component: FlowComponent,
   path: Path,
-): readonly FlowProblem[] =>
+): readonly Finding[] =>
   listsOf(component).flatMap((list) =>
     list.ids.flatMap((id, index) =>
       components.has(id)
@@ -58,7 +58,7 @@ const unknownIds = (
             problemAt(
               [...path, ...list.path, index],
               `names '${id}', which is no component here`,
-              didYouMean(id, [...components.keys()], 'components'),
+              () => didYouMean(id, [...components.keys()], 'components'),
             ),
           ],
     ),
@@ -70,7 +70,7 @@ const disagreements = (
   id: string,
   component: FlowComponent,
   path: Path,
-): readonly FlowProblem[] => {
+): readonly Finding[] => {
   const choices = choicesOf(component)?.flatMap(({ to }) => to);
   const inError = onErrorOf(component)?.to ?? [];
   const { downstream: own, upstream: named } = component;
@@ -112,7 +112,7 @@ const disagreements = (
 const named = ({ components }: Graph, name: FlowComponent['component_name']): readonly string[] =>
   [...components].flatMap(([id, { component_name: own }]) => (own === name ? [id] : []));
 
-const secondBegins = (graph: Graph, path: Path): readonly FlowProblem[] => {
+const secondBegins = (graph: Graph, path: Path): readonly Finding[] => {
   const [begin, ...others] = named(graph, 'begin');
   if (begin === undefined) return [];
   return [
@@ -126,7 +126,7 @@ const secondBegins = (graph: Graph, path: Path): readonly FlowProblem[] => {
 };
 
 /** What is not there, or cannot be come by. */
-const lacks = (graph: Graph, path: Path): readonly FlowProblem[] => {
+const lacks = (graph: Graph, path: Path): readonly Finding[] => {
   const [begin, ...others] = named(graph, 'begin');
   const say = 'Add a message component: what it says is what comes of them.';
   const silent = named(graph, 'message').length === 0 ? [problemAt(path, 'say nothing', say)] : [];

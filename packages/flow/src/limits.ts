@@ -6,6 +6,8 @@ export const limits = {
   nesting: 3,
   /** Values of any kind. */
   values: 20_000,
+  /** Items of one list. */
+  list: 1_000,
   /** Lists and objects in one another. */
   depth: 40,
   /** Characters of all texts and keys. */

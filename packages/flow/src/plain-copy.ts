@@ -1,9 +1,9 @@
 import { limits } from './limits.js';
-import { type FlowProblem, problemAt } from './problem.js';
+import { type Finding, problemAt } from './problem.js';
 
 /** A document that nobody else can change, or why it is none. */
 export type PlainCopy =
-  { readonly value: unknown; readonly problem?: undefined } | { readonly problem: FlowProblem };
+  { readonly value: unknown; readonly problem?: undefined } | { readonly problem: Finding };
 
 /** Copies a JSON value, frozen, as far as it is no larger than a document may be. Keys keep their own properties: `__proto__` is a key like any other. */
 export const plainCopy = (given: unknown): PlainCopy => {
@@ -23,6 +23,7 @@ export const plainCopy = (given: unknown): PlainCopy => {
     if (value === null || typeof value === 'boolean') return value;
     if (typeof value === 'number' && Number.isFinite(value)) return value;
     if (Array.isArray(value)) {
+      if (value.length > limits.list) throw new Refused(path, `has more than ${limits.list} items`);
       return Object.freeze(
         value.map((item: unknown, key) => copy(item, depth + 1, { key, above: path })),
       );

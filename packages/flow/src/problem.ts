@@ -10,16 +10,35 @@ export interface FlowProblem {
   readonly suggestion?: string;
 }
 
-/** Makes a problem. */
+/** A problem whose suggestion is looked for when it is told: a document may have many, and not all are. */
+export interface Finding {
+  readonly path: readonly (string | number)[];
+  readonly problem: string;
+  readonly suggestion?: string | (() => string);
+}
+
+/** Makes a finding. */
 export const problemAt = (
   path: readonly (string | number)[],
   problem: string,
-  suggestion?: string,
-): FlowProblem => ({
-  path: path.map((key) => shortened(String(key))).join('.'),
-  problem,
-  ...(suggestion !== undefined && { suggestion }),
-});
+  suggestion?: string | (() => string),
+): Finding => ({ path, problem, ...(suggestion !== undefined && { suggestion }) });
+
+/** Problems that are told of one document. */
+const mostTold = 100;
+
+/** Tells what has been found: of very many, the first ones. */
+export const told = (findings: readonly Finding[]): readonly FlowProblem[] => {
+  const problems = findings.slice(0, mostTold).map(({ path, problem, suggestion }) => ({
+    path: path.map((key) => shortened(String(key))).join('.'),
+    problem,
+    ...(suggestion !== undefined && {
+      suggestion: typeof suggestion === 'string' ? suggestion : suggestion(),
+    }),
+  }));
+  const more = findings.length - problems.length;
+  return more > 0 ? [...problems, { path: '', problem: `has ${more} more problems` }] : problems;
+};
 
 /** What a document says may be long. */
 export const shortened = (text: string): string =>
@@ -27,20 +46,15 @@ export const shortened = (text: string): string =>
 
 const mostCharacters = 80;
 
-/** Problems that an error lists. */
-const mostListed = 50;
-
 /** The `config` error that tells all problems, one line each. */
 export const flowError = (problems: readonly FlowProblem[]): MillraceError => {
-  const lines = problems.slice(0, mostListed).map(({ path, problem, suggestion }) => {
+  const lines = problems.map(({ path, problem, suggestion }) => {
     const where = path === '' ? 'the document' : path;
     return `- ${where}: ${problem}.${suggestion === undefined ? '' : ` ${suggestion}`}`;
   });
-  const more = problems.length - lines.length;
-  const rest = more > 0 ? [`- and ${more} more`] : [];
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
   return new MillraceError(
     'config',
-    [`The flow cannot run, it has ${count}:`, ...lines, ...rest].join('\n'),
+    [`The flow cannot run, it has ${count}:`, ...lines].join('\n'),
   );
 };

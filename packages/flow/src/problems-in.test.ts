@@ -4,7 +4,7 @@ import { scriptedModel } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { flowError, type FlowProblem } from './problem.js';
+import type { FlowProblem } from './problem.js';
 import { checkedDocument, problemsIn } from './problems-in.js';
 import type { FlowResources } from './resources.js';
 
@@ -324,8 +324,10 @@ describe('problemsIn', () => {
         ].join('\n'),
       }),
     );
-    const many = Array.from({ length: 60 }, () => ({ path: 'x', problem: 'is wrong' }));
-    expect(flowError(many).message.split('\n').at(-1)).toBe('- and 10 more');
+    const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`key${at}`, at]));
+    const problems = problemsIn({ ...flow({ a: agent() }), ...unknown });
+    expect(problems).toHaveLength(101);
+    expect(problems.at(-1)).toEqual({ path: '', problem: 'has 200 more problems' });
   });
 
   it('X15: ids and keys that mean a prototype are like any other wrong ones', () => {
@@ -396,7 +398,10 @@ describe('problemsIn', () => {
     expect(told(problemsIn('x'.repeat(1_000_001)))[0]).toBe(
       ': has more than 1000000 characters of text.',
     );
-    expect(told(problemsIn(Array(20_001).fill(1)))[0]).toBe(': has more than 20000 values.');
+    expect(told(problemsIn(Array(30).fill(Array(1_000).fill(1))))[0]).toBe(
+      ': has more than 20000 values.',
+    );
+    expect(told(problemsIn([Array(1_001).fill(1)]))[0]).toBe('0: has more than 1000 items.');
     expect(told(problemsIn({ a: () => 1 }))[0]).toBe('a: is a function, which no JSON can hold.');
     expect(told(problemsIn({ a: NaN }))[0]).toBe('a: is NaN, which no JSON can hold.');
     expect(told(problemsIn(undefined))[0]).toBe(': is undefined, which no JSON can hold.');
@@ -406,6 +411,39 @@ describe('problemsIn', () => {
       },
     };
     expect(told(problemsIn(trap))).toEqual([': cannot be read. Pass what JSON.parse gives.']);
+  });
+
+  it('X6: what is wrong very often is told quickly', () => {
+    const ids = Array.from({ length: 900 }, (_, index) => `nowhere${index}`);
+    const wide = Object.fromEntries(
+      Array.from({ length: 20 }, (_, at) => [`c${at}`, agent({}, { downstream: ids })]),
+    );
+    const cases = Array.from({ length: 900 }, () => ({
+      conditions: [{ value: 'x', operator: 'is empty' }],
+      to: ['say', 'nowhere'],
+    }));
+    const dense = Object.fromEntries(
+      Array.from({ length: 90 }, (_, at) => [
+        `c${at}`,
+        agent({}, { downstream: Array.from({ length: 89 - at }, (__, nth) => `c${at + nth + 1}`) }),
+      ]),
+    );
+    const hostile = [
+      flow(wide),
+      flow({ a: { component_name: 'switch', params: { cases } } }),
+      flow(dense),
+      flow({ a: agent({ sys_prompt: '{{zzz@output}}'.repeat(60_000) }) }),
+      flow({ a: agent({ sys_prompt: '{{a@outptu}}'.repeat(60_000) }) }),
+      {
+        ...flow({}),
+        ...Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`k${at}`, 1])),
+      },
+    ];
+    for (const document of hostile) {
+      const before = process.cpuUsage();
+      expect(problemsIn(document, resources).length).toBeGreaterThan(0);
+      expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
+    }
   });
 
   it('G6: of whatever JSON it is given, it tells, and never throws', () => {

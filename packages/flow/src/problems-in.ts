@@ -3,7 +3,7 @@ import { componentProblems } from './component-problems.js';
 import { graphProblems } from './graph-problems.js';
 import { limits } from './limits.js';
 import { plainCopy } from './plain-copy.js';
-import { flowError, type FlowProblem, problemAt } from './problem.js';
+import { type Finding, flowError, type FlowProblem, problemAt, told } from './problem.js';
 import { readAround } from './read-around.js';
 import { resourceProblems } from './resource-problems.js';
 import type { FlowResources } from './resources.js';
@@ -29,19 +29,19 @@ const read = (
   resources: FlowResources | undefined,
 ): { readonly problems: readonly FlowProblem[]; readonly document?: FlowDocument } => {
   const copy = plainCopy(given);
-  if (copy.problem !== undefined) return { problems: [copy.problem] };
+  if (copy.problem !== undefined) return { problems: told([copy.problem]) };
   const { document, faults } = readDocument(copy.value);
-  if (document !== undefined) return { document, problems: problemsOf(document, resources) };
+  if (document !== undefined) return { document, problems: told(problemsOf(document, resources)) };
   const around = readAround(copy.value, faults);
   const more = around === undefined ? [] : problemsOf(around.document, resources, around.isPartial);
-  return { problems: [...faults.map(({ at: _at, unknownKey: _key, ...it }) => it), ...more] };
+  return { problems: told([...faults, ...more]) };
 };
 
 const problemsOf = (
   { components }: FlowDocument,
   resources: FlowResources | undefined,
   isPartial = false,
-): readonly FlowProblem[] => {
+): readonly Finding[] => {
   const count = allComponents(components).length;
   if (count > limits.components) {
     return [problemAt(['components'], `are ${count}: more than ${limits.components}`)];

@@ -2,6 +2,9 @@ import { isRecord } from '@millrace/core/adapter';
 import type { FlowDocument } from './document.js';
 import { readDocument, type SchemaFault } from './schema-problems.js';
 
+/** Faults that are worth reading around. */
+const mostFaults = 100;
+
 /** What can be read of a document that is not as its schema says. */
 export interface ReadAround {
   readonly document: FlowDocument;
@@ -17,6 +20,7 @@ export const readAround = (
   value: unknown,
   faults: readonly SchemaFault[],
 ): ReadAround | undefined => {
+  if (faults.length > mostFaults) return undefined;
   const pruned = faults.reduce(
     (rest, { at, unknownKey }) => (unknownKey === undefined ? rest : without(rest, at, unknownKey)),
     value,

@@ -1,6 +1,6 @@
 import type { FlowComponent, FlowComponents } from './document.js';
 import { didYouMean } from './near.js';
-import { type FlowProblem, problemAt } from './problem.js';
+import { type Finding, problemAt } from './problem.js';
 import { unreadableFunction } from './read-around.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
@@ -11,7 +11,7 @@ type Path = readonly (string | number)[];
 export const resourceProblems = (
   components: FlowComponents,
   resources: FlowResources,
-): readonly FlowProblem[] =>
+): readonly Finding[] =>
   allComponents(components).flatMap(({ component, path }) =>
     named(component, resources).flatMap(({ path: at, id, known, what }) =>
       known.includes(id) || id === unreadableFunction
@@ -20,7 +20,7 @@ export const resourceProblems = (
             problemAt(
               [...path, 'params', ...at],
               `names '${id}', which is not among the ${what} that the program gives`,
-              didYouMean(id, known, what),
+              () => didYouMean(id, known, what),
             ),
           ],
     ),

@@ -5,7 +5,7 @@ import type { FlowDocument } from './document.js';
 import { documentSchema } from './document-schema.js';
 import { idRule } from './ids.js';
 import { didYouMean } from './near.js';
-import { type FlowProblem, problemAt, shortened } from './problem.js';
+import { type Finding, problemAt, shortened } from './problem.js';
 
 const validate = new Ajv2020({
   allErrors: true,
@@ -20,7 +20,7 @@ export type SchemaVerdict =
   | { readonly document?: undefined; readonly faults: readonly SchemaFault[] };
 
 /** Something that is not as the schema says. */
-export interface SchemaFault extends FlowProblem {
+export interface SchemaFault extends Finding {
   /** Where the value is that is at fault. */
   readonly at: readonly string[];
   /** A key that nobody knows. */
@@ -43,13 +43,15 @@ const toFault = (error: ErrorObject): SchemaFault => {
 const speaksForItself = ({ keyword, propertyName }: ErrorObject): boolean =>
   keyword !== 'if' && propertyName === undefined;
 
-const toProblem = (error: ErrorObject, path: readonly string[]): FlowProblem => {
+const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
   const { keyword, data } = error;
   const params: Readonly<Record<string, unknown>> = error.params;
   switch (keyword) {
     case 'additionalProperties': {
       const key = String(params['additionalProperty']);
-      return problemAt([...path, key], 'is not known', didYouMean(key, keysOf(error), 'keys here'));
+      return problemAt([...path, key], 'is not known', () =>
+        didYouMean(key, keysOf(error), 'keys here'),
+      );
     }
     case 'propertyNames': {
       const name = String(params['propertyName']);
@@ -60,9 +62,7 @@ const toProblem = (error: ErrorObject, path: readonly string[]): FlowProblem => 
     case 'required':
       return problemAt([...path, String(params['missingProperty'])], 'is missing');
     case 'enum':
-      return problemAt(
-        path,
-        `is ${shown(data)}`,
+      return problemAt(path, `is ${shown(data)}`, () =>
         didYouMean(String(data), listOf(params['allowedValues']), 'possible values'),
       );
     case 'const':

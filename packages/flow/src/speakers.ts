@@ -10,6 +10,10 @@ export const speakersIn = (graph: Graph): ReadonlySet<string> => {
   const messages = [...graph.components].flatMap(([id, component]) =>
     component.component_name === 'message' ? [{ id, content: component.params.content }] : [],
   );
+  const decisions = decisionsIn(graph);
+  /** Whether there is a choice of which every way leads to one of them at most. */
+  const neverBoth = (one: string, other: string): boolean =>
+    decisions.some((ways) => !ways.some((found) => found.has(one) && found.has(other)));
   return new Set(
     messages.flatMap(({ id, content }) => {
       const others = messages.filter((other) => other.id !== id);
@@ -17,7 +21,7 @@ export const speakersIn = (graph: Graph): ReadonlySet<string> => {
       return speaker !== undefined &&
         canSpeak(graph, speaker) &&
         graph.always.get(speaker)?.has(id) === true &&
-        others.every((other) => neverBoth(graph, id, other.id))
+        others.every((other) => neverBoth(id, other.id))
         ? [speaker]
         : [];
     }),
@@ -46,18 +50,14 @@ const canSpeak = ({ components }: Graph, id: string): boolean => {
   );
 };
 
-/** Whether there is a choice of which every way leads to one of two components at most. */
-const neverBoth = (graph: Graph, one: string, other: string): boolean =>
-  [...graph.components].some(([id, component]) =>
-    choicesOf(component)
-      ?.map(({ to }) => to)
-      // It may also be that it leads nowhere, or fails: then neither may follow.
-      .concat([[], onErrorOf(component)?.to ?? []])
-      .every((to) => {
-        const found = reachableBy(graph, id, to);
-        return !(found.has(one) && found.has(other));
-      }),
-  );
+/** For each component that chooses, what can be come by by each of its ways. */
+const decisionsIn = (graph: Graph): readonly (readonly ReadonlySet<string>[])[] =>
+  [...graph.components].flatMap(([id, component]) => {
+    const choices = choicesOf(component)?.map(({ to }) => to);
+    // It may also be that it leads nowhere, or fails.
+    const ways = choices?.concat([[], onErrorOf(component)?.to ?? []]);
+    return ways === undefined ? [] : [ways.map((to) => reachableBy(graph, id, to))];
+  });
 
 /** What can be come by when one component leads there and nowhere else. */
 const reachableBy = (graph: Graph, id: string, to: readonly string[]): ReadonlySet<string> => {

@@ -2,7 +2,7 @@ import type { FlowComponents } from './document.js';
 import { before, type Graph, graphOf } from './graph.js';
 import { innerOf } from './kinds.js';
 import { didYouMean } from './near.js';
-import { type FlowProblem, problemAt } from './problem.js';
+import { type Finding, problemAt } from './problem.js';
 import { readTemplate, type Reference } from './template.js';
 import { templatesOf } from './templates-of.js';
 
@@ -18,7 +18,7 @@ interface View {
 export const templateProblems = (
   components: FlowComponents,
   isPartial: boolean,
-): readonly FlowProblem[] => {
+): readonly Finding[] => {
   const all = allComponents(components);
   const kinds = new Map(all.map(({ id, component }) => [id, component.component_name]));
   const seen = new Set<string>();
@@ -33,7 +33,7 @@ export const templateProblems = (
     given: FlowComponents,
     path: readonly (string | number)[],
     view: View,
-  ): readonly FlowProblem[] => {
+  ): readonly Finding[] => {
     const graph = graphOf(given);
     return [...graph.components].flatMap(([id, component]) => {
       const own = viewOf(graph, id, view);
@@ -67,7 +67,7 @@ const faultsOf = (
   { before: ran, around }: View,
   kinds: ReadonlyMap<string, string>,
   isPartial: boolean,
-): readonly { readonly problem: string; readonly suggestion: string }[] => {
+): readonly { readonly problem: string; readonly suggestion: string | (() => string) }[] => {
   if (reference.of !== 'component') return [];
   const { id, field } = reference;
   const named = `names '${id}@${field}'`;
@@ -77,18 +77,18 @@ const faultsOf = (
       : [
           {
             problem: `${named}, but is not within an iteration of that id`,
-            suggestion: didYouMean(id, [...around], 'iterations around it'),
+            suggestion: () => didYouMean(id, [...around], 'iterations around it'),
           },
         ];
   }
   if (!kinds.has(id)) {
-    const suggestion = didYouMean(id, [...ran], 'components before it');
+    const suggestion = () => didYouMean(id, [...ran], 'components before it');
     return [{ problem: `${named}, but there is no component '${id}'`, suggestion }];
   }
   if (!ran.has(id) && !isPartial) {
     const suggestion = around.has(id)
       ? `Did you mean '{{${id}@item}}'?`
-      : didYouMean(id, [...ran], 'components before it');
+      : () => didYouMean(id, [...ran], 'components before it');
     return [{ problem: `${named}, which cannot have run before`, suggestion }];
   }
   return kinds.get(id) === 'switch'

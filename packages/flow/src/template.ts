@@ -25,7 +25,7 @@ export type Template = readonly (string | Reference)[];
 /** What is wrong with a template. */
 export interface TemplateFault {
   readonly problem: string;
-  readonly suggestion: string;
+  readonly suggestion: string | (() => string);
 }
 
 /** Reads a template: what stands between `{{` and `}}` are references, and `\{{` is `{{`. In one pass. */
@@ -81,7 +81,7 @@ const readReference = (written: string): Reference | TemplateFault => {
   if (known === undefined) {
     return {
       problem: `asks for '${field}'`,
-      suggestion: didYouMean(field, componentFields, 'things to ask for'),
+      suggestion: () => didYouMean(field, componentFields, 'things to ask for'),
     };
   }
   return { of: 'component', id, field: known, path: path?.split('.').slice(1) ?? [] };
@@ -93,5 +93,5 @@ const readSys = (written: string): Reference | TemplateFault => {
   if (known !== undefined) return { of: known };
   if (/^metadata\.\S+$/u.test(name)) return { of: 'metadata', key: name.slice('metadata.'.length) };
   const names = [...sysNames, 'metadata.<key>'].map((it) => `sys.${it}`);
-  return { problem: 'is not known', suggestion: didYouMean(written, names, 'known ones') };
+  return { problem: 'is not known', suggestion: () => didYouMean(written, names, 'known ones') };
 };
