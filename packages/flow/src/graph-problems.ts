@@ -16,14 +16,15 @@ export const graphProblems = (
 ): readonly Finding[] => {
   const graph = graphOf(components);
   const each = [...graph.components];
+  const unknown = each.flatMap(([id, component]) => unknownIds(graph, component, [...path, id]));
   return [
-    ...each.flatMap(([id, component]) => unknownIds(graph, component, [...path, id])),
+    ...unknown,
     ...each.flatMap(([id, component]) => disagreements(graph, id, component, [...path, id])),
     ...cyclesIn(graph).map((cycle) =>
       problemAt(path, `go in a circle: ${cycle.join(' → ')}`, 'Take one of these ways out.'),
     ),
     ...secondBegins(graph, path),
-    ...(isPartial ? [] : lacks(graph, path)),
+    ...(isPartial ? [] : lacks(graph, path, unknown.length === 0)),
     ...each.flatMap(([id, component]) => {
       const inner = innerOf(component);
       if (inner === undefined) return [];
@@ -125,8 +126,8 @@ const secondBegins = (graph: Graph, path: Path): readonly Finding[] => {
   ];
 };
 
-/** What is not there, or cannot be come by. */
-const lacks = (graph: Graph, path: Path): readonly Finding[] => {
+/** What is not there, or cannot be come by, where all ways are known. */
+const lacks = (graph: Graph, path: Path, knowsWays: boolean): readonly Finding[] => {
   const [begin, ...others] = named(graph, 'begin');
   const say = 'Add a message component: what it says is what comes of them.';
   const silent = named(graph, 'message').length === 0 ? [problemAt(path, 'say nothing', say)] : [];
@@ -134,6 +135,7 @@ const lacks = (graph: Graph, path: Path): readonly Finding[] => {
     const suggestion = 'Add a component whose component_name is begin, upstream of the first.';
     return [problemAt(path, 'have no begin', suggestion), ...silent];
   }
+  if (!knowsWays) return silent;
   const found = reachable([begin], (id) => graph.downstream.get(id) ?? []);
   const lost = [...graph.components.keys()].filter((id) => !found.has(id) && !others.includes(id));
   return [

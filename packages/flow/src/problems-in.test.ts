@@ -111,7 +111,6 @@ describe('problemsIn', () => {
       [
         "components.a.params.cases.0.to.0: names 'sya', which is no component here. Did you mean 'say'?",
         "components.b.upstream.0: names 'nowhere_near', which is no component here. The components are: begin, a, b, say.",
-        "components.b: is never reached. Nothing leads to it from 'begin'.",
       ],
     ],
     [
@@ -275,6 +274,13 @@ describe('problemsIn', () => {
   ])('G6: tells all that is wrong: %s', (_name, document, expected) => {
     const problems = problemsIn(document);
     expect(told(problems).map((line) => line.replace(/^: /u, 'the document: '))).toEqual(expected);
+  });
+
+  it('G6: does not tell what only follows from a misspelt id', () => {
+    const document = flow({ a: agent({}, { downstream: ['sya'] }) });
+    expect(told(problemsIn(document))).toEqual([
+      "components.a.downstream.0: names 'sya', which is no component here. Did you mean 'say'?",
+    ]);
   });
 
   it('G6: looks up what the program gives, and says what was probably meant', () => {
