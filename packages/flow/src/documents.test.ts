@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { textOf, tool } from '@millrace/core';
+import { citationsIn } from '@millrace/core/retrieval';
 import {
   type ScriptedAnswer,
   type ScriptedModel,
@@ -97,9 +98,9 @@ describe('support-router', () => {
     expect(textOf(reply)).toBe('I cannot find it.');
   });
 
-  it('G6: answers from the manuals, with what they say as sources of the events', async () => {
+  it('G6, R2: answers from the manuals, and what it cites can be found', async () => {
     const { agent, large } = routerOf([json({ category: 'product' })], [text('Yes [1].')]);
-    const { log, streamed } = await play(agent, 'Can it grind rye?');
+    const { log, streamed, reply } = await play(agent, 'Can it grind rye?');
     expect(log).toEqual([
       'preCall',
       ...['topic/preCall', 'topic/postCall'],
@@ -109,6 +110,9 @@ describe('support-router', () => {
     ]);
     expect(asked(large)[0]?.[0]).toContain('[1] mill.md\n> On Can it grind rye?');
     expect(streamed).toBe('Yes [1].');
+    expect(citationsIn(streamed, reply.sources ?? []).cited).toMatchObject([
+      { number: 1, passage: { source: 'mill.md' } },
+    ]);
   });
 
   it('G6: passes on what no category fits, when the model has been corrected in vain', async () => {

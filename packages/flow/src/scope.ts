@@ -1,3 +1,4 @@
+import type { RetrievedPassage } from '@millrace/core/retrieval';
 import type { CallOptions, ContentBlock, Reply } from '@millrace/core';
 
 /** What came of a component. */
@@ -5,6 +6,8 @@ export interface Output {
   readonly text: string;
   /** What it is as a value, where it is one of itself, and not only a text. */
   readonly value?: unknown;
+  /** The passages that the text shows, by their numbers. */
+  readonly passages?: readonly RetrievedPassage[];
   /** The reply that it is, where it is one. */
   readonly reply?: Reply;
 }

@@ -15,6 +15,7 @@ import type { AgentParams } from '../document.js';
 import { render, templateOf } from '../render.js';
 import type { Equipment } from '../resources.js';
 import type { Output, Scope } from '../scope.js';
+import { templatesOf } from '../templates-of.js';
 import { childCall, textOutput, type Work, workedBy } from '../work.js';
 
 /** Calls an agent: below the call of the flow, under the id of the component. */
@@ -30,6 +31,7 @@ export const agentWork = (
   const system = templateOf(sys_prompt);
   const defaults = defined({ maxIterations: max_rounds, temperature, maxTokens: max_tokens });
   const inputOf = asks(params);
+  const sourcesOf = shows(params);
   return (scope) =>
     defer(() => {
       const instructions = render(system, scope);
@@ -40,7 +42,27 @@ export const agentWork = (
       });
       const history = size === 0 ? [] : scope.sys.history.slice(-size);
       return agent.call$(inputOf(scope), { ...childCall(id, scope), history });
-    }).pipe(map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)));
+    }).pipe(
+      map((reply) => ({ ...reply, ...sourcesOf(scope) })),
+      map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)),
+    );
+};
+
+/** What the agent can cite: of several lists of passages, a number would not say of which it is. */
+const shows = (params: AgentParams): ((scope: Scope) => Pick<Reply, 'sources'>) => {
+  const ids = templatesOf({ component_name: 'agent', params }).flatMap(({ text }) =>
+    templateOf(text).flatMap((part) =>
+      typeof part === 'object' && part.of === 'component' && part.path.length === 0 ? part.id : [],
+    ),
+  );
+  return ({ outputs }) => {
+    const lists = [...new Set(ids)].flatMap((id) => {
+      const { passages = [] } = outputs.get(id) ?? {};
+      return passages.length > 0 ? [passages] : [];
+    });
+    const [sources, ...others] = lists;
+    return sources !== undefined && others.length === 0 ? { sources } : {};
+  };
 };
 
 /** What it says where its form was given. */

@@ -33,7 +33,10 @@ export const retrievalWork = (
         .call$(text, childCall(id, scope))
         .pipe(
           map((reply) =>
-            workedBy(reply, () => ({ text: textOf(reply), value: reply.sources ?? [], reply })),
+            workedBy(reply, () => {
+              const passages = reply.sources ?? [];
+              return { text: textOf(reply), value: passages, passages, reply };
+            }),
           ),
         );
     });
