@@ -254,7 +254,11 @@ describe('flowAgent', () => {
           seen.push(input, callId);
           return Promise.resolve('later');
         },
-        none: () => NEVER.pipe(take(0)),
+        none: () =>
+          concat(
+            NEVER.pipe(take(0)),
+            of(() => 'a function'),
+          ),
       },
     });
     const { reply, log } = await play(agent, '{{sys.query}}');

@@ -75,9 +75,10 @@ const valueAt = (value: unknown, path: readonly string[]): unknown => {
   return isRecord(whole) && Object.hasOwn(whole, key) ? valueAt(whole[key], rest) : undefined;
 };
 
-/** A value as a text: what is not there is empty, what is no text is JSON. */
+/** A value as a text: what is not there, or JSON cannot hold, is empty; what is no text is JSON. */
 export const asText = (value: unknown): string => {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
-  return JSON.stringify(value);
+  const json: unknown = JSON.stringify(value);
+  return typeof json === 'string' ? json : '';
 };

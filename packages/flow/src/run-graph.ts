@@ -86,8 +86,6 @@ const outcomesOf = (
     const settled$ = above.length === 0 ? of([]) : forkJoin(above);
     const outcome$ = settled$.pipe(
       concatMap((settled) => {
-        const ended = settled.find(({ status }) => status === 'ended');
-        if (ended !== undefined) return of(ended);
         if (!isDue(node, settled)) return of<Outcome>({ id: node.id, status: 'skipped' });
         const run = (): Observable<Outcome> => run$(node, settled, scope);
         return node.takesTime ? slots.hold$(run) : run();
