@@ -4,6 +4,7 @@ import { scriptedModel } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isQuick } from './flow.test-support.js';
 import type { FlowProblem } from './problem.js';
 import { checkedDocument, problemsIn } from './problems-in.js';
 import type { FlowResources } from './resources.js';
@@ -446,9 +447,7 @@ describe('problemsIn', () => {
       },
     ];
     for (const document of hostile) {
-      const before = process.cpuUsage();
-      expect(problemsIn(document, resources).length).toBeGreaterThan(0);
-      expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
+      expect(isQuick(2_000, () => problemsIn(document, resources))).toBe(true);
     }
   });
 
@@ -498,7 +497,7 @@ describe('problemsIn', () => {
           expect(error).toMatchObject({ name: 'MillraceError', code: 'config' });
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 });
