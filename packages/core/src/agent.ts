@@ -38,6 +38,7 @@ import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
+import { withAdded } from './tools/added-tools.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import { createSessionToolkits } from './tools/session-toolkits.js';
 import type { ToolEntry } from './tools/types.js';
@@ -153,8 +154,12 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       return defer(() => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
         // What a call without a session does to its tools is its own.
-        const cell = own === undefined ? session?.toolkit : undefined;
-        const whole: PlannedCall = { ...plan, toolkit: cell ?? { current: own ?? toolkit } };
+        const kept = own === undefined ? session?.toolkit : undefined;
+        const cell = kept ?? { current: own ?? toolkit };
+        const whole: PlannedCall = {
+          ...plan,
+          toolkit: rest.addTools === undefined ? cell : withAdded(cell, rest.addTools),
+        };
         return running === undefined || isWithin(rest.parent, running.call)
           ? call$(whole, view)
           : join$(whole, running, view);

@@ -37,6 +37,8 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
   readonly history?: readonly InputMessage[];
   /** The tools of this call, instead of those of its session or agent. */
   readonly tools?: readonly ToolEntry[];
+  /** Tools of this call, beside those of its session or agent, whatever selects among these. A name that is there already is an error. */
+  readonly addTools?: readonly ToolEntry[];
   /** Which of the tools are shown. Default: all. */
   readonly toolSelection?: ToolSelection;
   readonly temperature?: number;
@@ -128,6 +130,7 @@ export type CallDefaults = Omit<
   CallOptions,
   | 'output'
   | 'history'
+  | 'addTools'
   | 'context'
   | 'interruptOn'
   | 'signal'
@@ -227,6 +230,7 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
   output: isSchema,
   history: listOf('messages'),
+  addTools: listOf('tools'),
   context: isContext,
   interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),

@@ -1,5 +1,6 @@
 import { concatMap, defaultIfEmpty, map, of, takeUntil } from 'rxjs';
 import { type Message, textOf } from '../message.js';
+import { namesOf } from '../tools/live-toolkit.js';
 import { type ToolSelection, unselected$ } from '../tools/select.js';
 import { usesIn } from '../tools/suspend.js';
 import type { CallStage } from './call-stage.js';
@@ -34,12 +35,13 @@ export const textToSelectBy = ({
   return said === '' && asked !== undefined ? textOf(asked) : said;
 };
 
-/** A tool whose result was brought may have to be asked again. */
+/** A tool whose result was brought may have to be asked again, and what the call adds is meant for it. */
 const pinnedBy = (
   { pinned = [] }: ToolSelection,
-  { history, late }: CallState,
+  { history, late, plan }: CallState,
 ): readonly string[] => {
   const uses = usesIn(history);
   const resumed = late.flatMap(({ content }) => content.map((it) => uses.get(it.toolUseId)?.name));
-  return [...pinned, ...resumed.filter((name) => name !== undefined)];
+  const added = namesOf(plan.options.addTools ?? []);
+  return [...pinned, ...added, ...resumed.filter((name) => name !== undefined)];
 };

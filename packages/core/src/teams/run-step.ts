@@ -66,7 +66,11 @@ export const runStep = (step: Step): CallStage => {
 /** The options that are the loop's have nothing to act on. */
 const warnOfIdle = ({ model, options }: CallPlan, { hooks }: CallContext): void => {
   const { timeouts: _, ...prepared } = splitOptions(options).prepared;
-  const idle = [...(model === undefined ? [] : ['model']), ...Object.keys(prepared)];
+  const idle = [
+    ...(model === undefined ? [] : ['model']),
+    ...(options.addTools === undefined ? [] : ['addTools']),
+    ...Object.keys(prepared),
+  ];
   if (idle.length === 0) return;
   const message = `An agent made of steps has no loop of its own, so it passes over ${idle.join(', ')}. Give that to the agents in its steps.`;
   hooks.report(0, { type: 'warning', message });

@@ -33,8 +33,7 @@ export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
     remove: (...names) => {
       const { entries } = cell.current;
       refuseUnknown('tool or group', names, namesOf(entries));
-      const stays = ({ name }: ToolEntry): boolean => !names.includes(name);
-      change(entries.filter(stays).map(inGroups((tools) => tools.filter(stays))));
+      change(withoutNamed(entries, names));
     },
     replace: (...tools) => {
       const { entries } = cell.current;
@@ -52,13 +51,23 @@ export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
   };
 };
 
+/** Without the tools and groups of these names, those in groups too. */
+export const withoutNamed = (
+  entries: readonly ToolEntry[],
+  names: readonly string[],
+): readonly ToolEntry[] => {
+  const stays = ({ name }: ToolEntry): boolean => !names.includes(name);
+  return entries.filter(stays).map(inGroups((tools) => tools.filter(stays)));
+};
+
 /** Changes the tools of an entry that is a group. */
 const inGroups =
   (change: (tools: readonly Tool[]) => readonly Tool[]) =>
   (entry: ToolEntry): ToolEntry =>
     isToolGroup(entry) ? Object.freeze({ ...entry, tools: change(entry.tools) }) : entry;
 
-const namesOf = (entries: readonly ToolEntry[]): readonly string[] =>
+/** The names of tools and groups, and of the tools in groups. */
+export const namesOf = (entries: readonly ToolEntry[]): readonly string[] =>
   entries.flatMap((entry) =>
     isToolGroup(entry) ? [entry.name, ...entry.tools.map(({ name }) => name)] : [entry.name],
   );
