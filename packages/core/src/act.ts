@@ -11,6 +11,7 @@ import { type Ran, runTool$ } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import type { Planned } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
+import { noUsage, type Usage } from './usage.js';
 import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 /** One tool use, answered. */
@@ -30,6 +31,8 @@ export interface Acted {
   /** All that the tool gave, where it is the answer. */
   readonly finalAnswer: readonly ContentBlock[] | undefined;
   readonly stop: boolean;
+  /** What the calls have cost that the tool has made, at any depth. */
+  readonly usage: Usage;
 }
 
 type Needs = Parameters<typeof runTool$>[0] & Pick<Context, 'call' | 'limits' | 'step$'>;
@@ -94,7 +97,7 @@ const perform$ = (
   const ran$ =
     known === undefined
       ? runTool$(context, run, toolUse, plan)
-      : of({ toolUse, output: known, executed: false, failed: false });
+      : of({ toolUse, output: known, executed: false, failed: false, usage: noUsage });
   return ran$.pipe(
     concatMap((ran) => {
       const ms = scheduler.now() - startedAt;

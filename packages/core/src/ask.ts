@@ -65,6 +65,7 @@ type Needs = Pick<
   | 'retryBudget'
   | 'toolUseIds'
   | 'step$'
+  | 'reportUsage'
 >;
 
 /** Asks the model for one message, as a step of the journal. `position` is the place of this step in the run. */
@@ -78,7 +79,10 @@ export const ask$ = (
   context
     .step$(position, () => request$(context, run, stage, position, request))
     .pipe(
-      tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
+      tap(({ message, usage }) => {
+        toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id));
+        context.reportUsage(usage);
+      }),
     );
 
 /** Asks the model for one message, through interceptors before and after. It is the only place that talks to a model. */

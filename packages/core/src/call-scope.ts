@@ -15,6 +15,7 @@ import { type ContextValues, contextValues, valueOf } from './tools/context-key.
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
 import type { Approver, ToolContext } from './tools/types.js';
+import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What one call owns, and hands down to the calls that its tools make. */
 export interface CallScope {
@@ -46,6 +47,8 @@ export interface CallScope {
   readonly isLate: boolean;
   /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
   readonly voice: readonly Interceptor[];
+  /** Tells the calls above what a request has cost. */
+  readonly reportUsage: (usage: Usage) => void;
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
 }
@@ -107,6 +110,7 @@ export const createScope = (
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
+    reportUsage: (usage) => above?.spend(usage),
     lineage: [...(scope?.lineage ?? []), call],
   };
 };
@@ -147,9 +151,17 @@ export const lend = (
     ...(sessionId === undefined ? {} : { sessionId }),
   };
   const nth = counter();
+  let spent = noUsage;
   places.set(context, {
     scope,
     isOver,
+    get spent() {
+      return spent;
+    },
+    spend: (usage) => {
+      spent = addUsage(spent, usage);
+      scope.reportUsage(usage);
+    },
     nextCallId: () => {
       const index = nth();
       return `${callId}/${toolUseId}${index === 1 ? '' : `/${index}`}`;
@@ -162,9 +174,15 @@ export const lend = (
 interface Place {
   readonly scope: CallScope;
   readonly isOver: () => boolean;
+  /** What the calls below have cost until now, at any depth. */
+  readonly spent: Usage;
+  readonly spend: (usage: Usage) => void;
   /** Ids of calls are positions, the same on a resumed run. */
   readonly nextCallId: () => string;
 }
+
+/** What the calls have cost until now that a tool has made, and those below them. */
+export const usageBelow = (lent: ToolContext): Usage => placeOf(lent).spent;
 
 const places = new WeakMap<ToolContext, Place>();
 

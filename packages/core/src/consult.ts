@@ -1,4 +1,4 @@
-import { catchError, map, type Observable, of } from 'rxjs';
+import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, request$, type Stage } from './ask.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf } from './errors.js';
@@ -24,7 +24,7 @@ export interface Consultation {
 }
 
 /** What asking beside the loop needs of a call. */
-export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$'>;
+export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$' | 'reportUsage'>;
 
 /**
  * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
@@ -35,15 +35,17 @@ export const consult$ = (
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request }: Consultation,
 ): Observable<Consulted> =>
-  context.step$(position, () =>
-    request$(context, run, stageOf(phase), position, request).pipe(
-      map(read),
-      catchError((error: unknown) => {
-        if (isMillraceError(error) && lasting.includes(error.code)) throw error;
-        return of<Consulted>({ status: 'failed', why: messageOf(error), usage: noUsage });
-      }),
-    ),
-  );
+  context
+    .step$(position, () =>
+      request$(context, run, stageOf(phase), position, request).pipe(
+        map(read),
+        catchError((error: unknown) => {
+          if (isMillraceError(error) && lasting.includes(error.code)) throw error;
+          return of<Consulted>({ status: 'failed', why: messageOf(error), usage: noUsage });
+        }),
+      ),
+    )
+    .pipe(tap(({ usage }) => context.reportUsage(usage)));
 
 /** A message that only one request shows. */
 export const instruction = (callId: string, position: string, text: string): UserMessage => ({

@@ -15,6 +15,7 @@ import type { Steer, Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
+import type { Usage } from './usage.js';
 import type { Approver, ToolContext } from './tools/types.js';
 
 /** What the phases of one call share. A phase asks for the part it uses. */
@@ -51,6 +52,8 @@ export interface Context {
   readonly toolUseIds: Set<string>;
   /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
   step$<T>(id: string, work: () => Observable<T>): Observable<T>;
+  /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
+  reportUsage(usage: Usage): void;
   /** What the run of one tool is lent. */
   lend(toolUseId: string, run: OpenRun, abort: LazyAbort): ToolContext;
 }

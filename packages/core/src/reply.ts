@@ -45,9 +45,9 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   readonly toolUses: readonly ToolRun[];
   /** Tool uses whose results are still to come, where the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];
-  /** Added up over every request of the call. */
+  /** Added up over every request of the call, and of the calls below it that its tools and steps have made, at any depth, also where these have failed. */
   readonly usage: Usage;
-  /** What of it each phase has cost: `reasoning`, `closing`, and those beside the loop such as `reflect`. */
+  /** What of it each phase has cost: `reasoning`, `closing`, those beside the loop such as `reflect`, and `acting` or `steps` for the calls below. */
   readonly usageByPhase: UsageByPhase;
   /** When the call began, in milliseconds since the epoch. */
   readonly createdAt: number;

@@ -13,6 +13,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { usageBelow } from './call-scope.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';
@@ -29,6 +30,7 @@ import type { Planned } from './tools/batch.js';
 import { retryTransient } from './tools/transient.js';
 import type { Validation } from './schema.js';
 import type { Tool, ToolContext } from './tools/types.js';
+import { noUsage, type Usage } from './usage.js';
 
 type Needs = Pick<
   Context,
@@ -44,6 +46,8 @@ export interface Ran {
   readonly executed: boolean;
   /** The run failed, or could not begin for what the model said. A use that somebody would not have is no failure. */
   readonly failed: boolean;
+  /** What the calls have cost that it has made. */
+  readonly usage: Usage;
 }
 
 /**
@@ -62,7 +66,13 @@ export const runTool$ = (
   const tool = toolkit.find(name);
   const extras = isAsPlanned ? plan.extras : {};
   const notRun = (why: string): Observable<Ran> =>
-    of({ toolUse: asked, output: failedOutput(why), executed: false, failed: true });
+    of({
+      toolUse: asked,
+      output: failedOutput(why),
+      executed: false,
+      failed: true,
+      usage: noUsage,
+    });
   if (tool === undefined) return notRun(unknownTool(name, toolkit.names));
   if (isAsPlanned && plan.tool === undefined) return notRun(notYet(name));
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return notRun(renamed(name));
@@ -109,7 +119,8 @@ export const runTool$ = (
     defaultIfEmpty(undefined),
     map((given) => {
       const output = given ?? missing(interruption.current !== undefined);
-      return { toolUse, output, executed, failed: output.isError && !refused };
+      const usage = usageBelow(lent);
+      return { toolUse, output, executed, failed: output.isError && !refused, usage };
     }),
   );
 };

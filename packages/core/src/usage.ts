@@ -24,7 +24,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
 });
 
-/** What each phase has cost, by name: `reasoning`, `closing`, and what else has asked a model. */
+/** What each phase has cost, by name: `reasoning`, `closing`, what else has asked a model, and `acting` or `steps` for the calls below. */
 export type UsageByPhase = Readonly<Record<string, Usage>>;
 
 /** Adds to what a phase has cost. */

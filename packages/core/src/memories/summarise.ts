@@ -1,4 +1,4 @@
-import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
+import { defaultIfEmpty, defer, map, type Observable, of, tap } from 'rxjs';
 import type { Context } from '../context.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
@@ -33,7 +33,7 @@ export interface SummariseOptions {
   readonly maxTokens?: number;
 }
 
-type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'step$'>;
+type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'step$' | 'reportUsage'>;
 
 /**
  * Makes a phase, to be put before `reasoning`, that makes room in a long call: where its messages take up too much, those that memory has and
@@ -69,6 +69,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
           return askSummary$(context, next, position, { ...order, former, messages });
         }).pipe(map(announced(warn)));
       return given.step$(position, summary$).pipe(
+        tap(({ usage }) => given.reportUsage(usage)),
         map((summary) =>
           compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
         ),

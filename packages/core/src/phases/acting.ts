@@ -14,11 +14,12 @@ import {
 } from '../message.js';
 import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
-import { answerTools, end, type OpenRun, type Run, unanswered } from '../run.js';
+import { answerTools, end, type OpenRun, type Run, spend, unanswered } from '../run.js';
 import { says } from '../say.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
 import { repaired } from '../tools/repair.js';
+import { addUsage, noUsage, tokensIn } from '../usage.js';
 
 type Needs = Parameters<typeof act$>[0] & Pick<Context, 'memory'>;
 
@@ -125,7 +126,9 @@ const settle = (
     role: 'tool',
     content: acted.map(({ result }) => result),
   };
-  const answered = answerTools(run, { ...asked, content }, results, {
+  const below = acted.reduce((all, { usage }) => addUsage(all, usage), noUsage);
+  const spent = tokensIn(below) === 0 ? run : spend(run, below, 'acting');
+  const answered = answerTools(spent, { ...asked, content }, results, {
     toolRuns: acted.map(toToolRun),
     uses: acted.map((it, index) => useOf(it, uses[index])).filter((use) => use !== undefined),
     executed: acted.filter(({ executed }) => executed).length,

@@ -32,6 +32,7 @@ export const consultInCall$ = (
     retryBudget,
     toolUseIds: new Set<string>(),
     step$,
+    reportUsage: scope.reportUsage,
   };
   return consult$(context, { iteration: hooks.iteration() }, consultation);
 };

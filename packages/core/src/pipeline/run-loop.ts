@@ -120,6 +120,7 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     step$,
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
+    reportUsage: scope.reportUsage,
     lend: (toolUseId, run, abort) => lend(scope, cell, toolUseId, run, abort),
   };
 };

@@ -4,38 +4,60 @@ import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /**
  * An operator, for `events$.pipe(usage$)`: emits the running total of all that calls cost, sub-agents included,
- * whenever it has grown. A request counts when its message is whole; one that was cut counts with the reply of its call,
- * and is not known of a call that fails. Each subscription counts from zero. Ends as the events do.
+ * whenever it has grown: each request once, though the replies of the calls above tell it again. A request counts when its message is whole; one that was cut counts with the reply of its call,
+ * and is not known of a call that fails. Each subscription counts from zero; one that comes in the middle of a call
+ * counts what that call has cost before with its reply. Ends as the events do.
  */
 export const usage$ = (event$: Observable<AgentEvent>): Observable<Usage> =>
   defer(() => {
-    const counted = new Map<string, Usage>();
+    const calls: Calls = new Map();
     return event$.pipe(
-      map((event) => growth(event, counted)),
+      map((event) => growth(event, calls)),
       filter(isSome),
       scan(addUsage, noUsage),
     );
   });
 
-/** What an event adds to the total. `counted` holds what has been counted of the calls that run. */
-const growth = (event: AgentEvent, counted: Map<string, Usage>): Usage => {
-  const { callId } = event;
-  const before = counted.get(callId) ?? noUsage;
+/** The calls that run, with what has been counted of each and those below it. */
+type Calls = Map<string, { readonly parentId: string | undefined; counted: Usage }>;
+
+/** What an event adds to the total. */
+const growth = (event: AgentEvent, calls: Calls): Usage => {
+  const { callId, parentId } = event;
+  const call = calls.get(callId) ?? { parentId, counted: noUsage };
+  calls.set(callId, call);
   switch (event.type) {
     case 'postReasoning':
     case 'postSummary':
     case 'postPlanning':
-      counted.set(callId, addUsage(before, event.usage));
+      count(event, event.usage, calls);
       return event.usage;
-    case 'postCall':
-      counted.delete(callId);
-      return beyond(event.reply.usage, before);
+    case 'postCall': {
+      const more = beyond(event.reply.usage, call.counted);
+      count(event, more, calls);
+      calls.delete(callId);
+      return more;
+    }
     case 'error':
-      counted.delete(callId);
+      calls.delete(callId);
       return noUsage;
     default:
       return noUsage;
   }
+};
+
+/** Counts for a call and those above it, whose replies tell it again. */
+const count = (
+  { callId, rootId }: Pick<AgentEvent, 'callId' | 'rootId'>,
+  usage: Usage,
+  calls: Calls,
+): void => {
+  const call = calls.get(callId);
+  if (call !== undefined) call.counted = addUsage(call.counted, usage);
+  if (callId === rootId) return;
+  // Of a call above that has not been heard yet, all that is known is the root.
+  const above = call?.parentId ?? rootId;
+  count({ callId: above, rootId }, usage, calls);
 };
 
 const beyond = (all: Usage, known: Usage): Usage => ({

@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import { splitOptions } from '../call-options.js';
 import type { CallPlan } from '../call-plan.js';
-import { lend } from '../call-scope.js';
+import { lend, usageBelow } from '../call-scope.js';
 import { isStep, runnerOf, type Step } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { contained } from '../contained.js';
@@ -28,7 +28,8 @@ import { inPlaceOfLoop } from '../pipeline/loop-stages.js';
 import { begun$ } from '../pipeline/run-loop.js';
 import { contextMessage, notesMessage } from '../prompt/assemble.js';
 import { numbered } from '../retrieval/numbered.js';
-import { hasEnded, open, type OpenRun } from '../run.js';
+import { hasEnded, open, type OpenRun, spend } from '../run.js';
+import { tokensIn, type Usage } from '../usage.js';
 import { type Answer, answerOf, endAnswered$ } from './answer-of.js';
 
 /**
@@ -54,7 +55,10 @@ export const runStep = (step: Step): CallStage => {
           hasEnded(begun)
             ? of({ ...state, run: begun })
             : answer$(run, begun, state, context).pipe(
-                concatMap((answer) => ended$(begun, answer, state, context)),
+                concatMap(({ answer, usage }) => {
+                  const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
+                  return ended$(spent, answer, state, context);
+                }),
               ),
         ),
         tap(() => interruption.close()),
@@ -76,13 +80,13 @@ const warnOfIdle = ({ model, options }: CallPlan, { hooks }: CallContext): void 
   hooks.report(0, { type: 'warning', message });
 };
 
-/** What the program emits last; nothing, where it emits nothing. */
+/** What the program emits last, where it emits anything, and what it has cost. */
 const answer$ = (
   run: StepRun<Input>,
   begun: OpenRun,
   state: CallState,
   { call, scope, interruption }: CallContext,
-): Observable<Answer | undefined> =>
+): Observable<{ readonly answer: Answer | undefined; readonly usage: Usage }> =>
   defer(() => {
     const { plan, input } = state;
     const history = historyOf(state, call.callId);
@@ -98,6 +102,7 @@ const answer$ = (
       takeLast(1),
       map((value) => answerOf(value, call)),
       defaultIfEmpty(undefined),
+      map((answer) => ({ answer, usage: usageBelow(parent) })),
       tap({
         complete: () => {
           finished = true;

@@ -48,8 +48,8 @@ export const createRunParts = (isJoined = false): RunParts => {
     calls.delete(by.callId);
     const last = spoken(call, parts.close());
     if (parts.latest !== undefined) voice?.parts.adopt(parts.latest);
-    const own = end.status === 'replied' ? end.reply.usage : usage;
-    const total = addUsage(own, below);
+    // A reply tells of the calls below, too.
+    const total = end.status === 'replied' ? end.reply.usage : addUsage(usage, below);
     const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
     if (above !== undefined) above.below = addUsage(above.below, total);
     return [...last, { type: 'callEnd', by, end, usage: total }];
