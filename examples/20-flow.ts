@@ -26,7 +26,9 @@ console.log(textOf(await miller.call('What is the price of rye?')));
 console.log(textOf(await miller.call('How does a mill work?')));
 
 // A document with a mistake is told what, where, and what was probably meant.
-const broken = JSON.parse(JSON.stringify(document).replace('"tool":"price"', '"tool":"prize"'));
+const broken: unknown = JSON.parse(
+  JSON.stringify(document).replace('"tool":"price"', '"tool":"prize"'),
+);
 for (const { path, problem, suggestion = '' } of problemsIn(broken, {
   models: { small },
   tools: [price],
