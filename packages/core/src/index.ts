@@ -146,11 +146,8 @@ export {
   contextKey,
   type ContextValues,
 } from './tools/context-key.js';
-export {
-  type Embedder,
-  embeddingSelector,
-  type EmbeddingSelectorOptions,
-} from './tools/embedding-selector.js';
+export type { Embedder } from './retrieval/embedder.js';
+export { embeddingSelector, type EmbeddingSelectorOptions } from './tools/embedding-selector.js';
 export type { SelectionRequest, ToolSelection, ToolSelector } from './tools/select.js';
 export { preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';

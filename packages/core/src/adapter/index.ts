@@ -1,4 +1,5 @@
 export { isRecord, parsedJson } from '../json.js';
+export { nearMatches } from '../near-matches.js';
 export { around } from '../models/around.js';
 export { isContent } from '../models/is-content.js';
 export {

@@ -10,7 +10,7 @@ import {
   wholeNumber,
 } from '../options.js';
 import { isRecord } from '../json.js';
-import type { Embedder } from '../tools/embedding-selector.js';
+import type { Embedder } from '../retrieval/embedder.js';
 import { checkScope } from './check-scope.js';
 import type {
   LongTermMemory,

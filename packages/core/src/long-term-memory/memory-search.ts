@@ -4,7 +4,7 @@ import { frozen } from '../frozen.js';
 import { fuseRankings } from '../retrieval/fuse-rankings.js';
 import { createMeaningIndex } from '../retrieval/meaning-index.js';
 import { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
-import type { Embedder } from '../tools/embedding-selector.js';
+import type { Embedder } from '../retrieval/embedder.js';
 import { scoresByWords } from './keyword-index.js';
 import type { MemoryEntry, MemoryQuery, RecalledMemory } from './long-term-memory.js';
 import type { Shelf } from './shelf.js';

@@ -15,7 +15,7 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
-import type { Embedder } from '../tools/embedding-selector.js';
+import type { Embedder } from './embedder.js';
 
 /** An index of items by their meaning. */
 export interface MeaningIndex<Item> {

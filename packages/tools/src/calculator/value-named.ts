@@ -1,4 +1,4 @@
-import { nearMatches } from '../near-matches.js';
+import { nearMatches } from '@millrace/core/adapter';
 import type { Engine, Quantity } from './engine.js';
 import { functionNamed, functionNames } from './operations.js';
 

@@ -1,4 +1,4 @@
-import { nearMatches } from '../near-matches.js';
+import { nearMatches } from '@millrace/core/adapter';
 import { principalZones, readCountries } from './countries.js';
 import { plainPlaceName } from './place-name.js';
 import { canonicalZone, namedZone, offsetZone, type TimeZone } from './time-zone.js';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { nearMatches } from '../near-matches.js';
+import { nearMatches } from '@millrace/core/adapter';
 import { confinePath, type Confinement } from './confined-path.js';
 import { namesIn } from './list-directory.js';
 

@@ -29,16 +29,20 @@ const distanceBetween = (a: string, b: string): number => {
   return Math.abs(a.length - b.length) > allowed ? 1 : edits(a, b) / (allowed + 1);
 };
 
-/** Levenshtein's distance: how many characters must be put in, taken out or replaced. */
+/** How many characters must be put in, taken out, replaced, or swapped with their neighbours. */
 const edits = (a: string, b: string): number => {
+  let twoAbove: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, left] of Array.from(a).entries()) {
-    const above = row;
+    const above: number[] = row;
     row = [i + 1];
     for (const [j, right] of Array.from(b).entries()) {
       const replaced = (above[j] ?? 0) + (left === right ? 0 : 1);
-      row.push(Math.min(replaced, (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
+      const swaps = left === b[j - 1] && a[i - 1] === right;
+      const swapped = swaps ? (twoAbove[j - 1] ?? 0) + 1 : Infinity;
+      row.push(Math.min(replaced, swapped, (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
     }
+    twoAbove = above;
   }
   return row.at(-1) ?? 0;
 };
