@@ -2,6 +2,7 @@
 export { asAgent, type StepAgentOptions } from './as-agent.js';
 export { createStep, type StepRun } from '../compose/step-runs.js';
 export { runStep } from './run-step.js';
+export { debate, type DebateOptions } from './debate.js';
 export { hub, type HubOptions, type HubRounds, type HubTurns } from './hub.js';
 export type { Decide } from './take-turns.js';
 export type { ReplyOf, Transcript } from './transcript.js';
