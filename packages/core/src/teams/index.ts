@@ -4,5 +4,6 @@ export { createStep, type StepRun } from '../compose/step-runs.js';
 export { runStep } from './run-step.js';
 export { debate, type DebateOptions } from './debate.js';
 export { hub, type HubOptions, type HubRounds, type HubTurns } from './hub.js';
+export { type ModelRoute, routeBy, type RouteByOptions } from './route-by.js';
 export type { Decide } from './take-turns.js';
 export type { ReplyOf, Transcript } from './transcript.js';

@@ -1,0 +1,128 @@
+import { catchError, map, of, type OperatorFunction } from 'rxjs';
+import { createAgent } from '../agent.js';
+import { route } from '../compose/route.js';
+import { composed, isStep, type OutOf, type Step } from '../compose/step.js';
+import { runOf } from '../compose/step-runs.js';
+import { isMillraceError, MillraceError, misuse } from '../errors.js';
+import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import type { Model } from '../model.js';
+import { checkOptions, isModel, isText, type Rule } from '../options.js';
+
+/** One of the steps that a model may choose. */
+export interface ModelRoute<AnyStep extends Step = Step> {
+  readonly step: AnyStep;
+  /** When it is the one to choose: the model is shown this beside its name. */
+  readonly when: string;
+}
+
+/** How a model chooses. */
+export interface RouteByOptions<Otherwise extends Step = Step> {
+  /** The step for what fits none. Default: there is none, and such an input is an `invalidRequest` error. */
+  readonly otherwise?: Otherwise;
+  /** What the model is told before the list. Default: to choose what fits best, and not to answer. */
+  readonly instructions?: string;
+  /** What events call the agent that chooses. Default: `router`. */
+  readonly name?: string;
+}
+
+/** What the model chooses where nothing fits: no route has this name. */
+const otherwiseName = 'otherwise';
+
+const choose =
+  'Choose who is to deal with what you are asked. Do not deal with it yourself: only say which of these fits best.';
+
+/**
+ * Composes steps of which a model chooses one for each input, by their names and descriptions: it is `route` with a call of an agent, below the one above like any other, that answers with one of the
+ * names, and is corrected where it does not. What fits none, or cannot be decided in the end (the model gives no valid choice, or refuses), goes to `otherwise`, or is an `invalidRequest`
+ * error; any other error of the model is an error of the whole. In an agent that `asAgent` makes of it, the step that was chosen speaks.
+ */
+export const routeBy = <
+  const Routes extends Readonly<Record<string, ModelRoute>>,
+  const Otherwise extends Step = never,
+>(
+  model: Model,
+  routes: Routes,
+  options: RouteByOptions<Otherwise> = {},
+): OperatorFunction<Input, OutOf<Routes[keyof Routes]['step']> | OutOf<Otherwise>> => {
+  if (!isModel[0](model)) throw misuse(`routeBy() needs ${isModel[1]}, that chooses.`);
+  checkOptions('routeBy()', options, rules);
+  const { otherwise, name = 'router', instructions = choose } = options;
+  const steps = stepsOf(routes);
+  const chooser = createAgent({
+    name,
+    model,
+    instructions: `${instructions}\n\n${listed(routes)}`,
+    output: {
+      type: 'object',
+      properties: { route: { type: 'string', enum: [...steps.keys(), otherwiseName] } },
+      required: ['route'],
+      additionalProperties: false,
+    },
+  });
+  const chosen = route<Step>((input, { output: _, ...call }) =>
+    chooser.call$(input, call).pipe(
+      map(({ output }) => output?.route),
+      catchError((error: unknown) => {
+        if (isNoChoice(error)) return of(undefined);
+        throw error;
+      }),
+      map((choice = otherwiseName) => {
+        const step = steps.get(choice) ?? otherwise;
+        if (step === undefined) throw noneFits([...steps.keys()]);
+        return step;
+      }),
+    ),
+  );
+  return composed(runOf(chosen));
+};
+
+const rules: Readonly<Record<keyof RouteByOptions, Rule>> = {
+  otherwise: [isStep, 'an agent, a session or another step'],
+  instructions: isText,
+  name: isText,
+};
+
+const stepsOf = (routes: Readonly<Record<string, ModelRoute>>): ReadonlyMap<string, Step> => {
+  if (!isRecord(routes) || Object.keys(routes).length === 0) {
+    throw misuse(
+      "routeBy() needs routes by their names, such as { sales: { step: sales, when: 'Somebody wants to buy.' } }.",
+    );
+  }
+  const entries = Object.entries(routes);
+  const wrong = entries.find(([, given]) => !isRoute(given));
+  if (wrong !== undefined) {
+    throw misuse(
+      `routeBy(): the route '${wrong[0]}' must be { step, when }: a step, and a text that says when to choose it.`,
+    );
+  }
+  if (Object.hasOwn(routes, otherwiseName)) {
+    throw misuse(
+      `routeBy(): no route can be called '${otherwiseName}'. Give that step as the option 'otherwise'.`,
+    );
+  }
+  return new Map(entries.map(([name, { step }]) => [name, step]));
+};
+
+const isRoute = (given: unknown): boolean =>
+  isRecord(given) &&
+  isStep(given['step']) &&
+  typeof given['when'] === 'string' &&
+  given['when'].trim() !== '';
+
+/** The model has been corrected, and in vain. */
+const isNoChoice = (error: unknown): boolean =>
+  isMillraceError(error) && (error.code === 'invalidResponse' || error.code === 'emptyAnswer');
+
+/** What the model reads of them. */
+const listed = (routes: Readonly<Record<string, ModelRoute>>): string =>
+  [
+    ...Object.entries(routes).map(([name, { when }]) => `- ${name}: ${when}`),
+    `- ${otherwiseName}: None of these fits.`,
+  ].join('\n');
+
+const noneFits = (names: readonly string[]): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `routeBy(): the model has chosen none of the routes ${names.join(', ')}. The option 'otherwise' takes what fits none.`,
+  );
