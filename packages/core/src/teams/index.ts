@@ -1,4 +1,5 @@
 // Agents that work together: as steps of a program that is an agent itself.
+export { aggregate } from './aggregate.js';
 export { asAgent, type StepAgentOptions } from './as-agent.js';
 export { createStep, type StepRun } from '../compose/step-runs.js';
 export { runStep } from './run-step.js';
