@@ -23,6 +23,7 @@ import {
 import { saveHistory } from '../pipeline/save-history.js';
 import { selectTools, textToSelectBy } from '../pipeline/select-tools.js';
 import type { InputSchema } from '../schema.js';
+import { withOwnTools } from '../with-own-tools.js';
 import { toolSummary } from './memories-of-call.js';
 import {
   isAgentic,
@@ -30,7 +31,7 @@ import {
   type LongTermMemoryOptions,
   type MemorySettings,
 } from './memory-settings.js';
-import { memoryToolNames, memoryTools } from './memory-tools.js';
+import { memoryTools } from './memory-tools.js';
 import { recallForStep } from './recall-for-step.js';
 import { recallStage } from './recall-memories.js';
 import { recordStage } from './record-memories.js';
@@ -100,26 +101,10 @@ const withStages = <Output extends InputSchema | undefined>(
 const withMemoryTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
-): AgentOptions<Output> => {
-  const { tools = [], memory = inProcessMemory(), defaults: calls = {} } = options;
-  const own = memoryTools(settings);
-  const { toolSelection } = calls;
-  return {
-    ...options,
-    tools: [...tools, ...own],
-    memory: withoutRecalled(memory),
-    defaults: {
-      ...calls,
-      ...(calls.tools !== undefined && { tools: [...calls.tools, ...own] }),
-      ...(toolSelection !== undefined && {
-        toolSelection: {
-          ...toolSelection,
-          pinned: [...(toolSelection.pinned ?? []), ...memoryToolNames],
-        },
-      }),
-    },
-  };
-};
+): AgentOptions<Output> => ({
+  ...withOwnTools(options, memoryTools(settings)),
+  memory: withoutRecalled(options.memory ?? inProcessMemory()),
+});
 
 const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   memory: [

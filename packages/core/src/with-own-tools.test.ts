@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { createAgent, tool, toolGroup } from './index.js';
+import { scriptedModel, text } from './testing/index.js';
+import { withOwnTools } from './with-own-tools.js';
+
+const named = (name: string) => tool({ name, description: `Does ${name}.`, run: () => name });
+const own = [
+  named('own'),
+  toolGroup({
+    name: 'group',
+    description: 'More.',
+    tools: [named('inner')],
+    active: true,
+    managed: false,
+  }),
+];
+const shownWith = async (defaults?: Parameters<typeof createAgent>[0]['defaults']) => {
+  const model = scriptedModel([text('Hi.')]);
+  const options = { model, tools: [named('a'), named('b')], ...(defaults && { defaults }) };
+  await createAgent(withOwnTools(options, own)).call('?');
+  return model.requests[0]?.tools?.map(({ name }) => name);
+};
+
+describe('tools that an agent always has', () => {
+  it('T11: stand behind the others', async () => {
+    expect(await shownWith()).toEqual(['a', 'b', 'own', 'inner']);
+  });
+
+  it('T11: are there where the defaults name other tools', async () => {
+    expect(await shownWith({ tools: [named('c')] })).toEqual(['c', 'own', 'inner']);
+  });
+
+  it('T11: are shown whatever a selection picks, beside what it has pinned itself', async () => {
+    const toolSelection = { select: () => ['a'], pinned: ['b'], maxTools: 4 };
+    expect(await shownWith({ toolSelection })).toEqual(['a', 'b', 'own', 'inner']);
+    expect(await shownWith({ toolSelection: { maxTools: 1 } })).toEqual(['own', 'inner']);
+  });
+});
