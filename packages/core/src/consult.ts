@@ -1,7 +1,7 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, request$, type Stage } from './ask.js';
 import type { Context } from './context.js';
-import { isMillraceError, type MillraceErrorCode, messageOf } from './errors.js';
+import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
 import type { ModelRequest } from './model.js';
 import type { OpenRun } from './run.js';
@@ -9,7 +9,13 @@ import { noUsage, type Usage } from './usage.js';
 
 /** What came of asking the model beside the loop: plain JSON. */
 export type Consulted =
-  | { readonly status: 'answered'; readonly text: string; readonly usage: Usage }
+  | {
+      readonly status: 'answered';
+      readonly text: string;
+      /** It did not fit into the tokens that it may have. */
+      readonly isCutShort: boolean;
+      readonly usage: Usage;
+    }
   | { readonly status: 'failed'; readonly why: string; readonly usage: Usage }
   /** An interrupt cut it, or an interceptor would not have it. */
   | { readonly status: 'cut'; readonly usage: Usage };
@@ -21,6 +27,8 @@ export interface Consultation {
   /** Its place in the call, such as `3/reflect`. */
   readonly position: string;
   readonly request: ModelRequest;
+  /** What a `warning` says where it fails: told when it does, and not when a journal brings it back. Default: nothing is said. */
+  readonly warning?: (why: string) => string;
 }
 
 /** What asking beside the loop needs of a call. */
@@ -33,15 +41,21 @@ export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$
 export const consult$ = (
   context: ConsultNeeds,
   run: Pick<OpenRun, 'iteration'>,
-  { phase, position, request }: Consultation,
+  { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> =>
   context
     .step$(position, () =>
-      request$(context, run, stageOf(phase), position, request).pipe(
+      request$(context, run, stageOf(phase), position, supported(request, context)).pipe(
         map(read),
         catchError((error: unknown) => {
+          const { usage = noUsage } = toMillraceError(error);
           if (isMillraceError(error) && lasting.includes(error.code)) throw error;
-          return of<Consulted>({ status: 'failed', why: messageOf(error), usage: noUsage });
+          return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
+        }),
+        tap((said) => {
+          const message = said.status === 'failed' ? warning?.(said.why) : undefined;
+          if (message !== undefined)
+            context.hooks.report(run.iteration, { type: 'warning', message });
         }),
       ),
     )
@@ -53,6 +67,15 @@ export const instruction = (callId: string, position: string, text: string): Use
   role: 'user',
   content: [textBlock(text)],
 });
+
+/** A limit of length is ours, and not the caller's: where the model takes none, nobody needs to hear of it. */
+const supported = (
+  { maxTokens, ...request }: ModelRequest,
+  { model }: Pick<Context, 'model'>,
+): ModelRequest =>
+  maxTokens === undefined || model.unsupported?.includes('maxTokens') === true
+    ? request
+    : { ...request, maxTokens };
 
 /** They are decisions, and no failures of a model. */
 const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
@@ -74,5 +97,5 @@ const read = (asked: Asked): Consulted => {
   }
   return text === ''
     ? { status: 'failed', why: 'The model said nothing.', usage }
-    : { status: 'answered', text, usage };
+    : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
 };

@@ -1,3 +1,4 @@
+import type { Usage } from './usage.js';
 const retryableCodes: ReadonlySet<string> = new Set([
   'rateLimited',
   'timeout',
@@ -45,6 +46,8 @@ export interface MillraceErrorOptions {
   readonly userMessage?: string;
   /** The text that had arrived when a model's stream broke off. */
   readonly partial?: string;
+  /** What a model's request had cost when it failed, as far as its provider has told. */
+  readonly usage?: Usage;
   /** How long the other side asked to be left alone, in milliseconds. */
   readonly retryAfterMs?: number;
   /** The HTTP status, where there was a response. */
@@ -63,6 +66,7 @@ export class MillraceError extends Error {
   readonly userMessage: string;
   // Only declared, so that one who prints the error sees those that it has.
   declare readonly partial?: string;
+  declare readonly usage?: Usage;
   declare readonly retryAfterMs?: number;
   declare readonly status?: number;
   declare readonly requestId?: string;
@@ -73,8 +77,9 @@ export class MillraceError extends Error {
     this.code = code;
     this.retryable = options.retryable ?? retryableCodes.has(code);
     this.userMessage = options.userMessage ?? userMessageFor(code);
-    const { partial, retryAfterMs, status, requestId, over } = options;
+    const { partial, usage, retryAfterMs, status, requestId, over } = options;
     if (partial !== undefined) this.partial = partial;
+    if (usage !== undefined) this.usage = usage;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
     if (status !== undefined) this.status = status;
     if (requestId !== undefined) this.requestId = requestId;
@@ -87,8 +92,9 @@ export const revised = (
   error: MillraceError,
   { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
 ): MillraceError => {
-  const { retryable, userMessage, partial, retryAfterMs, status, requestId, over, cause } = error;
-  const known = { partial, retryAfterMs, status, requestId, over, ...more };
+  const { retryable, userMessage, partial, usage, retryAfterMs, status, requestId, over, cause } =
+    error;
+  const known = { partial, usage, retryAfterMs, status, requestId, over, ...more };
   const details = Object.fromEntries(
     Object.entries(known).filter(([, value]) => value !== undefined),
   );

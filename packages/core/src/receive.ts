@@ -30,6 +30,7 @@ import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
 import { dropWarning, supportedOptions } from './supported-options.js';
 import { toModel } from './to-model.js';
+import { tokensIn } from './usage.js';
 
 type Needs = Pick<
   Context,
@@ -101,7 +102,7 @@ export const receive$ = (
       takeUntil(interruption.cut$),
     ),
     defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
-  );
+  ).pipe(catchError((error: unknown) => throwError(() => withUsage(toMillraceError(error), draft))));
 };
 
 /** Tells whether a message has come to its end. */
@@ -158,6 +159,10 @@ const shortened = (
   const warning = `The model '${model.name}' found the request too long: it is sent again ${shorter}.`;
   return { messages: fitted.messages, warning };
 };
+
+/** So does what its provider has told of the cost. */
+const withUsage = (error: MillraceError, { usage }: Draft): MillraceError =>
+  tokensIn(usage) > 0 ? revised(error, { usage }) : error;
 
 /** What had come of a message goes with the error that broke it off. */
 const withPartial = (error: MillraceError, draft: Draft): MillraceError => {

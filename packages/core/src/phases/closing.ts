@@ -34,6 +34,12 @@ export interface Closing {
   readonly position?: string;
   /** What it is charged to. Default: `closing`. */
   readonly phase?: string;
+  /** What becomes of an answer that has not the form it is to have. Default: the error of one that says nothing. */
+  readonly onInvalid$?: (
+    run: OpenRun,
+    message: AssistantMessage,
+    problems: readonly string[],
+  ) => Observable<Run>;
   /** The error of a closing request that says nothing. */
   readonly mute: (partial?: string) => MillraceError;
 }
@@ -61,9 +67,7 @@ export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): O
     messages,
   }).pipe(
     concatMap((asked) =>
-      closed$(spend(run, asked.usage, closing.phase ?? 'closing'), asked, context, closing).pipe(
-        map((ended) => discardUnlessKept(context, ended, asked.message)),
-      ),
+      closed$(spend(run, asked.usage, closing.phase ?? 'closing'), asked, context, closing),
     ),
   );
 };
@@ -73,12 +77,14 @@ const closed$ = (
   asked: Asked,
   context: ClosingNeeds,
   closing: Closing,
-): Observable<EndedRun> => {
+): Observable<Run> => {
   switch (asked.status) {
     case 'vetoed':
-      return of(endStopped(run, context));
-    case 'interrupted':
-      return of(endInterrupted(run, context, asked.message));
+      return of(discardUnlessKept(context, endStopped(run, context), asked.message));
+    case 'interrupted': {
+      const ended = endInterrupted(run, context, asked.message);
+      return of(discardUnlessKept(context, ended, asked.message));
+    }
     case 'answered':
       return summed$(run, asked, context, closing);
   }
@@ -88,27 +94,29 @@ const summed$ = (
   run: OpenRun,
   { message, finish, halt, malformed }: Extract<Asked, { status: 'answered' }>,
   context: ClosingNeeds,
-  { reason, what, mute }: Closing,
-): Observable<EndedRun> => {
+  { reason, what, mute, onInvalid$ }: Closing,
+): Observable<Run> => {
+  const kept = (ended: EndedRun): EndedRun => discardUnlessKept(context, ended, message);
   const text = textOf(message);
   if (halt?.feedback !== undefined) throw haltedError(message, halt.feedback);
   if (halt !== undefined) {
-    return of(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish));
+    return of(kept(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish)));
   }
   if (text.trim() === '') throw mute(malformed?.written);
   // What streamed before a text proved unreadable is no answer.
   if (malformed?.isAnswer === false) throw mute(malformed.written);
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
-  if (context.output === undefined) return of(ended);
+  if (context.output === undefined) return of(kept(ended));
   return readOutput$(context.output, text).pipe(
     takeUntil(context.interruption.cut$),
-    map((read) => {
-      if (!read.valid) throw mute(text);
-      return { ...ended, output: read.value };
+    concatMap((read) => {
+      if (read.valid) return of(kept({ ...ended, output: read.value }));
+      if (onInvalid$ === undefined) throw mute(text);
+      return onInvalid$(run, message, read.problems);
     }),
     defaultIfEmpty(undefined),
-    map((checked) => checked ?? endInterrupted(run, context, answer)),
+    map((checked) => checked ?? kept(endInterrupted(run, context, answer))),
   );
 };
 

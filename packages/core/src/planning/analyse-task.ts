@@ -2,7 +2,7 @@ import { of } from 'rxjs';
 import { checkOptions } from '../options.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { askBeside$, type AskNeeds } from './ask-beside.js';
-import { type PlanningOptions, planningRules } from './planning-options.js';
+import { type PlanningOptions, planningRules, titleOf } from './planning-options.js';
 import { analyseTaskPrompt } from './planning-prompt.js';
 
 /**
@@ -11,12 +11,9 @@ import { analyseTaskPrompt } from './planning-prompt.js';
  */
 export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   checkOptions('analyseTask()', options, planningRules);
-  const aside = {
-    prompt: analyseTaskPrompt,
-    ...options,
-    phase: 'analyseTask',
-    title: 'Task Analysis',
-  };
+  const { name = 'analyseTask' } = options;
+  const title = titleOf('Task Analysis', name, 'analyseTask');
+  const aside = { prompt: analyseTaskPrompt, ...options, name, title };
   const analysing = (context: AskNeeds) =>
     phase((run) => (run.iteration > 0 ? of(run) : askBeside$(context, run, aside)));
   return analysing;

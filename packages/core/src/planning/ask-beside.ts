@@ -1,9 +1,10 @@
 import { map, type Observable } from 'rxjs';
 import { consult$, type ConsultNeeds, instruction } from '../consult.js';
 import type { Context } from '../context.js';
+import { endInterrupted } from '../end-interrupted.js';
 import type { ModelRequest } from '../model.js';
 import { ready } from '../models/ready.js';
-import { messagesOf, note, type OpenRun, spend } from '../run.js';
+import { messagesOf, note, type OpenRun, type Run, spend } from '../run.js';
 import { withoutTools } from '../with-tools.js';
 import type { PlanningOptions } from './planning-options.js';
 import { type PlanningPrompt, writtenPrompt } from './planning-prompt.js';
@@ -13,7 +14,7 @@ export type AskNeeds = ConsultNeeds & Pick<Context, 'request' | 'toolkit'>;
 
 /** What is asked, and where the answer is noted. */
 export interface Aside extends PlanningOptions {
-  readonly phase: string;
+  readonly name: string;
   readonly prompt: PlanningPrompt;
   /** What later requests show the answer under. */
   readonly title: string;
@@ -26,22 +27,19 @@ export interface Aside extends PlanningOptions {
 export const askBeside$ = (
   context: AskNeeds,
   run: OpenRun,
-  { phase, title, prompt, model, maxTokens = 1_000 }: Aside,
-): Observable<OpenRun> => {
+  { name, title, prompt, model, maxTokens = 1_000 }: Aside,
+): Observable<Run> => {
   const asked = model === undefined ? context : { ...context, model: ready(model) };
-  const position = `${run.iteration}/${phase}`;
+  const position = `${run.iteration}/${name}`;
   const request = besideRequest(asked, run, position, prompt, maxTokens);
-  return consult$(asked, run, { phase, position, request }).pipe(
+  const warning = (why: string): string =>
+    `The phase '${name}' came to nothing, and the call goes on without: ${why}`;
+  return consult$(asked, run, { phase: name, position, request, warning }).pipe(
     map((said) => {
-      const spent = spend(run, said.usage, phase);
+      const spent = spend(run, said.usage, name);
       if (said.status === 'answered') return note(spent, title, said.text);
-      if (said.status === 'failed') {
-        context.hooks.report(run.iteration, {
-          type: 'warning',
-          message: `The phase '${phase}' came to nothing, and the call goes on without: ${said.why}`,
-        });
-      }
-      return spent;
+      // Also where an interceptor would not have it: the call goes on, unless it is interrupted.
+      return context.interruption.current === undefined ? spent : endInterrupted(spent, context);
     }),
   );
 };

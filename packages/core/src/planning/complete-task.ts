@@ -30,18 +30,25 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
       type: 'object',
       properties: {
         answer: {
-          type: 'string',
           description: finalize
             ? 'What the answer is, in short.'
             : 'The whole answer, for whoever has asked. Without it you are asked to write it.',
         },
       },
     },
-    run: ({ answer = '' }) =>
-      answer.trim() === '' || finalize
+    run: ({ answer }) => {
+      const text = written(answer);
+      return text === '' || finalize
         ? 'The task is marked as done.'
-        : toolOutput({ content: answer, finalAnswer: true }),
+        : toolOutput({ content: text, finalAnswer: true });
+    },
   });
+};
+
+/** Where the answer has a form, models give it as it is, and not as a text. */
+const written = (answer: unknown): string => {
+  if (answer === undefined || answer === null) return '';
+  return typeof answer === 'string' ? answer.trim() : JSON.stringify(answer);
 };
 
 const completeTaskRules: Readonly<Record<keyof CompleteTaskOptions, Rule>> = {

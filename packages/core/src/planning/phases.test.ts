@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
-import { createAgent, inProcessMemory, MillraceError, on, redact, textOf, tool } from '../index.js';
+import { concat, delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
+import {
+  createAgent,
+  inProcessMemory,
+  type Journal,
+  MillraceError,
+  on,
+  redact,
+  textOf,
+  tool,
+} from '../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { text as text$ } from '../streams/text.js';
@@ -187,6 +196,76 @@ describe('phases that think beside the loop', () => {
     expect(wise.requests).toMatchObject([{ maxTokens: 9 }]);
     expect(JSON.stringify(model.requests)).toContain('Think.');
     expect(() => analyseTask({ prompt: 1 as never })).toThrow(/'prompt' must be/);
+  });
+
+  it('R4, L3: what a request has cost that failed is charged all the same', async () => {
+    const spent = { type: 'usage', usage: { inputTokens: 500 } } as const;
+    const model = scriptedModel(
+      concat(
+        of(spent),
+        throwError(() => new MillraceError('server', 'Down.')),
+      ),
+      [text('Done.')],
+    );
+    const reply = await createAgent({ model, phases: thinking }).call('?');
+    expect(reply.usageByPhase['analyseTask']?.inputTokens).toBe(500);
+  });
+
+  it('L7: a turn that only corrects the model is not reflected on', async () => {
+    const model = scriptedModel(
+      [text('A')],
+      [toolUse('spin')],
+      [text('B')],
+      [text(' ')],
+      [text('Done.')],
+    );
+    const events = await record(
+      createAgent({ model, tools: [spin], phases: thinking }).stream$('?'),
+    );
+    expect(events.filter(({ type }) => type === 'prePlanning')).toHaveLength(2);
+  });
+
+  it('S6: two of one kind have names, places and notes of their own', async () => {
+    const ids: string[] = [];
+    const journal: Journal = { step$: (id, work) => (ids.push(id), work()) };
+    const model = scriptedModel([text('A')], [text('B')], [text('Done.')]);
+    const phases = insertBefore(
+      reasoning,
+      analyseTask(),
+      insertBefore(reasoning, analyseTask({ name: 'risks', prompt: 'Risks?' })),
+    );
+    const reply = await createAgent({ model, journal, phases }).call('?', { callId: 'c' });
+    expect(ids.slice(1, 4)).toEqual(['c/0/risks', 'c/0/analyseTask', 'c/1']);
+    expect(Object.keys(reply.usageByPhase)).toEqual(['risks', 'analyseTask', 'reasoning']);
+    expect(textOf(model.requests[2]?.messages.at(-1) ?? { content: [] })).toBe(
+      '[Task Analysis: risks]\nA\n\n[Task Analysis]\nB',
+    );
+  });
+
+  it('S1: an interrupt while it thinks is no turn', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, phases: thinking });
+      const turns$ = agent
+        .call$('?', { scheduler, interruptOn: cold('-x') })
+        .pipe(map(({ iterations }) => iterations));
+      expectObservable(turns$).toBe('-(n|)', { n: 0 });
+    });
+  });
+
+  it('R5: a model that takes no limit of length is asked without one, in silence', async () => {
+    const model = {
+      ...scriptedModel([text('A')], [text('Done.')]),
+      unsupported: ['maxTokens'] as const,
+    };
+    const events = await record(createAgent({ model, phases: thinking }).stream$('?'));
+    expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
+    expect(model.requests[0]).not.toHaveProperty('maxTokens');
+    await expect(
+      createAgent({
+        model,
+        phases: insertBefore(reasoning, analyseTask({ prompt: () => 1 as never })),
+      }).call('?'),
+    ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a text') });
   });
 });
 

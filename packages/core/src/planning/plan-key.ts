@@ -32,5 +32,6 @@ export const isPlan = (value: unknown): value is Plan =>
     (step) =>
       isRecord(step) &&
       typeof step['title'] === 'string' &&
+      ['undefined', 'string'].includes(typeof step['outcome']) &&
       planStatuses.some((status) => status === step['status']),
   );

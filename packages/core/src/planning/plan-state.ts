@@ -1,3 +1,4 @@
+import { characterStart } from '../interceptors/surrogates.js';
 import { enablePatches, produceWithPatches } from 'immer';
 import type { StatePatch } from '../events.js';
 import type { ToolUseBlock } from '../message.js';
@@ -95,4 +96,17 @@ const titlesIn = (steps: unknown): readonly string[] =>
 
 /** On one line, so that no text of a step can pass for another one. */
 const lineOf = (text: unknown): string =>
-  typeof text === 'string' ? text.replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim() : '';
+  typeof text === 'string'
+    ? cutLine(
+        text
+          .slice(0, 4 * longestLine)
+          .replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+          .trim(),
+      )
+    : '';
+
+/** Characters of a title or an outcome: it stands in every request. */
+const longestLine = 500;
+
+const cutLine = (line: string): string =>
+  line.length <= longestLine ? line : `${line.slice(0, characterStart(line, longestLine))}…`;

@@ -1,4 +1,4 @@
-import { type ToolUseBlock, toolUsesOf } from '../message.js';
+import type { Message, ToolUseBlock } from '../message.js';
 import { tool } from '../tool.js';
 import { failedOutput } from '../tool-output.js';
 import type { Tool, ToolContext } from '../tools/types.js';
@@ -8,6 +8,23 @@ import { changedPlan, isSettled, planTools } from './plan-state.js';
 /** Makes the tools by which the model keeps its plan. The phase `plan` does what they say. */
 export const createPlanTools = (): readonly Tool[] => {
   const [create, update, revise] = planTools;
+  /** What the uses of one message before this one have made of the plan: its phase does not know of them yet. */
+  const made = new WeakMap<readonly Message[], Plan>();
+  const answer = (
+    name: string,
+    input: Readonly<Record<string, unknown>>,
+    { messages, kept }: ToolContext,
+  ): unknown => {
+    const change = changedPlan(made.get(messages) ?? planKey.of({ kept }), { name, input });
+    if ('problem' in change) return failedOutput(change.problem);
+    made.set(messages, change.plan);
+    const { steps } = change.plan;
+    const left = steps.filter((step) => !isSettled(step)).length;
+    // The plan itself stands in the next request.
+    return left === 0
+      ? 'All steps of the plan are settled.'
+      : `Steps of the plan: ${steps.length}. To be done: ${left}.`;
+  };
   const steps = {
     type: 'array',
     items: { type: 'string', description: 'What is done in the step, in a few words.' },
@@ -25,7 +42,8 @@ export const createPlanTools = (): readonly Tool[] => {
         },
         required: ['goal', 'steps'],
       },
-      run: (_input, context) => answer(context),
+      exclusive: true,
+      run: (input, context) => answer(create, input, context),
     }),
     tool({
       name: update,
@@ -43,40 +61,18 @@ export const createPlanTools = (): readonly Tool[] => {
         },
         required: ['step', 'status'],
       },
-      run: (_input, context) => answer(context),
+      exclusive: true,
+      run: (input, context) => answer(update, input, context),
     }),
     tool({
       name: revise,
       description:
         'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
       input: { type: 'object', properties: { steps }, required: ['steps'] },
-      run: (_input, context) => answer(context),
+      exclusive: true,
+      run: (input, context) => answer(revise, input, context),
     }),
   ];
-};
-
-/** What the plan is behind this use: uses before it in the same message count as well. */
-const answer = (context: ToolContext): unknown => {
-  const { toolUseId, messages } = context;
-  const last = messages.at(-1);
-  const uses = last?.role === 'assistant' ? toolUsesOf(last).filter(isPlanUse) : [];
-  const at = uses.findIndex(({ id }) => id === toolUseId);
-  const before = uses.slice(0, at).reduce(afterUse, planKey.of(context));
-  const use = uses[at];
-  if (use === undefined) return failedOutput('The plan cannot be changed here.');
-  const change = changedPlan(before, use);
-  if ('problem' in change) return failedOutput(change.problem);
-  const { steps } = change.plan;
-  const left = steps.filter((step) => !isSettled(step)).length;
-  // The plan itself stands in the next request.
-  return left === 0
-    ? 'All steps of the plan are settled.'
-    : `Steps of the plan: ${steps.length}. To be done: ${left}.`;
-};
-
-const afterUse = (plan: Plan | undefined, use: ToolUseBlock): Plan | undefined => {
-  const change = changedPlan(plan, use);
-  return 'plan' in change ? change.plan : plan;
 };
 
 /** Tells whether a use of a tool is about the plan. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { applyPatches, enablePatches } from 'immer';
-import { createAgent, textOf } from '../index.js';
+import { filter, map } from 'rxjs';
+import { createAgent, type Interceptor, on, textOf } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { changedPlan, type PlanChange } from './plan-state.js';
 import { completeTask, createPlanTools, isPlan, type Plan, planText, withPlan } from './index.js';
@@ -129,6 +130,61 @@ describe('the plan of a call', () => {
     expect(model.requests[2]?.messages.map(textOf).at(-1)).toContain('1. [todo] Mill');
     expect(model.requests[3]?.messages.map(textOf).at(-1)).toContain('1. [done] Mill');
     expect(reply.toolUses).toMatchObject([{ isError: true }]);
+  });
+
+  it('S5: is told once where a call goes on with it, and not at all where it is settled', async () => {
+    const model = scriptedModel(
+      [create('Mill', 'Bake')],
+      [update(1, 'done')],
+      [text('1')],
+      [text('2')],
+      [update(2, 'done')],
+      [text('3')],
+      [text('4')],
+    );
+    const session = createAgent(withPlan({ model })).session('s');
+    const changesOf = async () =>
+      (await record(session.stream$('?'))).flatMap((event) =>
+        event.type === 'stateChanged' ? [event.patches.map(({ path }) => path.join('/'))] : [],
+      );
+    expect(await changesOf()).toEqual([[''], ['steps/0/status']]);
+    expect(await changesOf()).toEqual([['']]);
+    expect(await changesOf()).toEqual([[''], ['steps/1/status']]);
+    expect(await changesOf()).toEqual([]);
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).not.toContain('[Plan]');
+  });
+
+  it('I11, H2: what interceptors veto or edit is what the next use sees', async () => {
+    const run1 = async (...interceptors: readonly Interceptor[]) => {
+      const model = scriptedModel([create('Mill', 'Bake'), update(2, 'done')], [text('Done.')]);
+      const reply = await createAgent(withPlan({ model, interceptors })).call('?');
+      return reply.toolUses.map(({ isError, output }) => (isError ? output : 'fine'));
+    };
+    const isCreate = ({ toolUse: { name } }: { readonly toolUse: { readonly name: string } }) =>
+      name === 'create_plan';
+    expect(
+      await run1(
+        on(
+          'preActing',
+          filter((event) => !isCreate(event)),
+        ),
+      ),
+    ).toEqual([
+      expect.stringContaining('rejected'),
+      'There is no plan yet: use create_plan first.',
+    ]);
+    const shorter = on(
+      'preActing',
+      map((event) =>
+        isCreate(event)
+          ? { ...event, toolUse: { ...event.toolUse, input: { goal: 'G', steps: ['Mill'] } } }
+          : event,
+      ),
+    );
+    expect(await run1(shorter)).toEqual([
+      'fine',
+      'There is no step 2: the plan has the steps 1 to 1.',
+    ]);
   });
 
   it('G1: without its phase nothing is planned, and the tools say so', async () => {

@@ -6,7 +6,7 @@ import { checkOptions, isText } from '../options.js';
 import { alsoEnded, type PhaseFactory } from '../phase.js';
 import { hasEnded, note, type Run, runKey } from '../run.js';
 import { type Plan, planKey } from './plan-key.js';
-import { changedPlan, planText } from './plan-state.js';
+import { changedPlan, isSettled, planText } from './plan-state.js';
 import { isPlanUse } from './plan-tools.js';
 import { planPrompt } from './planning-prompt.js';
 
@@ -26,22 +26,31 @@ export const plan = (options: PlanOptions = {}): PhaseFactory => {
   const { prompt = planPrompt } = options;
   const planning = ({ hooks }: Pick<Context, 'hooks'>) =>
     map((run: Run) => {
-      const { messages } = run;
-      const uses = usesSince(messages, seenKey.of(run));
-      const { now, patches } = after(planKey.of(run), uses);
-      if (now !== undefined && patches.length > 0) {
+      const seen = seenKey.of(run);
+      const uses = usesSince(run.messages, seen);
+      const { now, patches } = seen === undefined ? restored(uses) : after(planKey.of(run), uses);
+      const hasChanged = now !== undefined && patches.length > 0;
+      if (hasChanged) {
         hooks.report(run.iteration, { type: 'stateChanged', name: 'plan', state: now, patches });
       }
       if (hasEnded(run)) return run;
-      const seen = seenKey.set(run, messages.at(-1)?.id);
-      if (now === undefined || patches.length === 0) return seen;
-      return note(planKey.set(seen, now), 'Plan', `${prompt}\n${planText(now)}`);
+      const upToDate = seenKey.set(run, run.messages.at(-1)?.id);
+      if (!hasChanged) return upToDate;
+      return note(planKey.set(upToDate, now), 'Plan', `${prompt}\n${planText(now)}`);
     });
   return alsoEnded(planning);
 };
 
 /** The last message that the plan is up to date with. */
 const seenKey = runKey<string | undefined>('plan/seen', undefined);
+
+/** The plan with which earlier calls have left off; one that is settled is of the past. */
+const restored = (uses: readonly ToolUseBlock[]): After => {
+  const { now } = after(undefined, uses);
+  return now === undefined || now.steps.every(isSettled)
+    ? { now: undefined, patches: [] }
+    : { now, patches: [{ op: 'replace', path: [], value: now }] };
+};
 
 /** The uses of plan tools in messages behind this one that came to something, in order. */
 const usesSince = (

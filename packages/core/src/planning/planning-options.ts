@@ -4,6 +4,8 @@ import type { PlanningPrompt } from './planning-prompt.js';
 
 /** How a phase asks the model beside the loop. */
 export interface PlanningOptions {
+  /** What events, usage and warnings call the phase. Two of one kind need a name each. Default: the function's own. */
+  readonly name?: string;
   /** What it is told, instead of what it is told by default. */
   readonly prompt?: PlanningPrompt;
   /** Who is asked. Default: the model of the call. */
@@ -18,7 +20,12 @@ export const isPrompt: Rule = [
 ];
 
 export const planningRules: Readonly<Record<keyof PlanningOptions, Rule>> = {
+  name: [(value) => typeof value === 'string' && /^[\w.-]{1,64}$/.test(value), 'a word'],
   prompt: isPrompt,
   model: isModel,
   maxTokens: wholeNumber(1),
 };
+
+/** Under which title a phase notes what it was told. */
+export const titleOf = (title: string, name: string, own: string): string =>
+  name === own ? title : `${title}: ${name}`;

@@ -1,3 +1,4 @@
+import { misuse } from '../errors.js';
 import type { Message } from '../message.js';
 import type { ToolDeclaration } from '../model.js';
 
@@ -25,8 +26,11 @@ export interface PlanningPrompts {
 }
 
 /** Writes a prompt. */
-export const writtenPrompt = (prompt: PlanningPrompt, view: PlanningView): string =>
-  typeof prompt === 'function' ? prompt(view) : prompt;
+export const writtenPrompt = (prompt: PlanningPrompt, view: PlanningView): string => {
+  const written: unknown = typeof prompt === 'function' ? prompt(view) : prompt;
+  if (typeof written === 'string') return written;
+  throw misuse('A prompt must be a text, or a function that returns one.');
+};
 
 export const analyseTaskPrompt = ({ tools }: PlanningView): string =>
   `Before the work begins, look at the task. In a few lines, say what is asked for, what is known already and what has to be found out, in which order that is best done, and how one can tell that it is done. Do not solve the task yet, and use no tools now.${toolsIn(tools)}`;

@@ -1,9 +1,9 @@
 import { of } from 'rxjs';
 import { checkOptions, type Rule } from '../options.js';
 import { phase, type PhaseFactory } from '../phase.js';
-import type { OpenRun } from '../run.js';
+import { type OpenRun, runKey } from '../run.js';
 import { askBeside$, type AskNeeds } from './ask-beside.js';
-import { type PlanningOptions, planningRules } from './planning-options.js';
+import { type PlanningOptions, planningRules, titleOf } from './planning-options.js';
 import { reflectPrompt } from './planning-prompt.js';
 
 /** Behind which turns the model reflects: all, those in which a tool has failed, every so many, or those that a function picks. */
@@ -21,14 +21,19 @@ export interface ReflectOptions extends PlanningOptions {
  */
 export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   checkOptions('reflect()', options, { ...planningRules, when: isWhen });
-  const { when = 'always', ...asked } = options;
-  const aside = { prompt: reflectPrompt, ...asked, phase: 'reflect', title: 'Reflection' };
+  const { when = 'always', name = 'reflect', ...asked } = options;
+  const title = titleOf('Reflection', name, 'reflect');
+  const aside = { prompt: reflectPrompt, ...asked, name, title };
   const isDue = dueWhen(when);
+  // A turn that only corrects the model brings no new results.
+  const latest = runKey<string | undefined>(`${name}/results`, undefined);
   const reflecting = (context: AskNeeds) =>
     phase((run) => {
+      const last = run.messages.at(-1);
       const isCut = context.interruption.current !== undefined;
-      const hasActed = run.messages.at(-1)?.role === 'tool';
-      return hasActed && !isCut && isDue(run) ? askBeside$(context, run, aside) : of(run);
+      if (last?.role !== 'tool' || last.id === latest.of(run) || isCut || !isDue(run))
+        return of(run);
+      return askBeside$(context, latest.set(run, last.id), aside);
     });
   return reflecting;
 };

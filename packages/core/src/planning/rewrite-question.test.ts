@@ -2,7 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
 import { createAgent, inProcessMemory, textOf, toolResults } from '../index.js';
 import { insertStageAfter, loadHistory, retrieve } from '../pipeline/index.js';
-import { marbles, record, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
+import {
+  finish,
+  marbles,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+} from '../testing/index.js';
 import { rewriteQuestion, type RewriteQuestionOptions } from './index.js';
 
 const sessionOf = (answers: readonly ScriptedAnswer[], options: RewriteQuestionOptions = {}) => {
@@ -59,7 +66,11 @@ describe('rewriteQuestion', () => {
   });
 
   it('G1: a failure, or an essay, is a warning', async () => {
-    for (const bad of [throwError(() => new Error('Down.')), says('x'.repeat(2_001))]) {
+    for (const bad of [
+      throwError(() => new Error('Down.')),
+      says('x'.repeat(2_001)),
+      [text('Where is the mill of the la'), finish('length')],
+    ]) {
       const { session, asked } = sessionOf([says('1'), bad, says('2')], { above: 0 });
       await session.call('One');
       const events = await record(session.stream$('It?'));

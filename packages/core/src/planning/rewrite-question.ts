@@ -5,7 +5,7 @@ import { checkOptions, wholeNumber } from '../options.js';
 import type { CallStage } from '../pipeline/call-stage.js';
 import { addNote, charge, isOpen, withQuestion } from '../pipeline/call-state.js';
 import { consultInCall$ } from '../pipeline/consult-in-call.js';
-import { type Consulted, instruction } from '../consult.js';
+import { instruction } from '../consult.js';
 import { type PlanningOptions, planningRules } from './planning-options.js';
 import { rewriteQuestionPrompt, writtenPrompt } from './planning-prompt.js';
 
@@ -29,13 +29,13 @@ const most = 2_000;
 export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage => {
   checkOptions('rewriteQuestion()', options, { ...planningRules, above: wholeNumber(0) });
   const { above = 3, prompt = rewriteQuestionPrompt, maxTokens = 500, model } = options;
+  const { name: phase = 'rewriteQuestion' } = options;
   const rewriting: CallStage = (context) =>
     concatMap((state) => {
       const { history, input, plan } = state;
       const asked = input.map(textOf).join('\n').trim();
       const isCut = context.interruption.current !== undefined;
       if (!isOpen(state) || isCut || asked === '' || history.length <= above) return of(state);
-      const phase = 'rewriteQuestion';
       const view = { tools: plan.toolkit.current.declarations, messages: history, iteration: 0 };
       const conversation = transcriptOf(history.slice(-shown)).join('');
       const material = `${conversation}\nWhat the user says next:\n${entry('user', asked)}`;
@@ -44,28 +44,26 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage
         maxTokens,
         messages: [instruction(context.call.callId, phase, material)],
       };
-      return consultInCall$(context, state, { phase, position: phase, request, model }).pipe(
+      const warning = (why: string): string => `The question is taken as it was asked: ${why}`;
+      return consultInCall$(context, state, {
+        phase,
+        position: phase,
+        request,
+        model,
+        warning,
+      }).pipe(
         map((said) => {
           const charged = charge(state, phase, said.usage);
-          const why = whyNot(said);
-          if (why !== undefined) {
-            context.hooks.report(0, {
-              type: 'warning',
-              message: `The question is taken as it was asked: ${why}`,
-            });
+          if (said.status !== 'answered' || said.text === asked) return charged;
+          if (said.isCutShort || said.text.length > most) {
+            const message = warning('what the model made of it is too long.');
+            context.hooks.report(0, { type: 'warning', message });
+            return charged;
           }
-          if (why !== undefined || said.status !== 'answered') return charged;
-          if (said.text === asked) return charged;
           const meant = `What is asked last means: ${said.text}`;
           return addNote(withQuestion(charged, said.text), 'Question', meant);
         }),
       );
     });
   return rewriting;
-};
-
-const whyNot = (said: Consulted): string | undefined => {
-  if (said.status === 'failed') return said.why;
-  if (said.status === 'cut' || said.text.length <= most) return undefined;
-  return `What the model made of it has more than ${most} characters.`;
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, map, of } from 'rxjs';
+import { lastValueFrom, map, of, throwError } from 'rxjs';
 import { createAgent, inProcessMemory, textOf, tool } from '../index.js';
 import { acting, insertAfter } from '../phases/index.js';
 import { insertStageAfter, loadHistory, retrieve } from '../pipeline/index.js';
@@ -55,7 +55,7 @@ describe('synthesize', () => {
     ]);
     expect(textOf(await agent.call('?'))).toBe('Both.');
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('Seen.');
-    const bad = agentOf([[toolUse('complete_task', { answer: 1 })], [text('So.')]]);
+    const bad = agentOf([[toolUse('complete', {})], [text('So.')]]);
     expect(await bad.agent.call('?')).toMatchObject({ iterations: 2 });
   });
 
@@ -87,8 +87,58 @@ describe('synthesize', () => {
     } as const;
     expect((await agent.call('?', { output })).output).toEqual({ at: 'a' });
     expect(model.requests[1]).toHaveProperty('outputSchema');
-    const bad = agentOf([done, [text('nowhere')]]);
-    await expect(bad.agent.call('?', { output })).rejects.toMatchObject({ code: 'emptyAnswer' });
+  });
+
+  it('R3: one of another form is asked for again, twice, as iterations, and then an error', async () => {
+    const output = {
+      type: 'object',
+      properties: { at: { type: 'string' } },
+      required: ['at'],
+    } as const;
+    const good = agentOf([done, [text('nowhere')], [text('{"at":"a"}')]]);
+    const events = await record(good.agent.stream$('?', { output, callId: 'c' }));
+    expect(events.at(-1)).toMatchObject({ reply: { output: { at: 'a' }, iterations: 2 } });
+    expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
+      { messageId: 'c/synthesis' },
+    ]);
+    const bad = agentOf([done, [text('1')], [text('2')], [text('3')]]);
+    await expect(bad.agent.call('?', { output })).rejects.toMatchObject({
+      code: 'invalidResponse',
+      partial: '3',
+    });
+    const spent = agentOf([done, [text('1')]], {}, { maxIterations: 1 });
+    await expect(spent.agent.call('?', { output })).rejects.toMatchObject({
+      code: 'invalidResponse',
+    });
+  });
+
+  it('R3: the answer of the completion tool has the form as well, or is written anew', async () => {
+    const output = {
+      type: 'object',
+      properties: { at: { type: 'string' } },
+      required: ['at'],
+    } as const;
+    const complete = (answer: unknown) => [toolUse('complete_task', { answer })];
+    const asText = agentOf([complete('{"at":"a"}')]);
+    expect(await asText.agent.call('?', { output })).toMatchObject({
+      reason: 'toolFinal',
+      output: { at: 'a' },
+    });
+    const asIs = agentOf([complete({ at: 'a' })]);
+    expect((await asIs.agent.call('?', { output })).output).toEqual({ at: 'a' });
+    const words = agentOf([complete('At a.'), [text('{"at":"a"}')]]);
+    expect(await words.agent.call('?', { output })).toMatchObject({
+      reason: 'answer',
+      output: { at: 'a' },
+    });
+    expect(JSON.stringify(words.model.requests[1]?.messages)).toContain('At a.');
+  });
+
+  it('L5: an answer of nothing is one that is to be written', async () => {
+    const { agent, model } = agentOf([[text(' ')], [text('At a.')]]);
+    const reply = await agent.call('?');
+    expect(reply).toMatchObject({ reason: 'answer', iterations: 1 });
+    expect(JSON.stringify(model.requests[1]?.messages)).not.toContain('was empty');
   });
 
   it('L5: an answer of nothing is an error', async () => {
@@ -122,8 +172,12 @@ describe('synthesize', () => {
     );
     const stubborn = agentOf([done, [text('[7]')], [text('[8]')]], {}, { cites: true });
     const told = await record(stubborn.agent.stream$('?'));
-    expect(told.filter(({ type }) => type === 'warning')).toHaveLength(1);
+    expect(told.filter(({ type }) => type === 'warning')).toMatchObject([
+      { message: expect.stringContaining('cites [8]') },
+    ]);
     expect(told.at(-1)).toMatchObject({ reply: { reason: 'answer' } });
+    const years = agentOf([done, [text('Built [1850] at a [1].')]], {}, { cites: true });
+    expect(textOf(await years.agent.call('?'))).toBe('Built [1850] at a [1].');
     const spent = agentOf([done, [text('[7]')]], {}, { cites: true, maxIterations: 1 });
     expect((await record(spent.agent.stream$('?'))).some(({ type }) => type === 'warning')).toBe(
       true,
@@ -156,5 +210,16 @@ describe('synthesize', () => {
     });
     expect(await lastValueFrom(agent.call$('?').pipe(map(textOf)))).toBe('So.');
     expect(model.requests[1]?.messages.map(textOf).at(-1)).toBe('After 1.');
+  });
+
+  it('G1: an answer with a false citation is better than none', async () => {
+    for (const failing of [[text(' ')], throwError(() => new Error('Down.'))]) {
+      const { agent } = agentOf([done, [text('At a [9].')], failing], {}, { cites: true });
+      const events = await record(agent.stream$('?', { callId: 'c' }));
+      expect(events.at(-1)).toMatchObject({
+        reply: { id: 'c/synthesis/kept', content: [{ text: 'At a [9].' }], reason: 'answer' },
+      });
+      expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
+    }
   });
 });

@@ -1,13 +1,14 @@
-import { concatMap, map, type Observable, of } from 'rxjs';
+import { catchError, concatMap, map, type Observable, of } from 'rxjs';
 import type { Context } from '../context.js';
 import { discard } from '../discard.js';
-import { MillraceError } from '../errors.js';
+import { isMillraceError, MillraceError } from '../errors.js';
 import { type AssistantMessage, type Message, textBlock, textOf, toolUsesOf } from '../message.js';
 import type { Model } from '../model.js';
 import { ready } from '../models/ready.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../options.js';
-import { alsoEnded, type PhaseFactory } from '../phase.js';
-import { close$, type ClosingNeeds } from '../phases/closing.js';
+import { alsoEnded, everyRun, type PhaseFactory } from '../phase.js';
+import { close$, type Closing, type ClosingNeeds } from '../phases/closing.js';
+import { readOutput$ } from '../read-output.js';
 import { citationsIn } from '../retrieval/citations.js';
 import {
   addEphemeral,
@@ -50,26 +51,32 @@ type Needs = ClosingNeeds & Pick<Context, 'limits' | 'sources'>;
 
 /**
  * Makes a phase, to be put behind `acting`, that writes the final answer with one request without tools. The call ends with it, with reason
- * `answer`. Its events are those of the closing request: it is the one that the call may make.
+ * `answer`. Its events are those of the closing request: it is the one that the call may make. An answer of nothing counts as a task that is done without one. Where the
+ * call has an `output`, the answer of the completion tool has to have its form as well, or is written anew.
  */
 export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   checkOptions('synthesize()', options, rules);
   const { when = 'complete', completion = completeTaskName } = options;
   const synthesizing = (given: Needs) => {
     const context = options.model === undefined ? given : { ...given, model: ready(options.model) };
-    return concatMap((run: Run) => {
+    return everyRun((run) => {
       if (run.status === 'open') {
-        return isComplete(run, completion) ? write$(context, run, options) : of(run);
+        const isDone =
+          run.corrections.emptyAnswer !== undefined || isComplete(run.messages, completion);
+        return isDone ? try$(context, options, { run: { ...run, feedback: [] }, nth: 0 }) : of(run);
       }
-      const isAnswer = run.status === 'answer' || run.status === 'toolFinal';
-      return when === 'always' && isAnswer ? rewrite$(context, run, options) : of(run);
+      if (run.status !== 'answer' && run.status !== 'toolFinal') return of(run);
+      if (when === 'always') return rewrite$(context, run, options);
+      return run.status === 'toolFinal' && isComplete(run.messages, completion)
+        ? formed$(context, run, options)
+        : of(run);
     });
   };
   return alsoEnded(synthesizing);
 };
 
 /** The tools of the last turn have said that the task is done. */
-const isComplete = ({ messages }: OpenRun, completion: string): boolean => {
+const isComplete = (messages: readonly Message[], completion: string): boolean => {
   const [asked, results] = messages.slice(-2);
   if (asked?.role !== 'assistant' || results?.role !== 'tool') return false;
   return toolUsesOf(asked).some(
@@ -79,70 +86,144 @@ const isComplete = ({ messages }: OpenRun, completion: string): boolean => {
   );
 };
 
-/** What the loop has answered becomes a draft, which the model sees and nobody else keeps. */
-const rewrite$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
-  discard(context, run.iteration, run.answer, 'synthesize', run.status === 'answer');
-  const { content } = run.answer;
-  const draft: AssistantMessage = { ...run.answer, id: `${run.answer.id}/draft`, content };
-  return write$(context, reopen(run, ...(textOf(draft).trim() === '' ? [] : [draft])), options);
+/** The answer of a tool has to have the form of any other. */
+const formed$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
+  const { output } = context;
+  if (output === undefined || run.output !== undefined) return of(run);
+  return readOutput$(output, textOf(run.answer)).pipe(
+    concatMap((read) =>
+      read.valid ? of({ ...run, output: read.value }) : rewrite$(context, run, options),
+    ),
+  );
 };
 
-const write$ = (context: Needs, run: OpenRun, options: SynthesizeOptions): Observable<Run> => {
-  const { citations = true, prompt = synthesizePrompt } = options;
-  const { sources, toolkit, limits } = context;
-  const isToCite = citations && sources.length > 0;
-  const { messages, iteration } = run;
-  const text = writtenPrompt(prompt, { tools: toolkit.declarations, messages, iteration });
-  const closing = {
-    reason: 'answer',
-    phase: 'synthesize',
-    what: 'The task is marked as done.',
-    instruction: isToCite ? `${text}\n\n${citationPrompt}` : text,
-    mute: (partial?: string) =>
-      new MillraceError(
-        'emptyAnswer',
-        `The model '${context.model.name}' wrote no final answer.`,
-        partial === undefined ? {} : { partial },
-      ),
-  } as const;
-  const written$ = close$(run, context, { ...closing, position: 'synthesis' });
-  if (!isToCite) return written$;
-  return written$.pipe(
-    concatMap((written) => {
-      const unknown = unknownIn(written, sources);
-      if (unknown.length === 0) return of(written);
-      const why = `The answer cites ${unknown.join(', ')}, and there are only the passages [1] to [${sources.length}].`;
-      if (run.iteration >= limits.maxIterations) return of(told(context, written, why));
-      if (written.status !== 'open') discard(context, run.iteration, written.answer, why);
-      const again = addEphemeral(nextIteration(spent(run, written)), ...feedbackOn(written, why));
-      return close$(again, context, { ...closing, position: 'synthesis/again' }).pipe(
-        map((better) =>
-          unknownIn(better, sources).length === 0 ? better : told(context, better, why),
-        ),
-      );
+/** What the loop has answered becomes a draft, which the model sees and nobody else keeps. */
+const rewrite$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
+  const { answer, status } = run;
+  discard(context, run.iteration, answer, 'synthesize', status === 'answer');
+  const drafts = textOf(answer).trim() === '' ? [] : [draftOf(answer)];
+  return try$(context, options, { run: reopen(run, ...drafts), nth: 0 });
+};
+
+interface Try {
+  readonly run: OpenRun;
+  /** How often the answer has been asked for before. */
+  readonly nth: number;
+  /** An answer that cites what is not there: better than none. */
+  readonly kept?: EndedRun;
+}
+
+const try$ = (
+  context: Needs,
+  options: SynthesizeOptions,
+  { run, nth, kept }: Try,
+): Observable<Run> => {
+  const { output, limits, sources } = context;
+  const hasIterations = run.iteration < limits.maxIterations;
+  const again$ = (from: OpenRun, message: AssistantMessage, why: string, first?: EndedRun) => {
+    discard(context, run.iteration, message, why);
+    const told = addEphemeral(nextIteration(from), draftOf(message), feedbackOn(message, why));
+    return try$(context, options, {
+      run: told,
+      nth: nth + 1,
+      ...(first !== undefined && { kept: first }),
+    });
+  };
+  const closing = closingOf(context, run, options, nth);
+  return close$(run, context, {
+    ...closing,
+    onInvalid$: (from, message, problems) => {
+      const why = `Your answer must be JSON of the schema that was asked for: ${problems.join('; ')}`;
+      if (nth < maxOutputCorrections && hasIterations) return again$(from, message, why);
+      throw invalidOutput(context, message, problems);
+    },
+  }).pipe(
+    map((written) => ({ written, error: undefined })),
+    catchError((error: unknown) => of({ written: undefined, error })),
+    concatMap(({ written, error }) => {
+      if (written === undefined) {
+        if (kept === undefined || isDecision(error)) throw error;
+        return of(restored(context, run, kept));
+      }
+      // Numbers in brackets are no citations in JSON.
+      const { citations = true } = options;
+      const cites = citations && output === undefined ? unknownIn(written, sources) : [];
+      if (written.status !== 'answer' || cites.length === 0) return of(written);
+      const why = `The answer cites ${cites.join(', ')}, and there are only the passages [1] to [${sources.length}].`;
+      if (nth > 0 || !hasIterations) return of(told(context, written, why));
+      const from = { ...run, usage: written.usage, usageByPhase: written.usageByPhase };
+      return again$(from, written.answer, why, written);
     }),
   );
 };
 
-/** Marks of passages that there are not. Other numbers in brackets may be years, or anything: only what could count passages is looked at. */
-const unknownIn = (run: Run, sources: Context['sources']): readonly string[] =>
-  run.status === 'answer'
-    ? citationsIn(textOf(run.answer), sources).unknown.map(({ number }) => `[${number}]`)
-    : [];
+/** Answers in a row that may have another form than was asked for. */
+const maxOutputCorrections = 2;
 
-const spent = (run: OpenRun, { usage, usageByPhase }: Run): OpenRun => ({
-  ...run,
-  usage,
-  usageByPhase,
+const closingOf = (
+  { sources, toolkit, model, output }: Needs,
+  { messages, iteration }: OpenRun,
+  { citations = true, prompt = synthesizePrompt }: SynthesizeOptions,
+  nth: number,
+): Closing => {
+  const isToCite = citations && sources.length > 0 && output === undefined;
+  const text = writtenPrompt(prompt, { tools: toolkit.declarations, messages, iteration });
+  return {
+    reason: 'answer',
+    phase: 'synthesize',
+    position: nth === 0 ? 'synthesis' : `synthesis/${nth + 1}`,
+    what: 'The task is marked as done.',
+    instruction: isToCite ? `${text}\n\n${citationPrompt}` : text,
+    mute: (partial) =>
+      new MillraceError('emptyAnswer', `The model '${model.name}' wrote no final answer.`, {
+        ...(partial === undefined ? {} : { partial }),
+      }),
+  };
+};
+
+const invalidOutput = (
+  { model }: Needs,
+  message: AssistantMessage,
+  problems: readonly string[],
+): MillraceError =>
+  new MillraceError(
+    'invalidResponse',
+    `The model '${model.name}' gave no valid output as its final answer: ${problems.join('; ')}`,
+    { partial: textOf(message) },
+  );
+
+/** What interceptors refuse stays refused. */
+const isDecision = (error: unknown): boolean =>
+  isMillraceError(error) && (error.code === 'interceptor' || error.code === 'guardRejected');
+
+/** Numbers that no passage has. Longer ones are years, and the like. */
+const unknownIn = (run: Run, sources: Context['sources']): readonly string[] =>
+  run.status !== 'answer' || sources.length === 0
+    ? []
+    : citationsIn(textOf(run.answer), sources)
+        .unknown.filter(({ number }) => number < 1_000)
+        .map(({ number }) => `[${number}]`);
+
+const draftOf = (message: AssistantMessage): AssistantMessage => ({
+  ...message,
+  id: `${message.id}/draft`,
 });
 
-const feedbackOn = (written: Run, why: string): readonly Message[] => {
-  if (written.status === 'open') return [];
-  const { id } = written.answer;
-  return [
-    { ...written.answer, id: `${id}/draft` },
-    { id: `${id}/citations`, role: 'user', content: [textBlock(why)] },
-  ];
+const feedbackOn = ({ id }: AssistantMessage, why: string): Message => ({
+  id: `${id}/feedback`,
+  role: 'user',
+  content: [textBlock(why)],
+});
+
+/** The first answer, which has been discarded: as a message of its own, for nothing of it has been shown. */
+const restored = (context: Needs, run: OpenRun, kept: EndedRun): Run => {
+  const { usage, usageByPhase } = run;
+  const answer = { ...kept.answer, id: `${kept.answer.id}/kept` };
+  return told(
+    context,
+    { ...kept, answer, usage, usageByPhase, iteration: run.iteration },
+    'The answer cites what is not there, and could not be written anew.',
+  );
 };
 
 const told = ({ hooks }: Needs, run: Run, message: string): Run => {

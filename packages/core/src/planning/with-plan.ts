@@ -2,6 +2,7 @@ import type { AgentOptions } from '../agent.js';
 import { insertAfter, insertBefore } from '../phase-list.js';
 import { acting } from '../phases/acting.js';
 import { reasoning } from '../phases/reasoning.js';
+import { withOwnTools } from '../with-own-tools.js';
 import type { InputSchema } from '../schema.js';
 import { plan, type PlanOptions } from './plan.js';
 import { createPlanTools } from './plan-tools.js';
@@ -10,14 +11,13 @@ import { createPlanTools } from './plan-tools.js';
  * Lets the model of an agent keep a plan: gives it the tools `create_plan`, `update_step` and `revise_plan`, and shows it the plan in every request. It
  * costs no request of its own, but the turns in which the model writes the plan.
  */
-export const withPlan = <Output extends InputSchema | undefined>(
+export const withPlan = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: PlanOptions = {},
 ): AgentOptions<Output> => {
   const phase = plan(settings);
   return {
-    ...options,
-    tools: [...(options.tools ?? []), ...createPlanTools()],
+    ...withOwnTools(options, createPlanTools()),
     phases: insertAfter(acting, phase, insertBefore(reasoning, phase, options.phases)),
   };
 };

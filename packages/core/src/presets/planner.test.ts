@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, map } from 'rxjs';
 import { inProcessLongTermMemory } from '../long-term-memory/index.js';
-import { createAgent, type ModelRequest, textOf, tool } from '../index.js';
+import { createAgent, guardOutput, type ModelRequest, textOf, tool } from '../index.js';
+import { text as text$ } from '../streams/text.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
 
@@ -58,7 +59,7 @@ describe('the preset planner', () => {
       uses(['complete_task', { answer: 'It is at c.' }]),
     ]);
     expect(textOf(reply)).toBe('It is at c.');
-    expect(reply).toMatchObject({ reason: 'toolFinal', iterations: 3 });
+    expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
     expect(order(events)).toEqual([
       'preCall',
       'prePlanning analyseTask',
@@ -75,11 +76,10 @@ describe('the preset planner', () => {
       'postPlanning reflect',
       'preReasoning',
       'postReasoning',
-      ...['preActing complete_task', 'postActing complete_task'],
       'postCall',
     ]);
     const notes = model.requests.map((request) =>
-      [...lastOf(request).matchAll(/^(?:User: )?(\[[A-Z][a-z A-Z]*\]\n.*)/gm)].map(
+      [...lastOf(request).matchAll(/^(?:Notes: )?(\[[A-Z][a-z A-Z]*\]\n.*)/gm)].map(
         ([, section]) => section,
       ),
     );
@@ -90,7 +90,7 @@ describe('the preset planner', () => {
     const analyse = model.requests[0];
     expect(analyse).toMatchObject({ maxTokens: 1_000 });
     expect(analyse && lastOf(analyse)).toMatch(
-      /^Before the work begins.*- look: Looks something up\.\n- complete_task/s,
+      /^Before the work begins.*- look: Looks something up\.$/s,
     );
     expect(analyse?.system ?? '').not.toContain('JSON list');
     expect(model.requests[1]?.system).toContain('JSON list');
@@ -103,7 +103,7 @@ describe('the preset planner', () => {
       says('nowhere does not exist.'),
       uses(['complete_task', { answer: 'At a.' }]),
     ]);
-    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([true, false, false]);
+    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([true, false]);
     const [, , reflected] = model.requests;
     expect(JSON.stringify(reflected?.messages)).toContain('There is no such place.');
     expect(events.filter(({ type }) => type === 'error')).toEqual([]);
@@ -209,13 +209,13 @@ describe('the preset planner', () => {
     const done = (answer: string) => uses(['complete_task', { answer }]);
     const model = scriptedModel(done('Here.'), says('Where is the mill?'), done('There.'));
     const session = createAgent(
-      planner({ model }, { analyse: false, reflect: false, rewriteAbove: 2 }),
+      planner({ model }, { analyse: false, reflect: false, rewriteAbove: 1 }),
     ).session('s');
     await session.call('Is there a mill?');
     const reply = await session.call('And where?');
     expect(reply.usageByPhase).toHaveProperty('rewriteQuestion');
     expect(model.requests[2]?.messages.map(textOf).at(-1)).toBe(
-      'And where?\n\n[Question]\nWhat is asked last means: Where is the mill?',
+      '[Question]\nWhat is asked last means: Where is the mill?',
     );
     expect(() => planner({ model }, { reflect: 0 })).toThrow(/planner\(\): 'reflect' must be/);
     expect(() => planner({ model }, { round: 1 } as never)).toThrow(/has no option 'round'/);
@@ -240,16 +240,15 @@ describe('the preset planner', () => {
         },
       },
     );
-    const ends = [
-      'Think of look, complete_task, create_plan, update_step, revise_plan.',
-      '[Task Analysis]\nA',
-      '[Plan]\nThe plan:\nGoal: G\n1. [todo] S\n\nWell?',
-      '[Plan]\nThe plan:\nGoal: G\n1. [todo] S\n\n[Reflection]\nR',
-      '[Reflection]\nR\n\nSay it.',
-    ];
-    expect(
-      model.requests.map((request, index) => lastOf(request).endsWith(ends[index] ?? '')),
-    ).toEqual(ends.map(() => true));
+    const [, analysed, reflected, noted, written] = model.requests.map(lastOf);
+    expect(model.requests.map(lastOf)[0]).toBe(
+      'Think of look, create_plan, update_step, revise_plan.',
+    );
+    const plan = '[Plan]\nThe plan:\nGoal: G\n1. [todo] S';
+    expect(analysed).toMatch(/\[Task Analysis\]\nA$/);
+    expect(reflected?.endsWith(`${plan}\n\nWell?`)).toBe(true);
+    expect(noted?.endsWith(`${plan}\n\n[Reflection]\nR`)).toBe(true);
+    expect(written).toMatch(/Say it\.$/);
   });
 
   it('M, G3: remembers its users, and lets the model pick the best three memories', async () => {
@@ -268,5 +267,75 @@ describe('the preset planner', () => {
     expect(Object.keys(reply.usageByPhase)).toEqual(['rankMemories', 'reasoning']);
     const shown = JSON.stringify(model.requests[1]?.messages).match(/The mill of \w/g) ?? [];
     expect(new Set(shown).size).toBe(3);
+  });
+
+  it('I9, H7: the answer streams as it comes, and passes the transforms of the call', async () => {
+    const answer = '[{"name": "complete_task", "arguments": {"answer": "It is at a."}}]';
+    const pieces = (answer.match(/.{1,5}/gs) ?? []).map((it) => text(it));
+    const settings = { analyse: false, reflect: false } as const;
+    const agent = createAgent(planner({ model: scriptedModel(pieces), tools: [look] }, settings));
+    const said: string[] = [];
+    await lastValueFrom(
+      agent.stream$('?').pipe(
+        text$(),
+        map((it) => said.push(it)),
+      ),
+    );
+    expect(said.join('')).toBe('It is at a.');
+    expect(said.length).toBeGreaterThan(1);
+    const stopped = createAgent(
+      planner(
+        { model: scriptedModel(pieces), tools: [look], interceptors: [guardOutput(/at a/)] },
+        settings,
+      ),
+    );
+    expect(await stopped.call('?')).toMatchObject({ reason: 'stopped' });
+  });
+
+  it('R3: an answer has the form that it is to have, in either way of calling', async () => {
+    const output = {
+      type: 'object',
+      properties: { n: { type: 'number' } },
+      required: ['n'],
+    } as const;
+    const settings = { analyse: false, reflect: false } as const;
+    const model = scriptedModel(
+      uses(['complete_task', { answer: 'one' }]),
+      uses(['complete_task', { answer: { n: 1 } }]),
+    );
+    const steps = createAgent(planner({ model, output, tools: [look] }, settings));
+    expect((await steps.call('?')).output).toEqual({ n: 1 });
+    const native = createAgent(
+      planner(
+        { model: scriptedModel([toolUse('complete_task', { answer: { n: 2 } })]), output },
+        { ...settings, calling: 'native' },
+      ),
+    );
+    expect((await native.call('?')).output).toEqual({ n: 2 });
+  });
+
+  it('G1: finalize writes every answer, also one that no tool completes', async () => {
+    const model = scriptedModel([text('Draft.')], [text('Final.')]);
+    const settings = { calling: 'native', finalize: true, analyse: false } as const;
+    expect(textOf(await createAgent(planner({ model }, settings)).call('?'))).toBe('Final.');
+  });
+
+  it('T11: its own tools are there whatever is selected', async () => {
+    const model = scriptedModel([text('Yes.')]);
+    const defaults = { tools: [look], toolSelection: { maxTools: 1 } };
+    const settings = { calling: 'native', plan: true, analyse: false } as const;
+    await createAgent(planner({ model, defaults }, settings)).call('?');
+    expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual([
+      'complete_task',
+      'create_plan',
+      'update_step',
+      'revise_plan',
+    ]);
+    expect(() => planner({ model }, { prompts: { analyzeTask: 'x' } as never })).toThrow(
+      /'prompts' has no option 'analyzeTask'/,
+    );
+    expect(() => planner({ model }, { calling: 'native', dialect: {} })).toThrow(
+      /'dialect' is for/,
+    );
   });
 });

@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent.js';
+import { misuse } from '../errors.js';
 import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
 import { withLongTermMemory } from '../long-term-memory/with-long-term-memory.js';
 import {
@@ -9,6 +10,7 @@ import {
   oneOf,
   type Rule,
   wholeNumber,
+  isText,
 } from '../options.js';
 import type { PhaseFactory } from '../phase.js';
 import { insertAfter, insertBefore, nativePhases } from '../phase-list.js';
@@ -18,6 +20,7 @@ import { loadHistory } from '../pipeline/load-history.js';
 import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js';
 import { analyseTask } from '../planning/analyse-task.js';
 import { completeTask } from '../planning/complete-task.js';
+import { isPrompt } from '../planning/planning-options.js';
 import type { PlanningPrompts } from '../planning/planning-prompt.js';
 import { isWhen, reflect, type ReflectWhen } from '../planning/reflect.js';
 import { rewriteQuestion } from '../planning/rewrite-question.js';
@@ -26,6 +29,7 @@ import { withPlan } from '../planning/with-plan.js';
 import type { InputSchema } from '../schema.js';
 import { type StepsOptions, stepsDialect } from '../text-tools/dialects/steps.js';
 import { textTools } from '../text-tools/text-tools.js';
+import { withOwnTools } from '../with-own-tools.js';
 
 /** What may be otherwise in an agent that plans. */
 export interface PlannerOptions {
@@ -51,7 +55,7 @@ export interface PlannerOptions {
 
 /**
  * An agent that plans: it looks at its task, takes steps of several tools at once, five at most at the same time, reflects on what they gave, and says that it is done with
- * `complete_task`, whose answer is the answer of the call. 5 rounds and one more, then a closing request. A question that comes late in a conversation is
+ * `complete_task`, whose answer is the answer of the call; with `native` calling, a tool of that name, reason `toolFinal`. 5 rounds and one more, then a closing request. A question that comes late in a conversation is
  * written anew before anything is looked for by it. What the options say goes before that.
  */
 export const planner = <const Output extends InputSchema | undefined = undefined>(
@@ -59,48 +63,71 @@ export const planner = <const Output extends InputSchema | undefined = undefined
   settings: PlannerOptions = {},
 ): AgentOptions<Output> => {
   checkOptions('planner()', settings, rules);
-  const { calling = 'steps', dialect, finalize = false, prompts = {} } = settings;
-  const { plan = false, rewriteAbove = 3 } = settings;
-  const tools = [...(options.tools ?? []), completeTask({ finalize })];
-  const planned = {
-    ...options,
-    tools,
-    model: calling === 'native' ? options.model : textTools(options.model, stepsDialect(dialect)),
-    phases: phasesOf(settings, options.phases),
+  const { calling = 'steps', dialect, finalize = false, prompts = {}, longTermMemory } = settings;
+  const { analyse = true, plan = false, rewriteAbove: above = 3 } = settings;
+  checkOptions("planner(), 'prompts'", prompts, promptRules);
+  if (calling === 'native' && dialect !== undefined) {
+    throw misuse("planner(): a 'dialect' is for calling: 'steps'. Leave one of them out.");
+  }
+  // In a dialect the completion is no tool: its answer streams as any other.
+  const calls =
+    calling === 'native'
+      ? withOwnTools(options, [completeTask({ finalize })])
+      : { ...options, model: textTools(options.model, stepsDialect(dialect)) };
+  const thinking = { ...calls, phases: behindActing(settings, calls.phases) };
+  // The plan is brought up to date before it is thought about: right behind the tools, and first in a turn.
+  const keeping = plan ? withPlan(thinking, promptOf(prompts.plan)) : thinking;
+  const planning = {
+    ...keeping,
+    phases: analyse
+      ? insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)), keeping.phases)
+      : (keeping.phases ?? nativePhases),
     pipeline:
-      rewriteAbove === false
+      above === false
         ? (options.pipeline ?? nativePipeline)
         : insertStageAfter(
             loadHistory,
-            rewriteQuestion({ above: rewriteAbove, ...promptOf(prompts.rewriteQuestion) }),
+            rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) }),
             options.pipeline,
           ),
-    defaults: { maxIterations: 6, parallel: 5, ...defined(options.defaults) },
+    defaults: { maxIterations: 6, parallel: 5, ...defined(keeping.defaults) },
   };
-  const keeping = plan ? withPlan(planned, promptOf(prompts.plan)) : planned;
-  const { longTermMemory } = settings;
   return longTermMemory === undefined
-    ? keeping
-    : withLongTermMemory(keeping, { rank: true, top: 3, ...longTermMemory });
+    ? planning
+    : withLongTermMemory(planning, {
+        rank: true,
+        top: 3,
+        ...defined(longTermMemory),
+        memory: longTermMemory.memory,
+      });
 };
 
 /** A task that is done is not reflected on: what writes its answer comes first. */
-const phasesOf = (
-  { analyse = true, reflect: when = 'always', prompts = {} }: PlannerOptions,
+const behindActing = (
+  { reflect: when = 'always', finalize = false, prompts = {} }: PlannerOptions,
   given: readonly PhaseFactory[] = nativePhases,
 ): readonly PhaseFactory[] => {
   const thinking =
     when === false
       ? given
       : insertAfter(acting, reflect({ when, ...promptOf(prompts.reflect) }), given);
-  const writing = insertAfter(acting, synthesize(promptOf(prompts.synthesize)), thinking);
-  return analyse
-    ? insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)), writing)
-    : writing;
+  const writing = synthesize({
+    when: finalize ? 'always' : 'complete',
+    ...promptOf(prompts.synthesize),
+  });
+  return insertAfter(acting, writing, thinking);
 };
 
 const promptOf = <Prompt>(prompt: Prompt | undefined): { readonly prompt?: Prompt } =>
   prompt === undefined ? {} : { prompt };
+
+const promptRules: Readonly<Record<keyof PlanningPrompts, Rule>> = {
+  analyseTask: isPrompt,
+  reflect: isPrompt,
+  synthesize: isPrompt,
+  rewriteQuestion: isPrompt,
+  plan: isText,
+};
 
 const rules: Readonly<Record<keyof PlannerOptions, Rule>> = {
   calling: oneOf('steps', 'native'),

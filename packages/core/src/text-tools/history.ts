@@ -99,7 +99,7 @@ const textMessage = (message: Message, place: Place): UserMessage | AssistantMes
   switch (message.role) {
     case 'user':
       return place.isBehindResults
-        ? { ...message, content: together([textBlock('User:')], message.content, ' ') }
+        ? { ...message, content: together([textBlock(speakerOf(message))], message.content, ' ') }
         : message;
     case 'assistant':
       return { ...message, content: assistantContent(message, place) };
@@ -107,6 +107,9 @@ const textMessage = (message: Message, place: Place): UserMessage | AssistantMes
       return { id: message.id, role: 'user', content: resultContent(message, place) };
   }
 };
+
+/** What phases have noted stands where the user could speak, and is nothing that the user said. */
+const speakerOf = ({ id }: UserMessage): string => (id.endsWith('/notes') ? 'Notes:' : 'User:');
 
 /** Characters of a thought of an earlier turn that are shown once more, so that the form stays in sight; longer ones are left out. */
 const maxEarlierThought = 500;

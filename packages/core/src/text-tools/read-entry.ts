@@ -133,7 +133,7 @@ const answered = (
 /** Reads a use of a tool, or the final answer, by its name. */
 export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Reading => {
   const tool = needs.tools.get(name);
-  if (tool === undefined && isCompletion(name, needs)) return completed(input);
+  if (tool === undefined && isCompletion(name, needs)) return completed(input, needs);
   const read = readInput(input, tool);
   return 'problem' in read
     ? unreadable(read.problem, name)
@@ -144,11 +144,15 @@ export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Re
 export const isCompletion = (name: string, { tools, completions }: ReadingNeeds): boolean =>
   !tools.has(name) && [...completions, 'final_answer', 'final answer'].includes(name.toLowerCase());
 
-const completed = (input: unknown): Reading => {
+const completed = (input: unknown, { outputSchema }: ReadingNeeds): Reading => {
   if (input === undefined || input === null || input === '') {
     return unreadable('The answer is missing.');
   }
   if (!isRecord(input)) return { ...nothing, answer: textOf(input) };
+  // Where the answer is to have a form of its own, this may be it.
+  if (outputSchema === undefined && Object.values(input).every((value) => value === null)) {
+    return { ...nothing, answer: '' };
+  }
   const answers = distinct(valuesOf(input, keys.answer));
   const isWhole =
     answers.length === 1 && Object.keys(input).every((key) => isOneOf(keys.answer, key));

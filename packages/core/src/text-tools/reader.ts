@@ -65,7 +65,7 @@ export const createReader = ({
   const ending = createEnding();
   const voice = createVoice({
     findings,
-    isList: dialect.isList,
+    isList: dialect.isList && !isPlain,
     maxHeld: isPlain ? 0 : 256,
     mayAct: mayAct && tools.length > 0,
     emit,
