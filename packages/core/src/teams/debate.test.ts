@@ -10,6 +10,7 @@ import {
   textOf,
 } from '../index.js';
 import { marbles, record, type ScriptedModel, scriptedModel, text } from '../testing/index.js';
+import { noUsage } from '../usage.js';
 import { asAgent, debate } from './index.js';
 
 const script = (...says: readonly string[]) => scriptedModel(...says.map((it) => [text(it)]));
@@ -94,6 +95,15 @@ describe('debate', () => {
     const speaking = events.filter(({ speaks }) => speaks).map(({ agent }) => agent.join('/'));
     expect([...new Set(speaking)]).toEqual(['team/judge']);
     expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual(['v1']);
+  });
+
+  it('R4: what all of them have cost is what the reply has cost', async () => {
+    const costs = { type: 'usage', usage: { ...noUsage, inputTokens: 10 } } as const;
+    const costly = (name: string) =>
+      createAgent({ name, model: scriptedModel([text(name), costs], [text(name), costs]) });
+    const [pro, con, judge] = [costly('pro'), costly('con'), costly('judge')];
+    const reply = await asAgent(debate({ agents: [pro, con], judge })).call('?');
+    expect(reply.usage.inputTokens).toBe(50);
   });
 
   it('H1: inside of a step that does not speak, the judge does not either', async () => {

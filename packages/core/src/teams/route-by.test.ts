@@ -17,6 +17,7 @@ import {
   scriptedModel,
   text,
 } from '../testing/index.js';
+import { noUsage } from '../usage.js';
 import { asAgent, routeBy } from './index.js';
 
 const script = (...says: readonly string[]) => scriptedModel(...says.map((it) => [text(it)]));
@@ -118,6 +119,17 @@ describe('routeBy', () => {
     ]);
     expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual(['Buy.']);
     expect(new Set(events.map(({ rootId }) => rootId)).size).toBe(1);
+  });
+
+  it('R4: what the choice has cost, its corrections too, is a part of the reply', async () => {
+    const costs = { type: 'usage', usage: { ...noUsage, inputTokens: 10 } } as const;
+    const model = scriptedModel(
+      [text('{"route":"nobody"}'), costs],
+      [text('{"route":"sales"}'), costs],
+    );
+    const step = createAgent({ name: 'sales', model: scriptedModel([text('Buy.'), costs]) });
+    const team = asAgent(routeBy(model, { sales: { step, when: 'always' } }));
+    expect((await team.call('?')).usage.inputTokens).toBe(30);
   });
 
   it('G5: in a session, the model sees what was said before', async () => {
