@@ -1,0 +1,144 @@
+import { defer, map } from 'rxjs';
+import type { Agent } from '../agent.js';
+import { misuse } from '../errors.js';
+import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import {
+  checkOptions,
+  defined,
+  isDelay,
+  isFlag,
+  isFunction,
+  isText,
+  type Rule,
+  wholeNumber,
+} from '../options.js';
+import { section } from '../prompt/assemble.js';
+import type { Infer, InputSchema } from '../schema.js';
+import { failedOutput } from '../tool-output.js';
+import { tool } from '../tool.js';
+import type { Tool, ToolContext, ToolPolicy } from '../tools/types.js';
+import { delegatedOutput } from './delegated-output.js';
+import { fitName } from './fit-name.js';
+
+/** How an agent is a tool of others. */
+export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
+  ToolPolicy,
+  'approve' | 'exclusive' | 'dedupe' | 'timeoutMs'
+> {
+  /** Tells a model what the agent is for, and when to ask it. */
+  readonly description: string;
+  /** What the model calls it. Default: the name of the agent, made fit. */
+  readonly name?: string;
+  /** What it is asked with. Default: `user_prompt`, `reasoning` and `context`, all of them texts. */
+  readonly input?: Schema;
+  /** Makes what the agent is asked with of that. Default: a text with all parts of it; an input of another schema as JSON. */
+  readonly toPrompt?: (input: Infer<Schema>, context: ToolContext) => Input;
+  /** How many agents may ask each other in a row, the outermost counted. Who is too deep is told to do it without. Default: 5. */
+  readonly maxDepth?: number;
+  /** The id of the conversation in which the agent is asked: it remembers then, and uses at the same time follow each other. Default: none. */
+  readonly session?: string | ((context: ToolContext) => string | undefined);
+}
+
+const delegation = {
+  type: 'object',
+  properties: {
+    user_prompt: {
+      type: 'string',
+      minLength: 1,
+      description:
+        'What the agent is to do, in full and in plain words: it sees nothing of this conversation.',
+    },
+    reasoning: {
+      type: 'string',
+      description: 'Why you ask this agent, and what you need its answer for.',
+    },
+    context: {
+      type: 'string',
+      description: 'What it has to know to do that: facts, earlier results, names, wishes.',
+    },
+  },
+  required: ['user_prompt'],
+  additionalProperties: false,
+} as const;
+
+/** What an agent is asked with, unless it has an input of its own. */
+export type DelegationSchema = typeof delegation;
+
+/**
+ * Makes a tool of an agent: a model asks it, and gets the text of its answer, or its `output` as JSON. The call is below that of the tool: its events are in
+ * the same stream, and interrupts, demand, context values and approvals reach it. An answer that is none, as it was cut or refused, is told in words, and so is an agent that waits for a result, which nobody
+ * can bring to it here. What it took is in the `details` of the result. A use may take ten minutes, unless `timeoutMs` says otherwise.
+ */
+export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
+  agent: Agent,
+  options: AgentToolOptions<Schema>,
+): Tool => {
+  if (!isAgent(agent)) throw misuse('agentTool() needs an agent, such as createAgent() makes.');
+  checkOptions(`agentTool() of '${agent.name}'`, options, rules, ['description']);
+  const { maxDepth = 5, session, toPrompt, input, description, ...rest } = options;
+  const { name = fitName(agent.name), ...policy } = rest;
+  const schema: InputSchema = input ?? delegation;
+  const promptOf = (given: unknown, context: ToolContext): Input => {
+    // What the validator has passed is of the schema's type, which no guard can say.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    if (toPrompt !== undefined) return toPrompt(given as Infer<Schema>, context);
+    return input === undefined ? delegated(given) : JSON.stringify(given);
+  };
+  return tool({
+    timeoutMs: 600_000,
+    ...defined(policy),
+    name,
+    description,
+    input: schema,
+    run: (given: unknown, parent) => {
+      if (parent.agent.length >= maxDepth) return failedOutput(tooDeep(agent.name, maxDepth));
+      return defer(() => {
+        const id = typeof session === 'function' ? session(parent) : session;
+        const prompt = promptOf(given, parent);
+        return id === undefined
+          ? agent.call$(prompt, { parent })
+          : agent.session(id).call$(prompt, { parent, onBusy: 'queue' });
+      }).pipe(map((reply) => delegatedOutput(agent.name, reply)));
+    },
+  });
+};
+
+/** Tells whether a value is an agent, or something like one. */
+export const isAgent = (value: unknown): value is Agent =>
+  isRecord(value) && typeof value['call$'] === 'function' && typeof value['name'] === 'string';
+
+const delegated = (given: unknown): string => {
+  const { user_prompt, reasoning, context } = isRecord(given) ? given : {};
+  return [
+    textIn(user_prompt),
+    section('Why you are asked', textIn(reasoning)),
+    section('Context', textIn(context)),
+  ]
+    .filter((part) => part !== undefined)
+    .join('\n\n');
+};
+
+const textIn = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
+const tooDeep = (name: string, maxDepth: number): string =>
+  `Not asked: ${maxDepth} agents ask each other already, and no more may. Do what you would have asked '${name}' for yourself, or say what is missing.`;
+
+const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
+  description: isText,
+  name: isText,
+  input: [(value) => value !== null, 'a schema'],
+  toPrompt: isFunction,
+  maxDepth: wholeNumber(1),
+  session: [
+    (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
+    'the id of a session, or a function that gives one',
+  ],
+  timeoutMs: isDelay,
+  approve: [
+    (value) => typeof value === 'boolean' || typeof value === 'function',
+    'true, false or a function that decides',
+  ],
+  exclusive: isFlag,
+  dedupe: isFlag,
+};
