@@ -1,7 +1,7 @@
 import { type Agent, type AgentOptions, agentRules, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import type { OutOf, Step } from '../compose/step.js';
-import { checkOptions } from '../options.js';
+import { checkOptions, type Rule } from '../options.js';
 import { nativePipeline, replaceStage } from '../pipeline/native-pipeline.js';
 import { runLoop } from '../pipeline/run-loop.js';
 import type { Reply } from '../reply.js';
@@ -28,7 +28,7 @@ export const asAgent = <
   step: AnyStep,
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
-  checkOptions('asAgent()', options, rules);
+  checkOptions('asAgent()', options, stepAgentRules);
   const { pipeline = nativePipeline } = options;
   return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', {
     ...options,
@@ -37,3 +37,6 @@ export const asAgent = <
 };
 
 const { model: _m, instructions: _i, tools: _t, phases: _p, ...rules } = agentRules;
+
+/** What its options may be. */
+export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
