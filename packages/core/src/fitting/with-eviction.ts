@@ -1,6 +1,7 @@
 import type { AgentOptions } from '../agent.js';
 import type { InputSchema } from '../schema.js';
-import { evictResults, type EvictionOptions, readResultName } from './evict-results.js';
+import { withOwnTools } from '../with-own-tools.js';
+import { evictResults, type EvictionOptions } from './evict-results.js';
 import { readResult } from './read-result.js';
 
 /** An agent that puts old large results of its tools away, and has the tool to read them again: `createAgent(withEviction({ model, tools }))`. */
@@ -8,22 +9,9 @@ export const withEviction = <const Output extends InputSchema | undefined = unde
   options: AgentOptions<Output>,
   eviction: EvictionOptions = {},
 ): AgentOptions<Output> => {
-  const { tools = [], interceptors = [], defaults = {} } = options;
-  const { toolSelection } = defaults;
-  const reader = readResult();
+  const { interceptors = [] } = options;
   return {
-    ...options,
-    tools: [...tools, reader],
+    ...withOwnTools(options, [readResult()]),
     interceptors: [...interceptors, evictResults(eviction)],
-    defaults: {
-      ...defaults,
-      ...(defaults.tools !== undefined && { tools: [...defaults.tools, reader] }),
-      ...(toolSelection !== undefined && {
-        toolSelection: {
-          ...toolSelection,
-          pinned: [...(toolSelection.pinned ?? []), readResultName],
-        },
-      }),
-    },
   };
 };
