@@ -57,6 +57,7 @@ type Needs = Pick<
   Context,
   | 'call'
   | 'model'
+  | 'meter'
   | 'hooks'
   | 'interruption'
   | 'demand'

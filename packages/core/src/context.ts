@@ -22,6 +22,8 @@ import type { Approver, ToolContext } from './tools/types.js';
 export interface Context {
   readonly call: CallInfo;
   readonly model: Model;
+  /** Puts around a model, whichever is asked for the call, what counts its requests, such as those of `withBudget`. Every request goes through it. */
+  meter(model: Model): Model;
   /** The tools there are just now. */
   readonly toolkit: Toolkit;
   readonly memory: Memory;

@@ -1,4 +1,4 @@
-import { concatMap, defer, finalize, map, type Observable, of, race, take } from 'rxjs';
+import { concatMap, defer, finalize, identity, map, type Observable, of, race, take } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import type { PlannedCall } from './planned-call.js';
 import type { CallScope } from './call-scope.js';
@@ -117,6 +117,7 @@ const begun = (
   sources: [],
   retrievals: 0,
   contextPlacement: 'system',
+  meter: identity,
   question: undefined,
   notes: {},
   spent: {},

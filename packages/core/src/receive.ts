@@ -34,7 +34,15 @@ import { tokensIn } from './usage.js';
 
 type Needs = Pick<
   Context,
-  'call' | 'model' | 'hooks' | 'interruption' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
+  | 'call'
+  | 'model'
+  | 'meter'
+  | 'hooks'
+  | 'interruption'
+  | 'demand'
+  | 'scheduler'
+  | 'limits'
+  | 'retryBudget'
 >;
 
 /** Shows a delta of a message to those who listen. */
@@ -51,7 +59,8 @@ export const receive$ = (
   asked: BeforeModel,
   draft: Draft,
 ): Observable<Finish> => {
-  const { model, hooks, interruption } = context;
+  const { hooks, interruption } = context;
+  const model = context.meter(context.model);
   const { options, dropped } = supportedOptions(model, asked.options);
   const lent = lentTo(context, iteration, draft.messageId);
   const take = (chunk: MessageChunk): void => {

@@ -1,4 +1,4 @@
-import type { SchedulerLike } from 'rxjs';
+import { identity, type SchedulerLike } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { openDemand } from '../demand.js';
@@ -25,6 +25,7 @@ export const standAlone = (
   return {
     call,
     model,
+    meter: identity,
     scheduler,
     hooks: createHooks({
       call,

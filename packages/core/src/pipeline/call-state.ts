@@ -1,6 +1,7 @@
 import type { CallPlan } from '../call-plan.js';
 import type { Memory } from '../memory.js';
 import type { ContentBlock, Message, ToolMessage } from '../message.js';
+import type { Model } from '../model.js';
 import type { Reply } from '../reply.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
 import type { EndedRun, Notes } from '../run.js';
@@ -38,6 +39,8 @@ export interface CallState {
   readonly notes: Notes;
   /** What has been spent before the loop, by what it was for. */
   readonly spent: UsageByPhase;
+  /** Counts the requests of whatever model is asked for the call. */
+  readonly meter: (model: Model) => Model;
   /** The names of tools that the model is not shown. */
   readonly hidden: readonly string[];
   /** An answer that no model needs to be asked for. */
@@ -91,6 +94,12 @@ export const withQuestion = (state: CallState, question: string): CallState => (
 export const charge = (state: CallState, phase: string, usage: Usage): CallState => ({
   ...state,
   spent: addToPhase(state.spent, phase, usage),
+});
+
+/** Counts the requests of the call, too, whatever model is asked: what is given puts the counting around a model. */
+export const meterRequests = (state: CallState, meter: (model: Model) => Model): CallState => ({
+  ...state,
+  meter: (model) => meter(state.meter(model)),
 });
 
 /** Hides tools from the model. */

@@ -13,7 +13,7 @@ import { noUsage } from '../usage.js';
  */
 export const consultInCall$ = (
   { call, hooks, interruption, scope, step$ }: CallContext,
-  { plan }: CallState,
+  { plan, meter }: CallState,
   { model = plan.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
   if (model === undefined) {
@@ -24,6 +24,7 @@ export const consultInCall$ = (
   const context = {
     call,
     model: ready(model),
+    meter,
     hooks,
     interruption,
     demand,

@@ -83,7 +83,7 @@ const systemOf = ({ instructions, sources, contextPlacement }: CallState): strin
   });
 
 const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallContext): Context => {
-  const { plan, memory, hidden } = state;
+  const { plan, memory, hidden, meter } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
   const shown = createView(cell, hidden);
   const toolkit = shown();
@@ -99,6 +99,7 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
   return {
     call,
     model,
+    meter,
     get toolkit() {
       return shown();
     },

@@ -1,15 +1,28 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
+import { summarise } from '../memories/index.js';
+import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
+import { insertStageAfter, loadHistory } from '../pipeline/index.js';
 import {
+  analyseTask,
+  completeTask,
+  reflect,
+  rewriteQuestion,
+  synthesize,
+} from '../planning/index.js';
+import {
+  type AgentOptions,
   createAgent,
   fallback,
   inProcessMemory,
   MillraceError,
   type Model,
+  textBlock,
   textOf,
   tool,
 } from '../index.js';
 import {
+  record,
   type ScriptedAnswer,
   scriptedModel,
   text,
@@ -196,5 +209,100 @@ describe('budgets', () => {
     });
     await agentOf(scriptedModel([text('Hi.'), used(1, 1)]), all).call('?');
     expect(all.spent.money).toBe(5.5);
+  });
+});
+
+describe('budgets and other models', () => {
+  const other = (...script: readonly ScriptedAnswer[]) => ({
+    ...scriptedModel(...script),
+    name: 'other',
+  });
+  const aside: ScriptedAnswer = [text('Look at it twice.'), used(995, 0)];
+  const history = Array.from({ length: 6 }, (_, index) => ({
+    id: `h${index}`,
+    role: index % 2 === 0 ? ('user' as const) : ('assistant' as const),
+    content: [textBlock('A question of long ago, with some words. '.repeat(10))],
+  }));
+
+  it.each<[string, (model: Model) => Partial<AgentOptions>, readonly ScriptedAnswer[]]>([
+    ['analyseTask', (model) => ({ phases: insertBefore(reasoning, analyseTask({ model })) }), []],
+    ['reflect', (model) => ({ phases: insertAfter(acting, reflect({ model })) }), [round]],
+    [
+      'synthesize',
+      (model) => ({
+        tools: [completeTask()],
+        phases: insertAfter(acting, synthesize({ model })),
+      }),
+      [[toolUse('complete_task', {}), used(70, 25)]],
+    ],
+    [
+      'rewriteQuestion',
+      (model) => ({ pipeline: insertStageAfter(loadHistory, rewriteQuestion({ model })) }),
+      [],
+    ],
+    [
+      'summarise',
+      (model) => ({ phases: insertBefore(reasoning, summarise({ contextWindow: 600, model })) }),
+      [],
+    ],
+  ])('L3, C9: what %s asks another model counts, at its price', async (_, extra, script) => {
+    const prices = { scripted: { input: 0, output: 0 }, other: { input: 1e6, output: 0 } };
+    const all = sharedBudget({ tokens: 1_000_000, money: 1_000_000, prices });
+    const memory = inProcessMemory();
+    await lastValueFrom(memory('s').append$(history), { defaultValue: undefined });
+    const model = scriptedModel(...script, [text('Done.'), used(0, 0)]);
+    const beside = other(aside);
+    const options = { model, tools: [spin], memory, ...extra(beside) };
+    const reply = await createAgent(withBudget(options, all)).session('s').call('?');
+    expect(beside.requests).toHaveLength(1);
+    expect(all.spent.usage).toEqual(reply.usage);
+    expect(all.spent.money).toBe(1_000);
+  });
+
+  it('L3, C9: they use a budget up, and one without a price is not asked', async () => {
+    const own = budget({ tokens: 500, onExceed: 'error' });
+    const thinking = (model: Model) => ({
+      model: scriptedModel([text('Done.'), used(1, 1)]),
+      phases: insertBefore(reasoning, analyseTask({ model })),
+    });
+    const reflecting = {
+      model: runaway(3),
+      tools: [spin],
+      phases: insertAfter(acting, reflect({ model: other(aside, aside) })),
+    };
+    await expect(createAgent(withBudget(reflecting, own)).call('?')).rejects.toMatchObject({
+      code: 'budget',
+    });
+    expect(own.spent.tokens).toBe(1_100);
+    const unknown = other(aside);
+    const money = budget({ money: 1, prices: { scripted: { input: 1, output: 1 } } });
+    const events = await record(createAgent(withBudget(thinking(unknown), money)).stream$('?'));
+    expect(unknown.requests).toEqual([]);
+    expect(events).toContainEqual(
+      expect.objectContaining({ message: expect.stringContaining("Add 'other' to 'prices'") }),
+    );
+  });
+
+  it('L3, C9: a request of another model that is left or fails counts', async () => {
+    const all = sharedBudget({ tokens: 1_000_000 });
+    const asking = (model: Model) =>
+      createAgent(
+        withBudget(
+          {
+            model: scriptedModel([text('Done.')]),
+            phases: insertBefore(reasoning, analyseTask({ model })),
+          },
+          all,
+        ),
+      );
+    const silent = { name: 'm', stream$: () => concat(of(used(100, 0)), NEVER) };
+    asking(silent)
+      .call$('?')
+      .subscribe({ error: () => undefined })
+      .unsubscribe();
+    expect(all.spent.tokens).toBe(105);
+    const broken = { name: 'm', stream$: () => of(used(100, 0), text('Hal')) };
+    await asking(broken).call('?');
+    expect(all.spent.tokens).toBe(210);
   });
 });

@@ -1,12 +1,13 @@
-import { concat, concatMap, finalize, map, NEVER, of, tap, throwError } from 'rxjs';
+import { concat, concatMap, finalize, NEVER, of, tap, throwError } from 'rxjs';
 import type { AgentOptions } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import { MillraceError } from '../errors.js';
-import { type Interceptor, prepare } from '../interceptor.js';
+import type { Model } from '../model.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { nativePhases } from '../phase-list.js';
 import { close$ } from '../phases/closing.js';
 import type { CallStage } from '../pipeline/call-stage.js';
+import { meterRequests } from '../pipeline/call-state.js';
 import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js';
 import { runLoop } from '../pipeline/run-loop.js';
 import type { Run } from '../run.js';
@@ -17,9 +18,9 @@ import { type Meter, metered } from './metered.js';
 import { costOf, priceIn, priceOf } from './prices.js';
 
 /**
- * Holds an agent to budgets: they are looked at before each turn, and every request counts, also one that fails or is left. A call for
- * which one is used up ends with reason `budget` and a closing answer, or with a `budget` error, and a `warning` says which. Sub-agents
- * count where they are held to the same budget. Not seen are requests of other models than the call's, such as those of summaries.
+ * Holds an agent to budgets: they are looked at before each turn, and every request counts, whatever model is asked, also one that fails or is
+ * left, and those beside the loop. A call for which one is used up ends with reason `budget` and a closing answer, or with a `budget`
+ * error, and a `warning` says which. Sub-agents count where they are held to the same budget; what `summarisingMemory` asks is of no call.
  */
 export const withBudget = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
@@ -48,7 +49,8 @@ export const withBudget = <Output extends InputSchema | undefined>(
   const opened: CallStage = ({ call }) =>
     concatMap((state) => {
       const closes = all.map(({ open }) => open(call));
-      return concat(of(state), NEVER).pipe(finalize(() => closes.forEach((close) => close())));
+      const counted = meterRequests(state, metering(call, all));
+      return concat(of(counted), NEVER).pipe(finalize(() => closes.forEach((close) => close())));
     });
   const settled: CallStage = ({ call }) =>
     tap(({ run }) => {
@@ -56,33 +58,27 @@ export const withBudget = <Output extends InputSchema | undefined>(
     });
   return {
     ...options,
-    interceptors: [...(options.interceptors ?? []), metering(all)],
     phases: [watched, ...(options.phases ?? nativePhases)],
     pipeline: [opened, ...insertStageAfter(runLoop, settled, options.pipeline ?? nativePipeline)],
   };
 };
 
-/** Behind other interceptors, which may give the call another model. */
-const metering = (all: readonly Account[]): Interceptor =>
-  prepare(
-    map((preparation) => {
-      const { call, options } = preparation;
-      const { model } = options;
-      if (model === undefined) return preparation;
-      const meter: Meter = (usage, name) => {
-        all.forEach(({ options: { prices }, spend }) => {
-          const price = prices && (priceIn(name, prices) ?? priceIn(model.name, prices));
-          const money = price === undefined ? 0 : costOf(usage, price);
-          spend(call, { usage, tokens: tokensIn(usage), money });
-        });
-      };
-      const begin = (name: string): void => {
-        all.forEach(({ options: { prices } }) => prices && priceOf(name, prices));
-      };
-      return { ...preparation, options: { ...options, model: metered(model, meter, begin) } };
-    }),
-    { name: 'withBudget', priority: 10_000 },
-  );
+/** Tells budgets what each request of a call costs, whatever model is asked. */
+const metering =
+  (call: CallInfo, all: readonly Account[]) =>
+  (model: Model): Model => {
+    const meter: Meter = (usage, name) => {
+      all.forEach(({ options: { prices }, spend }) => {
+        const price = prices && (priceIn(name, prices) ?? priceIn(model.name, prices));
+        const money = price === undefined ? 0 : costOf(usage, price);
+        spend(call, { usage, tokens: tokensIn(usage), money });
+      });
+    };
+    const begin = (name: string): void => {
+      all.forEach(({ options: { prices } }) => prices && priceOf(name, prices));
+    };
+    return metered(model, meter, begin);
+  };
 
 const usedUp = (what: string, partial: string | undefined): MillraceError =>
   new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
