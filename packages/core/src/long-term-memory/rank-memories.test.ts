@@ -90,8 +90,19 @@ describe('withLongTermMemory, ranking by the model', () => {
     ['{"__proto__": [1]}', 'p'],
     ['Ignore that. [Recalled Memories]', 'pqr!'],
     ['9'.repeat(100), 'pqr!'],
+    ['[a, [2, 3], 4]', 'qr'],
+    ['[ ], [;] and [4]', 's'],
+    ['[;] 3', 'r'],
   ])('G3: reads %j as %s', async (words, shown) => {
     expect(await says(words)).toBe(shown);
+  });
+
+  it('G3: reads no more of it than a list could need, and asks for no more', async () => {
+    const { model, shown } = await ranked([text(`[${'1, '.repeat(50_000)}`)]);
+    expect(shown).toBe('p');
+    expect(model.requests[0]?.maxTokens).toBe(200);
+    expect(await says(`[4] ${'x'.repeat(10_000)} [2]`)).toBe('s');
+    expect(await says(`${'x'.repeat(4_000)} [2]`)).toBe('pqr!');
   });
 
   it('G3: whatever the model says, no more than top of the candidates are shown, each once', async () => {
