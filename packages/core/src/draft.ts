@@ -10,7 +10,8 @@ import {
   type ToolUseChunk,
   written,
 } from './tool-parts.js';
-import { addUsage, noUsage, updatedUsage, type Usage } from './usage.js';
+import { updatedUsage } from './updated-usage.js';
+import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** A message that is being received. It belongs to one request, and to nobody else. */
 export interface Draft {

@@ -111,7 +111,9 @@ export const receive$ = (
       takeUntil(interruption.cut$),
     ),
     defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
-  ).pipe(catchError((error: unknown) => throwError(() => withUsage(toMillraceError(error), draft))));
+  ).pipe(
+    catchError((error: unknown) => throwError(() => withUsage(toMillraceError(error), draft))),
+  );
 };
 
 /** Tells whether a message has come to its end. */

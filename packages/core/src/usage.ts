@@ -1,5 +1,3 @@
-import { defined } from './options.js';
-
 /** Tokens counted by the provider. What the cache gave or took is not in `inputTokens`. */
 export interface Usage {
   readonly inputTokens: number;
@@ -31,12 +29,6 @@ export type UsageByPhase = Readonly<Record<string, Usage>>;
 export const addToPhase = (all: UsageByPhase, phase: string, usage: Usage): UsageByPhase => ({
   ...all,
   [phase]: addUsage(Object.hasOwn(all, phase) ? (all[phase] ?? noUsage) : noUsage, usage),
-});
-
-/** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
-export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
-  ...usage,
-  ...defined(told),
 });
 
 /** All tokens of a usage, those of the cache as well. */

@@ -2,7 +2,8 @@ import { defer, tap } from 'rxjs';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
-import { noUsage, updatedUsage, type Usage } from '../usage.js';
+import { updatedUsage } from '../updated-usage.js';
+import { noUsage, type Usage } from '../usage.js';
 import { weighRequest } from './count-request.js';
 import type { TokenCounter } from './token-counter.js';
 

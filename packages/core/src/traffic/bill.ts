@@ -1,5 +1,6 @@
 import type { ModelChunk } from '../model.js';
-import { addUsage, noUsage, updatedUsage, type Usage } from '../usage.js';
+import { updatedUsage } from '../updated-usage.js';
+import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /** What an answer turns out to cost. */
 export interface Bill {

@@ -1,7 +1,8 @@
 import { defer, tap } from 'rxjs';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';
-import { addUsage, noUsage, updatedUsage, type Usage } from '../usage.js';
+import { updatedUsage } from '../updated-usage.js';
+import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /** Hears what a request has cost, and which model has answered it. */
 export type Meter = (usage: Usage, model: string) => void;
