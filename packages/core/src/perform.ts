@@ -114,6 +114,7 @@ const begun = (
   instructions: undefined,
   createdAt,
   recalled: [],
+  recalledPlacement: 'beforeHistory',
   sources: [],
   retrievals: 0,
   contextPlacement: 'system',

@@ -33,6 +33,11 @@ export interface LongTermMemoryOptions {
    * `rank` is set. Default: true, for agents that keep a plan.
    */
   readonly recallForSteps?: boolean;
+  /**
+   * Where the model reads what is recalled before the loop: before the history, or right before what was asked, so that providers can cache the history
+   * where it changes from call to call. Default: `beforeHistory`, unless `retrieve` places what it finds before the input: then both stand there.
+   */
+  readonly placement?: 'beforeHistory' | 'beforeInput';
   /** What is looked for before the loop; nothing, where it is blank. Default: what was asked, as text. */
   readonly query?: (state: CallState) => string;
   /** How long the memory may take each time, in milliseconds: a call waits for it. Default: 5,000. */

@@ -1,7 +1,14 @@
 import { concatMap, map, of } from 'rxjs';
 import { textBlock, type UserMessage } from '../message.js';
 import type { CallContext, CallStage } from '../pipeline/call-stage.js';
-import { type CallState, charge, hideTools, isOpen, recall } from '../pipeline/call-state.js';
+import {
+  type CallState,
+  charge,
+  hideTools,
+  isOpen,
+  recall,
+  recallBeforeInput,
+} from '../pipeline/call-state.js';
 import { consultInCall$ } from '../pipeline/consult-in-call.js';
 import { textToSelectBy } from '../pipeline/select-tools.js';
 import { section } from '../prompt/assemble.js';
@@ -14,7 +21,7 @@ import type { ScopeInCall } from './scope-in-call.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
 /**
- * Makes the stage that recalls what may help with what was asked, and shows it before the history. A call of which nobody says whose it is has no
+ * Makes the stage that recalls what may help with what was asked, and shows it. A call of which nobody says whose it is has no
  * memory, and no tools for one.
  */
 export const recallStage = (
@@ -38,7 +45,7 @@ export const recallStage = (
         consult$: (asked) => consultInCall$(context, state, asked),
       }).pipe(
         map(({ memories, usage }) => {
-          const told = shown(state, context, memories);
+          const told = shown(settings, state, context, memories);
           return usage === undefined ? told : charge(told, rankMemories, usage);
         }),
       );
@@ -47,6 +54,7 @@ export const recallStage = (
 };
 
 const shown = (
+  { placement }: MemorySettings,
   state: CallState,
   { call }: CallContext,
   memories: readonly RecalledMemory[],
@@ -58,5 +66,5 @@ const shown = (
     role: 'user',
     content: [textBlock(text)],
   };
-  return recall(state, message);
+  return placement === 'beforeInput' ? recallBeforeInput(state, message) : recall(state, message);
 };

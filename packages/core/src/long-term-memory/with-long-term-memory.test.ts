@@ -12,7 +12,13 @@ import {
   tool,
   toolResults,
 } from '../index.js';
-import { answerWith, type CallStage, insertStageAfter, loadHistory } from '../pipeline/index.js';
+import {
+  answerWith,
+  type CallStage,
+  insertStageAfter,
+  loadHistory,
+  retrieve,
+} from '../pipeline/index.js';
 import { guarded } from '../presets/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
@@ -76,6 +82,57 @@ describe('withLongTermMemory, static', () => {
     const stored = await lastValueFrom(conversations('s').load$());
     expect(stored.map(textOf)).toEqual(['Where do I live in?', 'Oslo.']);
     expect(JSON.stringify(reply)).not.toContain('Lives in');
+  });
+
+  it.each([
+    ['beforeHistory', undefined, ['[Recalled', 'Hi.', 'Hello.', 'And']],
+    ['beforeInput', undefined, ['Hi.', 'Hello.', '[Recalled', 'And']],
+    ['beforeHistory', 'system', ['[Recalled', 'Hi.', 'Hello.', 'And']],
+    ['beforeInput', 'system', ['Hi.', 'Hello.', '[Recalled', 'And']],
+    ['beforeHistory', 'beforeInput', ['Hi.', 'Hello.', '[Recalled', '[Retrieved', 'And']],
+    ['beforeInput', 'beforeInput', ['Hi.', 'Hello.', '[Recalled', '[Retrieved', 'And']],
+  ] as const)(
+    'R1: placed %s, with what was found in its place (%s), it is neither the task nor stored',
+    async (placement, found, expected) => {
+      const conversations = inProcessMemory();
+      const model = scriptedModel([text('Hello.')], [toolUse('look', { at: 'home' })], [text('.')]);
+      const retriever = { retrieve$: () => of([{ source: 'tea.md', text: 'Tea is hot.' }]) };
+      const options = {
+        model,
+        tools: [look],
+        memory: conversations,
+        ...(found && {
+          pipeline: insertStageAfter(loadHistory, retrieve(retriever, { placement: found })),
+        }),
+      };
+      const settings = { memory: remembering('Likes tea.'), placement };
+      const session = createAgent(withLongTermMemory(options, settings)).session('s');
+      await session.call('Hi.', forAnn);
+      await session.call('And tea?', forAnn);
+      const asked = [1, 2].map((at) => shownTo(model, at).map((it) => it.split(' ')[0]));
+      expect(asked).toEqual([expected, [...expected, '', 'Seen']]);
+      const system = model.requests[1]?.system ?? '';
+      expect(system.includes('Tea is hot.')).toBe(found === 'system');
+      const stored = await lastValueFrom(conversations('s').load$());
+      expect(JSON.stringify(stored)).not.toMatch(/Recalled|Retrieved/u);
+    },
+  );
+
+  it('R1: it stands with what is found also where nothing is found, so that the history can be cached', async () => {
+    const model = scriptedModel([text('Hello.')], [text('Tea.')]);
+    const nothing = retrieve({ retrieve$: () => of([]) }, { placement: 'beforeInput' });
+    const pipeline = insertStageAfter(loadHistory, nothing);
+    const options = { model, pipeline };
+    const memory = remembering('Likes tea.');
+    const session = createAgent(withLongTermMemory(options, { memory })).session('s');
+    await session.call('Hi.', forAnn);
+    await session.call('And tea?', forAnn);
+    expect(shownTo(model, 1).map((it) => it.slice(0, 9))).toEqual([
+      'Hi.',
+      'Hello.',
+      '[Recalled',
+      'And tea?',
+    ]);
   });
 
   it('G3: tells what the model is shown, and nothing where that is nothing', async () => {

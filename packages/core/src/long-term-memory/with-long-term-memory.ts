@@ -41,7 +41,7 @@ import { withoutRecalled } from './without-recalled.js';
 
 /**
  * An agent that remembers its users from one session to the next: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{ metadata: {
- * userId } }`. In the mode `static` each call is shown what may help with what was asked, before the history, and what was said, answered and found by tools is
+ * userId } }`. In the mode `static` each call is shown what may help with what was asked, before the history or the input, and what was said, answered and found by tools is
  * recorded at its end, unless it was interrupted or stopped. In the mode `agent` the model has the tools `record_memory` and `retrieve_memory`. In `both` it has
  * both. What is recalled is quoted, is never stored with the conversation, and never recorded anew. A memory that fails or takes too long is a `warning`, and the call goes on.
  */
@@ -62,6 +62,7 @@ const defaults: Omit<MemorySettings, 'memory'> = {
   rank: false,
   candidates: 10,
   recallForSteps: true,
+  placement: 'beforeHistory',
   query: textToSelectBy,
   timeoutMs: 5_000,
   summariseTool: toolSummary,
@@ -117,6 +118,7 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   rank: isFlag,
   candidates: wholeNumber(1),
   recallForSteps: isFlag,
+  placement: oneOf('beforeHistory', 'beforeInput'),
   query: isFunction,
   timeoutMs: isDelay,
   summariseTool: [

@@ -25,8 +25,10 @@ export interface CallState {
   readonly instructions: string | undefined;
   /** When it began, in milliseconds since the epoch. */
   readonly createdAt: number;
-  /** What is remembered of earlier sessions: shown before the history, and never stored. */
+  /** What is remembered of earlier sessions: shown, and never stored. */
   readonly recalled: readonly Message[];
+  /** Where the model reads that; right before what was asked, too, where `contextPlacement` says so. */
+  readonly recalledPlacement: 'beforeHistory' | 'beforeInput';
   /** What has been found for it, in the order of the numbers that the model cites. */
   readonly sources: readonly RetrievedPassage[];
   /** How often something has been looked for. */
@@ -51,7 +53,10 @@ export interface CallState {
   readonly reply: Reply | undefined;
 }
 
-/** Where found context stands: in the system prompt, or right before what was asked, so that all before it is the same from call to call. */
+/**
+ * Where found context stands: in the system prompt, or right before what was asked, and behind what is recalled, so that all before these is the same from call to
+ * call.
+ */
 export type ContextPlacement = 'system' | 'beforeInput';
 
 /** Adds passages to those that have been found. */
@@ -66,10 +71,22 @@ export const addSources = (
   contextPlacement,
 });
 
-/** Adds messages that every request shows before the history. They are never stored. */
+/** Adds messages that every request shows before the history, unless what is found stands right before what was asked: then these do, too. They are never stored. */
 export const recall = (state: CallState, ...messages: readonly Message[]): CallState => ({
   ...state,
   recalled: [...state.recalled, ...messages],
+});
+
+/**
+ * Adds messages that every request shows, and has all that is recalled stand right before what was asked: what changes from call to call stands behind
+ * the history then, which providers can cache.
+ */
+export const recallBeforeInput = (
+  state: CallState,
+  ...messages: readonly Message[]
+): CallState => ({
+  ...recall(state, ...messages),
+  recalledPlacement: 'beforeInput',
 });
 
 /** Puts another history in the place of the one that memory gave. */

@@ -10,6 +10,7 @@ export {
   hideTools,
   isOpen,
   recall,
+  recallBeforeInput,
   withHistory,
   withQuestion,
 } from './call-state.js';

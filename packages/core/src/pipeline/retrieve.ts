@@ -24,8 +24,8 @@ export interface RetrieveOptions {
   /** Passages at most. Default: 5. */
   readonly limit?: number;
   /**
-   * Where the model reads them: in the system prompt, or right before what was asked, so that providers can cache all before it. Default:
-   * `system`.
+   * Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all
+   * before it. Default: `system`.
    */
   readonly placement?: ContextPlacement;
   /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
@@ -68,7 +68,12 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
         takeUntil(interruption.cut$),
         defaultIfEmpty([]),
         map((passages) =>
-          addSources(state, passages, passages.length > 0 ? placement : state.contextPlacement),
+          addSources(
+            state,
+            passages,
+            // What stands there with it stays there, also where nothing is found.
+            passages.length > 0 || state.sources.length === 0 ? placement : state.contextPlacement,
+          ),
         ),
       );
     });

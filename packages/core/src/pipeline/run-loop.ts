@@ -66,15 +66,18 @@ const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
   );
 
 const injectedBy = (
-  { recalled, sources, contextPlacement }: CallState,
+  { recalled, recalledPlacement, sources, contextPlacement }: CallState,
   { call }: Pick<CallContext, 'call'>,
-): Injected => ({
-  recalled,
-  context:
-    contextPlacement === 'beforeInput' && sources.length > 0
+): Injected => {
+  const isFoundLate = contextPlacement === 'beforeInput';
+  const found =
+    isFoundLate && sources.length > 0
       ? [contextMessage(`${call.callId}/context`, numbered(sources))]
-      : [],
-});
+      : [];
+  return isFoundLate || recalledPlacement === 'beforeInput'
+    ? { recalled: [], context: [...recalled, ...found] }
+    : { recalled, context: found };
+};
 
 const systemOf = ({ instructions, sources, contextPlacement }: CallState): string | undefined =>
   systemPrompt({

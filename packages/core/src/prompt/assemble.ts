@@ -40,9 +40,9 @@ export const section = (title: string, text: string | undefined): string | undef
 
 /** What is shown to the model in each request of a call, and never stored. */
 export interface Injected {
-  /** What is remembered of earlier sessions: it comes before the history. */
+  /** What comes before the history, such as what is remembered of earlier sessions. */
   readonly recalled: readonly Message[];
-  /** What has been found for this call: it comes right before what was asked, so that all before it can be cached. */
+  /** What comes right before what was asked, such as what has been found for this call, so that all before it can be cached. */
   readonly context: readonly Message[];
 }
 
