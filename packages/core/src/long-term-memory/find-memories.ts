@@ -13,7 +13,7 @@ import type { Consultation, Consulted } from '../consult.js';
 import type { Context } from '../context.js';
 import { messageOf } from '../errors.js';
 import type { Usage } from '../usage.js';
-import type { MemoryScope, RecalledMemory } from './long-term-memory.js';
+import type { MemoryEntry, MemoryScope, RecalledMemory } from './long-term-memory.js';
 import { recalled$ } from './memory-access.js';
 import type { MemorySettings } from './memory-settings.js';
 import { type Aim, rankedBy, rankingRequest, rankMemories as phase } from './rank-memories.js';
@@ -26,6 +26,8 @@ export interface Search {
   readonly iteration: number;
   /** The words that are looked for; nothing, where they are blank. */
   readonly text: () => string;
+  /** What the model is shown already: it is not found again. */
+  readonly known: readonly MemoryEntry[];
   /** What the memories are to help with. */
   readonly aim: () => Aim;
   /** Asks the model of the call beside its loop. */
@@ -52,7 +54,7 @@ export const findMemories$ = (
 ): Observable<Found> => {
   const { rank, top, candidates, memory, timeoutMs } = settings;
   const { step$, hooks, scheduler, interruption } = context;
-  const { scope, position, iteration } = search;
+  const { scope, position, iteration, known } = search;
   const report = (message: string): void => hooks.report(iteration, { type: 'warning', message });
   return step$(position, () =>
     defer(() => {
@@ -60,7 +62,10 @@ export const findMemories$ = (
       const limit = rank ? Math.max(top, candidates) : top;
       return text.trim() === ''
         ? of([])
-        : recalled$({ memory, scope, scheduler, timeoutMs }, { text, limit, report });
+        : recalled$(
+            { memory, scope, scheduler, timeoutMs },
+            { text, limit: limit + known.length, report },
+          ).pipe(map((found) => without(known, found).slice(0, limit)));
     }).pipe(
       catchError((error: unknown) => {
         report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
@@ -81,6 +86,14 @@ export const findMemories$ = (
     }),
   );
 };
+
+const without = (
+  known: readonly MemoryEntry[],
+  found: readonly RecalledMemory[],
+): readonly RecalledMemory[] =>
+  found.filter(
+    ({ id, scope }) => !known.some((it) => it.id === id && it.scope.sessionId === scope.sessionId),
+  );
 
 const chosen$ = (
   { top }: MemorySettings,

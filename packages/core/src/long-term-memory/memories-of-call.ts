@@ -7,6 +7,7 @@ import { completeTaskName } from '../planning/complete-task.js';
 import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
 import { nameOf } from '../retrieval/quoted.js';
+import { originIn } from './memory-origin.js';
 import type { MemorySettings } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { NewMemory } from './long-term-memory.js';
@@ -41,15 +42,13 @@ export const memoriesOfCall = (
   { summariseTool }: Pick<MemorySettings, 'summariseTool'>,
 ): readonly NewMemory[] => {
   if (!answered.includes(reply.reason)) return [];
-  const { callId, sessionId, agent } = call;
+  const { callId } = call;
   const createdAt = state.createdAt;
-  const metadata = {
-    callId,
-    agent: agent.join('/'),
-    ...(sessionId === undefined ? {} : { sessionId }),
-  };
+  const metadata = originIn(call);
+  const answering = answeringRun(state);
   const tools = reply.toolUses.flatMap((run): readonly NewMemory[] => {
-    const text = summariseTool === false || ownTools.includes(run.name) ? '' : summariseTool(run);
+    const isOwn = ownTools.includes(run.name) || run.toolUseId === answering?.toolUseId;
+    const text = summariseTool === false || isOwn ? '' : summariseTool(run);
     const id = `${callId}/memory/${run.toolUseId}`;
     const about = { ...metadata, tool: run.name };
     return text === undefined || text.trim() === ''
@@ -65,6 +64,21 @@ export const memoriesOfCall = (
 
 /** Characters of what one side says that are remembered. */
 const most = 1_000;
+
+/** The run of a tool whose result was the answer, which is remembered as that. */
+const answeringRun = ({ run }: CallState): ToolRun | undefined => {
+  if (run?.status !== 'toolFinal') return undefined;
+  const answer = textOf(run.answer).slice(0, most);
+  const last = run.messages.findLast(({ role }) => role === 'tool');
+  return run.toolRuns.find(
+    ({ toolUseId, output, isError }) =>
+      last?.role === 'tool' &&
+      last.content.some((result) => result.toolUseId === toolUseId) &&
+      !isError &&
+      answer !== '' &&
+      output.startsWith(answer),
+  );
+};
 
 const turnOf = (asked: string, answer: string): string =>
   [part('user', asked, most), part('assistant', answer, most)].join('').trimEnd();

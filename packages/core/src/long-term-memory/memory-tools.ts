@@ -3,6 +3,7 @@ import { tool } from '../tool.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { forgotten$, type MemoryAccess, recalled$, recorded$ } from './memory-access.js';
 import type { MemoryEntry } from './long-term-memory.js';
+import { originIn } from './memory-origin.js';
 import type { MemorySettings } from './memory-settings.js';
 import { scopeOfCall } from './scope-of-call.js';
 import { aboutOf, writtenMemories } from './written-memories.js';
@@ -50,13 +51,9 @@ const recordMemory = (settings: MemorySettings): Tool =>
     },
     run: ({ text }, context): Observable<string> =>
       defer(() => {
-        const { callId, toolUseId, agent, sessionId, scheduler } = context;
+        const { callId, toolUseId, scheduler } = context;
         const id = `${callId}/memory/${toolUseId}`;
-        const metadata = {
-          callId,
-          agent: agent.join('/'),
-          ...(sessionId === undefined ? {} : { sessionId }),
-        };
+        const metadata = originIn(context);
         const memory = { id, text, kind: 'fact', createdAt: scheduler.now(), metadata };
         return recorded$(accessOf(settings, context), [memory]).pipe(
           map(([kept]) => {

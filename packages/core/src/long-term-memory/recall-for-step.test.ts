@@ -43,7 +43,11 @@ const notesIn = (model: ReturnType<typeof scriptedModel>): readonly (string | un
       )?.groups?.['said'],
   );
 
-const run = async (more: Partial<LongTermMemoryOptions> = {}, isFirst = false) => {
+const run = async (
+  more: Partial<LongTermMemoryOptions> = {},
+  isFirst = false,
+  asked = 'Make a loaf.',
+) => {
   const memory = memories();
   const conversations = inProcessMemory();
   const model = scriptedModel(...steps);
@@ -52,7 +56,7 @@ const run = async (more: Partial<LongTermMemoryOptions> = {}, isFirst = false) =
   const options = isFirst
     ? withPlan(withLongTermMemory(plain, settings))
     : withLongTermMemory(withPlan(plain), settings);
-  const events = await record(createAgent(options).session('s').stream$('Bake bread.', forAnn));
+  const events = await record(createAgent(options).session('s').stream$(asked, forAnn));
   const stored = await lastValueFrom(conversations('s').load$());
   return { model, memory, events, stored: JSON.stringify(stored) };
 };
@@ -75,6 +79,36 @@ describe('withLongTermMemory, of the steps of a plan', () => {
       expect(held).toHaveLength(4);
     },
   );
+
+  it('G3: shows nothing anew that is shown already, and then what comes behind it', async () => {
+    const memory = remembering('Bake at 200.', 'Bake at 210.', 'Bake at 220.', 'Bake it long.');
+    const model = scriptedModel([create], [update(2, 'in progress')], [text('Done.')]);
+    const agent = createAgent(withLongTermMemory(withPlan({ model }), { memory, top: 2 }));
+    const events = await record(agent.stream$('Bake it.', forAnn));
+    const shown = events.flatMap((event) =>
+      event.type === 'recalled' ? [event.memories.map((it) => it.text)] : [],
+    );
+    expect(shown).toHaveLength(2);
+    expect(shown.map((texts) => texts.length)).toEqual([2, 2]);
+    expect(new Set(shown.flat()).size).toBe(4);
+    const all = shownTo(model, 2).join('\n');
+    for (const said of shown.flat()) expect(all.split(said)).toHaveLength(2);
+  });
+
+  it('G3: finds nothing for a step where all of it is shown', async () => {
+    const { model, events } = await run({}, false, 'Mill and bake bread.');
+    expect(notesIn(model)).toEqual(Array(5).fill(undefined));
+    expect(events.filter(({ type }) => type === 'recalled')).toHaveLength(1);
+  });
+
+  it('G3: what another session is shown does not count', async () => {
+    const memory = remembering('The mill is by the sea.');
+    const model = scriptedModel([text('Yes.')], [create], [update(1, 'in progress')], [text('.')]);
+    const agent = createAgent(withLongTermMemory(withPlan({ model }), { memory }));
+    await agent.session('one').call('Is there a mill?', forAnn);
+    await agent.session('two').call('Make a loaf.', forAnn);
+    expect(notesIn(model).at(-1)).toBe('The mill is by the sea.');
+  });
 
   it('G3: does not where it is not to, and in the mode agent', async () => {
     for (const more of [{ recallForSteps: false }, { mode: 'agent' }] as const) {

@@ -10,17 +10,19 @@ import { findMemories$ } from './find-memories.js';
 import type { MemorySettings } from './memory-settings.js';
 import { rankMemories } from './rank-memories.js';
 import type { ScopeInCall } from './scope-in-call.js';
+import type { ShownMemories } from './shown-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
 type Needs = ConsultNeeds & Pick<Context, 'values'>;
 
 /**
- * Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it is shown until the next one is,
- * and never stored.
+ * Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until
+ * the next one is, and never stored.
  */
 export const recallForStep = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
+  shown: ShownMemories,
   name: string,
 ): PhaseFactory => {
   const latest = runKey<string>(`${name}/step`, '');
@@ -38,6 +40,7 @@ export const recallForStep = (
         scope,
         position: `${run.iteration}/${name}`,
         iteration: run.iteration,
+        known: shown.of(context.call),
         text: () => step,
         aim: () => ({ goal: askedIn(run, context), subGoal: step }),
         consult$: (asked) => consult$(context, run, asked),

@@ -18,6 +18,7 @@ import { isStatic, type MemorySettings } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import { rankMemories } from './rank-memories.js';
 import type { ScopeInCall } from './scope-in-call.js';
+import type { ShownMemories } from './shown-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
 /**
@@ -27,6 +28,7 @@ import { recalledTitle, writtenMemories } from './written-memories.js';
 export const recallStage = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
+  shown: ShownMemories,
   position: string,
 ): CallStage => {
   const recallMemories: CallStage = (context) =>
@@ -39,13 +41,15 @@ export const recallStage = (
       return findMemories$(settings, context, {
         scope,
         position,
+        known: [],
         iteration: 0,
         text: () => settings.query(state),
         aim: () => ({ goal: textToSelectBy(state) }),
         consult$: (asked) => consultInCall$(context, state, asked),
       }).pipe(
         map(({ memories, usage }) => {
-          const told = shown(settings, state, context, memories);
+          shown.add(call, memories);
+          const told = withRecalled(settings, state, context, memories);
           return usage === undefined ? told : charge(told, rankMemories, usage);
         }),
       );
@@ -53,7 +57,7 @@ export const recallStage = (
   return recallMemories;
 };
 
-const shown = (
+const withRecalled = (
   { placement }: MemorySettings,
   state: CallState,
   { call }: CallContext,

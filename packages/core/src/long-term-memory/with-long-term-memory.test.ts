@@ -19,6 +19,7 @@ import {
   loadHistory,
   retrieve,
 } from '../pipeline/index.js';
+import { completeTask } from '../planning/index.js';
 import { guarded } from '../presets/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
@@ -205,6 +206,27 @@ describe('withLongTermMemory, static', () => {
     await agent.call('What was long?', forAnn);
     expect(shownTo(model, 2)[0]).toContain('> long was asked:');
   });
+
+  it.each(['It is at home.', 'It is at home. '.repeat(2_000)])(
+    'G3: the run of a tool whose result is the answer is recorded as that alone, what else ran with it for itself',
+    async (answer) => {
+      const memory = inProcessLongTermMemory();
+      const model = scriptedModel(
+        [toolUse('look', { at: 'home' })],
+        [toolUse('look', { at: 'the mill' }), toolUse('finish', { answer })],
+      );
+      const tools = [look, completeTask({ name: 'finish' })];
+      const agent = createAgent(withLongTermMemory({ model, tools }, { memory }));
+      expect(await agent.call('Where is it?', forAnn)).toMatchObject({ reason: 'toolFinal' });
+      const held = await heldOf(memory);
+      expect(held.map((it) => it.slice(0, it.indexOf(':')))).toEqual([
+        'look was asked',
+        'look was asked',
+        'user',
+      ]);
+      expect(held.at(-1)).toContain('It is at home.');
+    },
+  );
 
   it('G3: records of tools what its own function says, or nothing', async () => {
     const run = async (

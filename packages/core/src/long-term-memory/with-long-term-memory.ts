@@ -37,6 +37,7 @@ import { recallStage } from './recall-memories.js';
 import { recordStage } from './record-memories.js';
 import { scopeInCall } from './scope-in-call.js';
 import { userOfCall } from './scope-of-call.js';
+import { createShownMemories } from './shown-memories.js';
 import { withoutRecalled } from './without-recalled.js';
 
 /**
@@ -82,7 +83,8 @@ const withStages = <Output extends InputSchema | undefined>(
   const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
   const recalls = place('recallMemories');
   const scopeIn = scopeInCall(settings.scope);
-  const stage = recallStage(settings, scopeIn, recalls);
+  const shown = createShownMemories();
+  const stage = recallStage(settings, scopeIn, shown, recalls);
   made.add(stage);
   const recalling = pipeline.includes(selectTools)
     ? insertStageBefore(selectTools, stage, pipeline)
@@ -94,7 +96,7 @@ const withStages = <Output extends InputSchema | undefined>(
     ...options,
     pipeline: insertStageAfter(saveHistory, recording, recalling),
     ...(hasSteps && {
-      phases: insertBefore(reasoning, recallForStep(settings, scopeIn, recalls), phases),
+      phases: insertBefore(reasoning, recallForStep(settings, scopeIn, shown, recalls), phases),
     }),
   };
 };

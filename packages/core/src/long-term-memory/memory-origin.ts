@@ -1,0 +1,13 @@
+import type { CallInfo } from '../call-info.js';
+import type { NewMemory } from './long-term-memory.js';
+
+/** What a memory says of the call that it is from. */
+export const originIn = ({
+  callId,
+  sessionId,
+  agent,
+}: Pick<CallInfo, 'callId' | 'sessionId' | 'agent'>): Required<NewMemory>['metadata'] => ({
+  callId,
+  agent: agent.join('/'),
+  ...(sessionId === undefined ? {} : { sessionId }),
+});
