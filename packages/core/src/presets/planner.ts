@@ -41,7 +41,7 @@ export interface PlannerOptions {
   readonly analyse?: boolean;
   /** Behind which turns the model reflects, one request each; `false` is none. Default: `always`. */
   readonly reflect?: ReflectWhen | false;
-  /** Whether the model keeps a plan, in tools of its own. Default: false. */
+  /** Whether the model keeps a plan, in tools of its own, with twice as many rounds. Default: false. */
   readonly plan?: boolean;
   /** Whether the final answer is always written by a request of its own. Default: only where the model has given none. */
   readonly finalize?: boolean;
@@ -90,7 +90,8 @@ export const planner = <const Output extends InputSchema | undefined = undefined
             rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) }),
             options.pipeline,
           ),
-    defaults: { maxIterations: 6, parallel: 5, ...defined(keeping.defaults) },
+    // What is said of the plan takes turns, too.
+    defaults: { maxIterations: plan ? 12 : 6, parallel: 5, ...defined(keeping.defaults) },
   };
   return longTermMemory === undefined
     ? planning

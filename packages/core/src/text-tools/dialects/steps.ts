@@ -15,7 +15,7 @@ export const stepsDialect = ({
   const forms = `[{"name": "name of a tool", "arguments": {"parameter": "value"}}]
 
 [{"name": ${JSON.stringify(completion)}, "arguments": {"answer": "your answer"}}]`;
-  const format = `Solve the task step by step. In each step think in a few words, then write a JSON list of the tools to use, in the first of these forms:
+  const format = `Solve the task step by step. In each step think in a few words, then, on a line of its own, write a JSON list of the tools to use, in the first of these forms:
 
 ${forms}
 
