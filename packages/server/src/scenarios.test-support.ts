@@ -17,7 +17,7 @@ import {
   toolOutput,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { asAgent } from '@millrace/core/teams';
+import { asAgent, handoff } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
 import {
   asapScheduler,
@@ -363,6 +363,23 @@ export const scenarios: readonly Scenario[] = [
       }),
     ],
   })),
+  {
+    name: 'a conversation that moves',
+    stream$: (options) =>
+      handoff({
+        agents: [
+          {
+            agent: createAgent({
+              name: 'porter',
+              model: scriptedModel([text('One moment. '), toolUse('transfer_to_careful')]),
+            }),
+            description: 'Greets.',
+          },
+          { agent: careful(), description: 'Knows the weather.' },
+        ],
+      }).stream$('Oslo?', options),
+    answer: 'Rain in Oslo.',
+  },
   {
     name: 'steps that do not speak',
     stream$: (options) =>

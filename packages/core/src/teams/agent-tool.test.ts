@@ -299,6 +299,7 @@ describe('agentTool', () => {
         name: 'm',
         stream$: ({ messages }) => {
           asked += 1;
+          if (asked > 20) throw new Error('It digs for ever.');
           const done = messages.some(({ role }) => role === 'tool');
           return from([done ? text('up') : toolUse('dig', { user_prompt: '?' }), finish()]);
         },

@@ -18,8 +18,8 @@ type OutputIn<Out> = Out extends Reply<infer Output> ? Output : undefined;
  * Makes an agent of a step: its loop is the program that the step is, and all else is as with any agent: sessions, events, guards,
  * interrupts, demand, time-outs. The calls of the step are below its own, in its stream, with their paths. What the step emits last is the
  * answer: a reply with all that it says, a message, a text, content blocks, or a list of replies; nothing is an `emptyAnswer` error. The last step of a `sequential`
- * and the one that a `route` has chosen speak for it: what they stream is streamed as its own, and passes the transforms of its `interceptors` too. An interrupt ends
- * the calls that run, and begins no other.
+ * and the one that a `route` has chosen speak for it: what they stream is streamed as its own, and passes the transforms of its `interceptors` too. In a
+ * conversation, agents without a session of their own hear what was said before. An interrupt ends the calls that run, and begins no other.
  */
 export const asAgent = <
   const AnyStep extends Step,

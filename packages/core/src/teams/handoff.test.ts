@@ -128,9 +128,12 @@ describe('handoff', () => {
   });
 
   it('I7: a conversation moves so often, and no more', async () => {
+    let asked = 0;
     const pingPong = (name: string, other: string): Model => ({
       name,
       stream$: ({ tools = [] }) => {
+        asked += 1;
+        if (asked > 20) throw new Error('It moves for ever.');
         const may = tools.some((it) => it.name === `transfer_to_${other}`);
         return of(may ? to(other) : text(`${name} keeps it.`), finish());
       },
