@@ -2,7 +2,7 @@ import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
-import { MillraceError } from './errors.js';
+import { isMillraceError, MillraceError } from './errors.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
@@ -83,6 +83,11 @@ export const ask$ = (
       tap(({ message, usage }) => {
         toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id));
         context.reportUsage(usage);
+      }),
+      tap({
+        error: (error: unknown) => {
+          if (isMillraceError(error) && error.usage !== undefined) context.reportUsage(error.usage);
+        },
       }),
     );
 

@@ -658,6 +658,46 @@ describe('the call of a flow', () => {
     });
     expect(textOf(await agent.call('?'))).toBe('96');
   });
+
+  it('S1: an interrupt ends a flow politely, also in a tool or a function', () => {
+    const slow = tool({ name: 'slow', description: 'Slow.', run: () => NEVER });
+    const components = { tool: { tool: 'slow' }, code: { function: 'slow' } };
+    for (const [kind, params] of Object.entries(components)) {
+      marbles(({ cold, scheduler, expectObservable }) => {
+        const document = flow({ c: component(kind, params), say: say('{{c@output}}', only('c')) }, [
+          'c',
+        ]);
+        const agent = flowAgent(document, { tools: [slow], code: { slow: () => NEVER } });
+        const reply$ = agent
+          .call$('?', { scheduler, interruptOn: cold('--x', { x: 'Stop' }) })
+          .pipe(map((reply) => `${reply.reason}: ${textOf(reply)}`));
+        expectObservable(reply$).toBe('--(r|)', { r: 'interrupted: Stop' });
+      });
+    }
+  });
+
+  it('G6: a refusal is an error of its component, and a category that nobody chose is the other one', async () => {
+    const refusing = flow({ a: ask(), say: say('It says: {{a@output}}', only('a')) }, ['a']);
+    await expect(
+      flowAgent(refusing, { models: m([finish('refusal')]) }).call('?'),
+    ).rejects.toMatchObject({
+      code: 'refused',
+    });
+    const choosing = flow(
+      {
+        c: component('categorize', {
+          llm_id: 'm',
+          categories: { x: { description: 'X.', to: ['sx'] } },
+          otherwise: ['so'],
+        }),
+        sx: say('X'),
+        so: say('O'),
+      },
+      ['c'],
+    );
+    const reply = await flowAgent(choosing, { models: m([text(' ')], [text(' ')]) }).call('?');
+    expect(textOf(reply)).toBe('O');
+  });
 });
 
 const echo: ScriptedAnswer = ({ messages }) => [text(textOf(messages.at(-1) ?? { content: [] }))];

@@ -40,6 +40,8 @@ export const workedBy = (reply: Reply, outputOf: (reply: Reply) => Output): Work
         'config',
         'One of its tools has suspended the call, and a flow cannot be resumed. Use a tool that answers at once, or approves by itself.',
       );
+    case 'refused':
+      throw new MillraceError('refused', 'Its model would not answer.');
     default:
       return done(outputOf(reply));
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { filter, lastValueFrom, map, mergeMap, of, toArray } from 'rxjs';
-import { createAgent, type Input, textOf } from '../index.js';
-import { marbles, scriptedModel, text } from '../testing/index.js';
+import { createAgent, type Input, suspend, textOf, tool } from '../index.js';
+import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sequential } from './sequential.js';
 
 describe('sequential', () => {
@@ -90,5 +90,25 @@ describe('sequential', () => {
     expect(() => sequential(map(String), {} as never)).toThrow(
       'sequential(): the step at place 2 is none. Pass agents, sessions, or operators such as agent.asOperator().',
     );
+  });
+
+  it('G5: an agent that waits for a result, or would not answer, is an error that names it', async () => {
+    const wait = tool({ name: 'wait', description: 'Waits.', run: () => suspend('?') });
+    const waiting = createAgent({
+      name: 'w',
+      model: scriptedModel([toolUse('wait')], [toolUse('wait')]),
+      tools: [wait],
+    });
+    const refusing = createAgent({ name: 'r', model: scriptedModel([finish('refusal')]) });
+    const next = createAgent({ model: scriptedModel([text('No.')]) });
+    await expect(lastValueFrom(of('?').pipe(sequential(waiting, next)))).rejects.toMatchObject({
+      code: 'invalidState',
+      message: expect.stringContaining("The agent 'w' waits for the result of a tool"),
+    });
+    await expect(lastValueFrom(of('?').pipe(sequential(refusing, next)))).rejects.toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining("'r'"),
+    });
+    expect((await lastValueFrom(of('?').pipe(sequential(waiting)))).reason).toBe('suspended');
   });
 });

@@ -2,6 +2,7 @@
 export const fitName = (text: string): string =>
   text
     .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
     .replace(/[^\w.-]+/gu, '_')
     .replace(/^_+|_+$/g, '')
     .slice(0, 64) || 'agent';

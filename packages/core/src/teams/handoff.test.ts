@@ -338,6 +338,38 @@ describe('handoff', () => {
     expect(() => handoff({ agents: [a.agent] as never })).toThrow("'agents' takes a list of those");
     expect(() => handoff({ agents: [a], model: scriptedModel() } as never)).toThrow('no option');
   });
+
+  it('G5: a member that is a team keeps the conversation, whoever speaks in it', async () => {
+    const writer = createAgent({
+      name: 'writer',
+      model: scriptedModel([text('W1.')], [text('W2.')]),
+    });
+    const team = asAgent(sequential(writer), { name: 'team' });
+    const front = scriptedModel([to('team')]);
+    const session = handoff({
+      agents: [member('front', front), { agent: team, description: 'Writes.' }],
+      memory: inProcessMemory(),
+    }).session('s');
+    const replies = [await session.call('Write.'), await session.call('Again.')];
+    expect(replies.map((it) => [it.name, textOf(it)])).toEqual([
+      ['team', 'W1.'],
+      ['team', 'W2.'],
+    ]);
+    expect(front.requests).toHaveLength(1);
+  });
+
+  it('G5: what tools gave beside a transfer is carried, and the transfer is not', async () => {
+    const triage = scriptedModel([to('billing'), toolUse('look')]);
+    const billing = scriptedModel([text('Refunded.')]);
+    const desk = handoff({
+      agents: [member('triage', triage), member('billing', billing)],
+      filter: carryAll,
+    });
+    await desk.call('Charged twice!');
+    const seen = seenBy(billing)?.join() ?? '';
+    expect(seen).toContain('two charges');
+    expect(seen).not.toContain('transfer_to_');
+  });
 });
 
 const text2 = (said: string) => ({ type: 'text', text: said }) as const;

@@ -98,12 +98,16 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   const { transfers, maxHandoffs } = play;
   const agent = transfers.agents.get(active);
   if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
-  const addTools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
-  return agent.stream$(input, { ...given, history, addTools }).pipe(
+  const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
+  const added = tools.length === 0 ? {} : { addTools: tools };
+  return agent.stream$(input, { ...given, history, ...added }).pipe(
     heardReply,
     map((heard): Turn => {
       const move = transfers.moveIn(heard.reply);
-      return move === undefined ? { reply: heard.reply } : moved(turn, heard, move, play);
+      // Whoever speaks within a member, the member has the conversation.
+      return move === undefined
+        ? { reply: { ...heard.reply, name: active } }
+        : moved(turn, heard, move, play);
     }),
   );
 };
@@ -113,7 +117,7 @@ const moved = (
   { active: from, history, input, moves }: OpenTurn,
   { words, reply }: HeardReply,
   { to, reason }: Move,
-  { filter }: Play,
+  { filter, transfers }: Play,
 ): OpenTurn => {
   const said = words.map(({ content }): InputMessage => ({
     role: 'assistant',
@@ -126,7 +130,7 @@ const moved = (
     name: from,
     content: [textBlock(`I hand over to ${to}.${why}`)],
   };
-  const toolUses = reply.toolUses.slice(0, -1);
+  const toolUses = reply.toolUses.filter(({ name }) => !transfers.isTransfer(name));
   const carried = filter([...history, ...messagesIn(input), ...said, leaving], {
     from,
     to,

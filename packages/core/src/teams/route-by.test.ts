@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, lastValueFrom, map, of, throwError, toArray } from 'rxjs';
+import { EMPTY, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
 import {
   createAgent,
   type Message,
@@ -199,5 +199,16 @@ describe('routeBy', () => {
     expect(wrong(routes, { otherwise: 'x' })).toThrow("'otherwise' must be an agent");
     expect(wrong(routes, { fallback: step })).toThrow("has no option 'fallback'");
     expect(() => routeBy({} as never, routes)).toThrow('routeBy() needs a model, such as');
+  });
+
+  it('S1: an interrupt of the model that chooses is no error', () => {
+    marbles(({ cold, scheduler, expectObservable }) => {
+      const never: Model = { name: 'm', stream$: () => NEVER };
+      const agent = asAgent(routeBy(never, desks()), { name: 'desk' });
+      const reply$ = agent
+        .call$('?', { scheduler, interruptOn: cold('--x', { x: 'Stop' }) })
+        .pipe(map((reply) => `${reply.reason}: ${textOf(reply)}`));
+      expectObservable(reply$).toBe('--(r|)', { r: 'interrupted: Stop' });
+    });
   });
 });

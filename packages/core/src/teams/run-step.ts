@@ -1,7 +1,9 @@
 import {
+  catchError,
   concatMap,
   defaultIfEmpty,
   defer,
+  EMPTY,
   finalize,
   map,
   type Observable,
@@ -95,12 +97,19 @@ const answer$ = (
     let finished = false;
     const isOver = (): boolean => interruption.current !== undefined;
     const parent = lend(scope, plan.toolkit, 'step', begun, abort, isOver);
-    return defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
+    const last$ = defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${plan.agentName}' failed`),
       takeUntil(interruption.cut$),
       takeLast(1),
+    );
+    return last$.pipe(
       map((value) => answerOf(value, call)),
+      // A step that cannot go on without what an interrupt has cut is interrupted as well.
+      catchError((error: unknown) => {
+        if (isOver()) return EMPTY;
+        throw error;
+      }),
       defaultIfEmpty(undefined),
       map((answer) => ({ answer, usage: usageBelow(parent) })),
       tap({

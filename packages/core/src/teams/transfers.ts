@@ -27,6 +27,7 @@ export interface Transfers {
   readonly agents: ReadonlyMap<string, Agent>;
   /** The tools by which an agent hands over. */
   toolsOf(name: string): readonly Tool[];
+  isTransfer(toolName: string): boolean;
   /** Where a reply of an agent's hands the conversation to. */
   moveIn(reply: Reply): Move | undefined;
 }
@@ -55,6 +56,7 @@ export const createTransfers = (
   return {
     agents,
     toolsOf: (from) => tools.filter(({ to }) => mayHand(from, to)).map((it) => it.tool),
+    isTransfer: (name) => toolNames.includes(name),
     moveIn: ({ reason, toolUses }) => {
       const moves = reason === 'toolFinal' ? toolUses.filter(({ isError }) => !isError) : [];
       const [move] = moves.flatMap(({ name, input }) => {

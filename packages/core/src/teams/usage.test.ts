@@ -1,9 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, map, type Observable, of, tap, throwError, timer, toArray } from 'rxjs';
+import {
+  concat,
+  lastValueFrom,
+  map,
+  type Observable,
+  of,
+  retry,
+  tap,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
 import {
   type Agent,
   createAgent,
   type Journal,
+  MillraceError,
   type Model,
   type ModelChunk,
   parallel,
@@ -16,7 +28,7 @@ import {
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sharedBudget, withBudget } from '../traffic/index.js';
 import { noUsage } from '../usage.js';
-import { asAgent } from './index.js';
+import { asAgent, createStep } from './index.js';
 
 const costs = (inputTokens: number): ModelChunk => ({
   type: 'usage',
@@ -179,5 +191,21 @@ describe('what a reply says it has cost', () => {
     expect(reply.reason).toBe('budget');
     const team = asAgent(sequential(deep));
     await expect(team.call('?')).rejects.toMatchObject({ code: 'budget' });
+  });
+
+  it('R4: a request that fails below is counted, as far as it was told', async () => {
+    const spent = { type: 'usage', usage: { inputTokens: 100 } } as const;
+    const model = scriptedModel(
+      concat(
+        of(text('Half'), spent),
+        throwError(() => new MillraceError('server', 'Down.')),
+      ),
+      [text('Whole.'), spent],
+    );
+    const writer = createAgent({ name: 'writer', model });
+    const patient = createStep((input, { speaks: _, ...options }) =>
+      writer.call$(input, options).pipe(retry(1)),
+    );
+    expect((await asAgent(patient).call('?')).usage.inputTokens).toBe(200);
   });
 });

@@ -2,6 +2,7 @@ import {
   createAgent,
   isMillraceError,
   MillraceError,
+  type MillraceErrorCode,
   type Model,
   type Reply,
 } from '@millrace/core';
@@ -58,12 +59,15 @@ export const categorizeWork = (
       return agent.call$(text, childCall(id, scope)).pipe(
         map(chosen),
         catchError((error: unknown) => {
-          if (isMillraceError(error) && error.code === 'invalidResponse') return of(none(error));
+          if (isMillraceError(error) && noChoice.includes(error.code)) return of(none(error));
           throw error;
         }),
       );
     });
 };
+
+/** What a model that was corrected in vain ends with. */
+const noChoice: readonly MillraceErrorCode[] = ['invalidResponse', 'emptyAnswer'];
 
 const instructionsOf = (categories: CategorizeParams['categories']): string =>
   [

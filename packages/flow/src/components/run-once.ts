@@ -7,7 +7,14 @@ import {
   textOf,
   type Tool,
 } from '@millrace/core';
-import { acting, end, phase, type PhaseFactory, reasoning } from '@millrace/core/phases';
+import {
+  acting,
+  checkInterrupt,
+  end,
+  phase,
+  type PhaseFactory,
+  reasoning,
+} from '@millrace/core/phases';
 import { type Observable, of } from 'rxjs';
 import type { Equipment } from '../resources.js';
 import type { Scope } from '../scope.js';
@@ -31,7 +38,7 @@ export const runOnce$ = (
     name: id,
     model: asking(tool.name, input),
     tools: [tool],
-    phases: [reasoning, acting, concluding],
+    phases: [reasoning, acting, checkInterrupt, concluding],
     // The output is for other components, and not for a model.
     defaults: { maxObservation: 1_000_000 },
   }).call$(JSON.stringify(input), childCall(id, scope));
