@@ -277,6 +277,35 @@ describe('problemsIn', () => {
     expect(told(problems).map((line) => line.replace(/^: /u, 'the document: '))).toEqual(expected);
   });
 
+  it.each([
+    ['includes', "Did you mean 'contains'?"],
+    ['==', "Did you mean 'equals'?"],
+    ['!=', "Did you mean 'not equals'?"],
+    ['IS NOT', "Did you mean 'not equals'?"],
+    ['notContains', "Did you mean 'not contains'?"],
+    ['=>', "Did you mean '>='?"],
+    [
+      'resembles',
+      'The possible values are: contains, not contains, equals, not equals, starts with, ends with, is empty, is not empty, >, <, ≥, ≤, >=, <=.',
+    ],
+  ])('G6: says which operator %s was meant to be', (operator, suggestion) => {
+    const conditions = [{ value: '{{sys.query}}', operator, operand: 'x' }];
+    const params = { cases: [{ conditions, to: ['say'] }] };
+    const [line] = told(problemsIn(flow({ a: { component_name: 'switch', params } })));
+    expect(line).toContain(` is "${operator}". ${suggestion}`);
+  });
+
+  it.each([
+    ['msg', 'message'],
+    ['if', 'switch'],
+    ['llm', 'agent'],
+    ['loop', 'iterate'],
+    ['Start', 'begin'],
+  ])('G6: says which component %s was meant to be', (component_name, meant) => {
+    const [line] = told(problemsIn(flow({ a: { component_name, params: {} } })));
+    expect(line).toContain(`is "${component_name}". Did you mean '${meant}'?`);
+  });
+
   it('G6: does not tell what only follows from a misspelt id', () => {
     const document = flow({ a: agent({}, { downstream: ['sya'] }) });
     expect(told(problemsIn(document))).toEqual([

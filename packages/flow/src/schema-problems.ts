@@ -63,7 +63,7 @@ const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
       return problemAt([...path, String(params['missingProperty'])], 'is missing');
     case 'enum':
       return problemAt(path, `is ${shown(data)}`, () =>
-        didYouMean(String(data), listOf(params['allowedValues']), 'possible values'),
+        didYouMean(String(data), listOf(params['allowedValues']), 'possible values', Infinity),
       );
     case 'const':
       return problemAt(path, `is ${shown(data)}`, `It must be ${shown(params['allowedValue'])}.`);
