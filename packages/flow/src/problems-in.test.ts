@@ -278,6 +278,23 @@ describe('problemsIn', () => {
   });
 
   it.each([
+    ['query', "Did you mean '{{sys.query}}'?"],
+    ['history', "Did you mean '{{sys.history}}'?"],
+    ['metadata.user', "Did you mean '{{sys.metadata.user}}'?"],
+    ['metadata', "Did you mean '{{sys.metadata.<key>}}'?"],
+    ['begin', "Did you mean '{{begin@output}}'?"],
+    ['begin.output', "Did you mean '{{begin@output}}'?"],
+    ['begn.output.rows.0', "Did you mean '{{begin@output.rows.0}}'?"],
+    ['begin.rows', "Did you mean '{{begin@output.rows}}'?"],
+    ['begin.item.title', "Did you mean '{{begin@item.title}}'?"],
+    ['elsewhere', "Write '{{sys.query}}' or '{{component@output}}'."],
+    ['"begin": 1', "Write '{{sys.query}}' or '{{component@output}}'."],
+  ])('G6: says what {{%s}} was meant to be', (written, suggestion) => {
+    const [line] = told(problemsIn(flow({ a: agent({ sys_prompt: `{{${written}}}` }) })));
+    expect(line).toContain(`'{{${written}}}', which is no reference. ${suggestion}`);
+  });
+
+  it.each([
     ['includes', "Did you mean 'contains'?"],
     ['==', "Did you mean 'equals'?"],
     ['!=', "Did you mean 'not equals'?"],

@@ -21,6 +21,7 @@ export const templateProblems = (
 ): readonly Finding[] => {
   const all = allComponents(components);
   const kinds = new Map(all.map(({ id, component }) => [id, component.component_name]));
+  const ids = [...kinds.keys()];
   const seen = new Set<string>();
   const repeated = all.flatMap(({ id, path }) => {
     if (!seen.has(id)) {
@@ -39,7 +40,7 @@ export const templateProblems = (
       const own = viewOf(graph, id, view);
       const place = [...path, id, 'params'];
       const texts = templatesOf(component).flatMap(({ path: at, text }) => {
-        const { template, faults } = readTemplate(text);
+        const { template, faults } = readTemplate(text, ids);
         const unknown = template.flatMap((part) =>
           typeof part === 'string' ? [] : faultsOf(part, own, kinds, isPartial),
         );

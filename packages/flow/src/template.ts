@@ -1,5 +1,5 @@
 import { idPattern, isId } from './ids.js';
-import { didYouMean } from './near.js';
+import { didYouMean, nearest } from './near.js';
 
 /** What stands between `{{` and `}}`. */
 export type Reference =
@@ -28,9 +28,13 @@ export interface TemplateFault {
   readonly suggestion: string | (() => string);
 }
 
-/** Reads a template: what stands between `{{` and `}}` are references, and `\{{` is `{{`. In one pass. */
+/**
+ * Reads a template: what stands between `{{` and `}}` are references, and `\{{` is `{{`. In one pass. The ids are those that a wrong
+ * reference may have meant.
+ */
 export const readTemplate = (
   text: string,
+  ids: readonly string[] = [],
 ): { readonly template: Template; readonly faults: readonly TemplateFault[] } => {
   const template: (string | Reference)[] = [];
   const faults: TemplateFault[] = [];
@@ -53,7 +57,7 @@ export const readTemplate = (
     }
     say(text.slice(at, begin));
     const written = text.slice(begin + 2, end).trim();
-    const read = readReference(written);
+    const read = readReference(written, ids);
     if ('of' in read) template.push(read);
     else faults.push({ ...read, problem: `has '{{${cut(written)}}}', which ${read.problem}` });
     at = end + 2;
@@ -68,14 +72,11 @@ const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}â
 
 const component = new RegExp(`^(${idPattern.slice(1, -1)})@([^.\\s]*)((?:\\.[^.\\s]+)*)$`, 'u');
 
-const readReference = (written: string): Reference | TemplateFault => {
+const readReference = (written: string, ids: readonly string[]): Reference | TemplateFault => {
   if (written.startsWith('sys.')) return readSys(written);
   const [, id, field, path] = component.exec(written) ?? [];
   if (id === undefined || field === undefined) {
-    const suggestion = isId(written)
-      ? `Did you mean '{{${written}@output}}'?`
-      : `Write '{{sys.query}}' or '{{component@output}}'. ${escape}`;
-    return { problem: 'is no reference', suggestion };
+    return { problem: 'is no reference', suggestion: () => meant(written, ids) };
   }
   const known = componentFields.find((name) => name === field);
   if (known === undefined) {
@@ -85,6 +86,20 @@ const readReference = (written: string): Reference | TemplateFault => {
     };
   }
   return { of: 'component', id, field: known, path: path?.split('.').slice(1) ?? [] };
+};
+
+/** What something was probably meant to be that is no reference. */
+const meant = (written: string, ids: readonly string[]): string => {
+  const [name = '', ...path] = written.split('.');
+  const near = isId(name) ? nearest(name, [...ids, ...sysNames, 'metadata']) : undefined;
+  if (near === undefined) return `Write '{{sys.query}}' or '{{component@output}}'. ${escape}`;
+  if (ids.includes(near)) {
+    const field = componentFields.find((it) => it === path[0]);
+    const asked = field === undefined ? ['output', ...path] : path;
+    return `Did you mean '{{${near}@${asked.join('.')}}}'?`;
+  }
+  const key = path.length === 0 ? '<key>' : path.join('.');
+  return `Did you mean '{{sys.${near === 'metadata' ? `metadata.${key}` : near}}}'?`;
 };
 
 const readSys = (written: string): Reference | TemplateFault => {
