@@ -4,6 +4,7 @@ import { choicesOf, innerOf, onErrorOf } from './kinds.js';
 import { limits } from './limits.js';
 import { didYouMean } from './near.js';
 import { type Finding, problemAt } from './problem.js';
+import { allComponents } from './template-problems.js';
 
 type Path = readonly (string | number)[];
 
@@ -11,12 +12,15 @@ type Path = readonly (string | number)[];
 export const graphProblems = (
   components: FlowComponents,
   isPartial: boolean,
+  homes = homesOf(components),
   path: Path = ['components'],
   level = 0,
 ): readonly Finding[] => {
   const graph = graphOf(components);
   const each = [...graph.components];
-  const unknown = each.flatMap(([id, component]) => unknownIds(graph, component, [...path, id]));
+  const unknown = each.flatMap(([id, component]) =>
+    unknownIds(graph, component, [...path, id], homes),
+  );
   return [
     ...unknown,
     ...each.flatMap(([id, component]) => disagreements(graph, id, component, [...path, id])),
@@ -30,7 +34,7 @@ export const graphProblems = (
       if (inner === undefined) return [];
       const place = [...path, id, 'params', 'components'];
       return level < limits.nesting
-        ? graphProblems(inner, isPartial, place, level + 1)
+        ? graphProblems(inner, isPartial, homes, place, level + 1)
         : [problemAt(place, `are nested more than ${limits.nesting} deep`)];
     }),
   ];
@@ -46,24 +50,40 @@ const listsOf = (
   { ids: onErrorOf(component)?.to ?? [], path: ['params', 'on_error', 'to'] },
 ];
 
+/** The iterations that components are inside of, by their ids. */
+type Homes = ReadonlyMap<string, string | undefined>;
+
+const homesOf = (components: FlowComponents): Homes =>
+  new Map(allComponents(components).map(({ id, path }) => [id, path.at(-4)?.toString()]));
+
 const unknownIds = (
   { components }: Graph,
   component: FlowComponent,
   path: Path,
+  homes: Homes,
 ): readonly Finding[] =>
   listsOf(component).flatMap((list) =>
     list.ids.flatMap((id, index) =>
       components.has(id)
         ? []
         : [
-            problemAt(
-              [...path, ...list.path, index],
-              `names '${id}', which is no component here`,
-              () => didYouMean(id, [...components.keys()], 'components'),
-            ),
+            homes.has(id)
+              ? problemAt(
+                  [...path, ...list.path, index],
+                  `names '${id}', which is ${whereIs(homes.get(id))}`,
+                  'A way stays among the components of one iteration.',
+                )
+              : problemAt(
+                  [...path, ...list.path, index],
+                  `names '${id}', which is no component here`,
+                  () => didYouMean(id, [...components.keys()], 'components'),
+                ),
           ],
     ),
   );
+
+const whereIs = (home: string | undefined): string =>
+  home === undefined ? 'outside of this iteration' : `inside '${home}'`;
 
 /** Where two ends of a way do not say the same. */
 const disagreements = (

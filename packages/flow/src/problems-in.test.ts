@@ -323,6 +323,30 @@ describe('problemsIn', () => {
     expect(line).toContain(`is "${component_name}". Did you mean '${meant}'?`);
   });
 
+  it('G6: says where a component is that no way leads to from here', () => {
+    const each = {
+      component_name: 'iterate',
+      params: {
+        items: '{{sys.query}}',
+        components: {
+          first: { component_name: 'begin', downstream: ['look'] },
+          look: {
+            component_name: 'message',
+            params: { content: '{{each@item}}' },
+            downstream: ['say'],
+          },
+        },
+      },
+      downstream: ['say'],
+    };
+    expect(
+      told(problemsIn(flow({ a: agent({}, { downstream: ['each', 'look'] }), each }))),
+    ).toEqual([
+      "components.a.downstream.1: names 'look', which is inside 'each'. A way stays among the components of one iteration.",
+      "components.each.params.components.look.downstream.0: names 'say', which is outside of this iteration. A way stays among the components of one iteration.",
+    ]);
+  });
+
   it('G6: does not tell what only follows from a misspelt id', () => {
     const document = flow({ a: agent({}, { downstream: ['sya'] }) });
     expect(told(problemsIn(document))).toEqual([
