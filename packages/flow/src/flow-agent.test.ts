@@ -293,12 +293,15 @@ describe('flowAgent', () => {
       description: 'Adds.',
       input: {
         type: 'object',
-        properties: { a: { type: 'integer' }, b: { type: 'integer' } },
+        properties: {
+          a: { type: 'integer' },
+          b: { type: 'object', properties: { c: { type: 'integer' } } },
+        },
         required: ['a'],
       },
       run: (input) => {
         seen.push(input);
-        return { sum: [input.a, input.b] };
+        return { sum: [input.a, input.b?.c] };
       },
     });
     const document = (input: object) =>
@@ -306,16 +309,19 @@ describe('flowAgent', () => {
         { t: component('tool', { tool: 'add', input }), say: say('{{t@output.sum.1}}', only('t')) },
         ['t'],
       );
-    const agent = flowAgent(document({ a: 1, b: 2, c: '{{sys.query}}' }), { tools: [add] });
+    const agent = flowAgent(document({ a: 1, b: { c: 2, d: '{{sys.query}}' } }), { tools: [add] });
     expect(textOf(await agent.call('?'))).toBe('2');
-    expect(seen).toEqual([{ a: 1, b: 2 }]);
+    expect(seen).toEqual([{ a: 1, b: { c: 2 } }]);
     await expect(
-      flowAgent(document({ b: '{{sys.query}}' }), { tools: [add] }).call('1'),
+      flowAgent(document({ a: '{{sys.query}}' }), { tools: [add] }).call('1'),
     ).rejects.toMatchObject({
       code: 'tool',
       message:
-        'In the component \'t\': The arguments for add are invalid:\n- a: is required, but missing\n- b: must be integer (received "1")',
+        'In the component \'t\': The arguments for add are invalid:\n- a: must be integer (received "1")',
     });
+    expect(() => flowAgent(document({ c: 1 }), { tools: [add] })).toThrow(
+      /input\.c: is no parameter of 'add'.*\n.*input\.a: is missing: 'add' needs it/u,
+    );
   });
 
   it('G6: a tool is approved as ever, and one that suspends the call cannot be waited for', async () => {

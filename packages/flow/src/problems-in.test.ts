@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tool } from '@millrace/core';
+import { tool, type Tool } from '@millrace/core';
 import { scriptedModel } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -345,6 +345,37 @@ describe('problemsIn', () => {
       "components.a.downstream.1: names 'look', which is inside 'each'. A way stays among the components of one iteration.",
       "components.each.params.components.look.downstream.0: names 'say', which is outside of this iteration. A way stays among the components of one iteration.",
     ]);
+  });
+
+  it('G6: holds the keys of a tool input to the schema of the tool', () => {
+    const order = (name: string, schema: object): Tool =>
+      tool({ name, description: 'Orders.', input: { type: 'object', ...schema }, run: () => '' });
+    const item = { item: { type: 'string' }, count: { type: 'integer' } };
+    const required = ['item'];
+    const own = {
+      tools: [
+        order('strict', { properties: item, required, additionalProperties: false }),
+        order('plain', { properties: item, required }),
+        order('open', { properties: item, required, additionalProperties: true }),
+        order('any', {}),
+      ],
+    };
+    const given = (name: string, input?: object): readonly string[] => {
+      const params = { tool: name, ...(input !== undefined && { input }) };
+      const a = { component_name: 'tool', params, downstream: ['say'] };
+      return told(problemsIn(flow({ a }), own));
+    };
+    const at = 'components.a.params.input';
+    for (const name of ['strict', 'plain']) {
+      expect(given(name, { itme: '{{sys.query}}', count: '{{sys.query}}' })).toEqual([
+        `${at}.itme: is no parameter of '${name}'. Did you mean 'item'?`,
+        `${at}.item: is missing: '${name}' needs it.`,
+      ]);
+    }
+    expect(given('open', { itme: 'x' })).toEqual([`${at}.item: is missing: 'open' needs it.`]);
+    expect(given('plain')).toEqual([`${at}.item: is missing: 'plain' needs it.`]);
+    expect(given('plain', { item: 5 })).toEqual([]);
+    expect(given('any', { itme: 'x' })).toEqual([]);
   });
 
   it('G6: does not tell what only follows from a misspelt id', () => {

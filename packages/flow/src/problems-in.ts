@@ -9,6 +9,7 @@ import { resourceProblems } from './resource-problems.js';
 import type { FlowResources } from './resources.js';
 import { readDocument } from './schema-problems.js';
 import { allComponents, templateProblems } from './template-problems.js';
+import { toolInputProblems } from './tool-input-problems.js';
 
 /**
  * Everything that is wrong with a document; an empty list where it can run. Without resources, the ids of models, tools, retrievers, functions
@@ -50,6 +51,11 @@ const problemsOf = (
     ...graphProblems(components, isPartial),
     ...templateProblems(components, isPartial),
     ...componentProblems(components, resources),
-    ...(resources === undefined ? [] : resourceProblems(components, resources)),
+    ...(resources === undefined
+      ? []
+      : [
+          ...resourceProblems(components, resources),
+          ...toolInputProblems(components, resources.tools ?? []),
+        ]),
   ];
 };

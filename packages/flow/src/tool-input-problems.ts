@@ -1,0 +1,53 @@
+import type { Tool } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import type { FlowComponents } from './document.js';
+import { didYouMean } from './near.js';
+import { type Finding, problemAt } from './problem.js';
+import { allComponents } from './template-problems.js';
+
+type Given = Readonly<Record<string, unknown>>;
+type Path = readonly (string | number)[];
+
+/** What tool components say that their tools do not know, and what they do not say. Values come of templates: they are not looked at. */
+export const toolInputProblems = (
+  components: FlowComponents,
+  tools: readonly Tool[],
+): readonly Finding[] =>
+  allComponents(components).flatMap(({ component, path }) => {
+    if (component.component_name !== 'tool') return [];
+    const { tool: name, input = {} } = component.params;
+    const tool = tools.find((it) => it.name === name);
+    if (tool === undefined) return [];
+    const at = [...path, 'params', 'input'];
+    return [...unknownKeys(input, tool, at), ...missingKeys(input, tool, at)];
+  });
+
+/** Keywords by which a schema may take keys that are not among its properties. */
+const opening = ['patternProperties', '$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if'];
+
+const unknownKeys = (input: Given, tool: Tool, at: Path): readonly Finding[] => {
+  const schema: Given = { ...tool.inputSchema };
+  const { properties, additionalProperties = false } = schema;
+  const isOpen = additionalProperties !== false || opening.some((key) => key in schema);
+  if (isOpen || !isRecord(properties)) return [];
+  const known = Object.keys(properties);
+  const set = [...(tool.hidden ?? []), ...(tool.accepts ?? [])];
+  // A schema that names nothing at all says nothing of what is taken.
+  if (known.length === 0 && set.length === 0) return [];
+  return Object.keys(input)
+    .filter((key) => !known.includes(key) && !set.includes(key))
+    .map((key) =>
+      problemAt([...at, key], `is no parameter of '${tool.name}'`, () =>
+        didYouMean(key, known, 'parameters'),
+      ),
+    );
+};
+
+const missingKeys = (input: Given, tool: Tool, at: Path): readonly Finding[] => {
+  const { required }: Given = { ...tool.inputSchema };
+  if (!Array.isArray(required)) return [];
+  return required
+    .map(String)
+    .filter((key) => !Object.hasOwn(input, key) && tool.hidden?.includes(key) !== true)
+    .map((key) => problemAt([...at, key], `is missing: '${tool.name}' needs it`));
+};
