@@ -324,6 +324,23 @@ describe('flowAgent', () => {
     );
   });
 
+  it('G6: what a fixed message says, and which tools were run, the reply and the events tell', async () => {
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'yes' });
+    const document = flow(
+      { t: component('tool', { tool: 'look' }), say: say('Hi: {{t@output}}', only('t')) },
+      ['t'],
+    );
+    const { streamed, reply, events, log } = await play(
+      flowAgent(document, { tools: [look] }),
+      'Hi',
+    );
+    expect(streamed).toBe('');
+    expect(textOf(reply)).toBe('Hi: yes');
+    expect(reply.toolUses).toEqual([]);
+    expect(events.map(({ type }) => type)).toContain('postReasoning');
+    expect(log).toContain('t/postActing');
+  });
+
   it('G6: a tool is approved as ever, and one that suspends the call cannot be waited for', async () => {
     const pay = tool({
       name: 'pay',

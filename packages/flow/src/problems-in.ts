@@ -13,7 +13,7 @@ import { toolInputProblems } from './tool-input-problems.js';
 
 /**
  * Everything that is wrong with a document; an empty list where it can run. Without resources, the ids of models, tools, retrievers, functions
- * and servers are not looked up. It never throws.
+ * and servers are not looked up, nor the parameters of tools. It never throws.
  */
 export const problemsIn = (document: unknown, resources?: FlowResources): readonly FlowProblem[] =>
   read(document, resources).problems;
