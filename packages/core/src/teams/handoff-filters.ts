@@ -33,11 +33,11 @@ export const carryAll: HandoffFilter = (messages, { from, toolUses }) =>
 /** What a user has said last, and what came behind it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
 
-/** Where a user has said something last: an agent's words have its name. */
+/** Where a user has said something last: an agent's words are an assistant's here. */
 export const lastOfUser = (messages: readonly InputMessage[]): number =>
   Math.max(
     0,
-    messages.findLastIndex((it) => it.role === 'user' && it.name === undefined),
+    messages.findLastIndex((it) => it.role === 'user'),
   );
 
 const toolsOf = (name: string, toolUses: readonly ToolRun[]): InputMessage => ({

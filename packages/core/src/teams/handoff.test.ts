@@ -358,6 +358,23 @@ describe('handoff', () => {
     expect(front.requests).toHaveLength(1);
   });
 
+  it('G5: users may have names', async () => {
+    const front = scriptedModel([text('Hi.')], [to('back')]);
+    const back = scriptedModel([text('Flour.')]);
+    const session = handoff({
+      agents: [member('front', front), member('back', back)],
+      filter: carryLast,
+      memory: inProcessMemory(),
+    }).session('s');
+    const bob = (said: string) => ({ role: 'user', name: 'Bob', content: [text2(said)] }) as const;
+    await session.call(bob('An old secret.'));
+    await session.call(bob('Now flour.'));
+    expect(seenBy(back)).toEqual([
+      'Bob as user: Now flour.',
+      'front as user: I hand over to back.',
+    ]);
+  });
+
   it('G5: what tools gave beside a transfer is carried, and the transfer is not', async () => {
     const triage = scriptedModel([to('billing'), toolUse('look')]);
     const billing = scriptedModel([text('Refunded.')]);

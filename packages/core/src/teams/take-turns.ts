@@ -3,7 +3,6 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
-  expand,
   from,
   last,
   map,
@@ -19,7 +18,7 @@ import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import type { Reply } from '../reply.js';
-import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
+import { inTurns$ } from './in-turns.js';
 import { hearing, type Transcript } from './transcript.js';
 
 /**
@@ -42,28 +41,20 @@ export const takeTurns = <Said extends Reply>(
   const isOver = (transcript: Transcript<Said>): boolean =>
     transcript.length >= maxTurns || transcript.at(-1)?.reason === 'interrupted';
   return (input, { speaks: _speaks, output: _output, ...options }) =>
-    defer(() => {
-      // Agents that answer synchronously would nest and overflow the stack.
-      const inTurn = subscribeOnTrampoline<Transcript<Said>>(createTrampoline());
-      return of<Transcript<Said>>([]).pipe(
-        expand((transcript) =>
-          isOver(transcript)
-            ? EMPTY
-            : defer(() => decided$(next(transcript, input, options), isNobodyOrStep)).pipe(
-                concatMap((agent) => {
-                  if (agent === undefined) return EMPTY;
-                  if (!agents.includes(agent)) throw noAgentOf(owner);
-                  return reply$(owner, agent, transcript, input, options);
-                }),
-                // What they say is known by their types, which a list of them does not keep.
-                // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-                map((reply) => Object.freeze([...transcript, reply as Said])),
-                inTurn,
-              ),
-        ),
-        last(),
-      );
-    });
+    inTurns$<Transcript<Said>>([], (transcript) =>
+      isOver(transcript)
+        ? EMPTY
+        : defer(() => decided$(next(transcript, input, options), isNobodyOrStep)).pipe(
+            concatMap((agent) => {
+              if (agent === undefined) return EMPTY;
+              if (!agents.includes(agent)) throw noAgentOf(owner);
+              return reply$(owner, agent, transcript, input, options);
+            }),
+            // What they say is known by their types, which a list of them does not keep.
+            // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+            map((reply) => Object.freeze([...transcript, reply as Said])),
+          ),
+    ).pipe(last());
 };
 
 const reply$ = (

@@ -1,13 +1,8 @@
 import type { Agent } from '../agent.js';
 import type { Input, InputMessage } from '../input.js';
-import {
-  areContentBlocks,
-  type ContentBlock,
-  isContentBlock,
-  textBlock,
-  type UserMessage,
-} from '../message.js';
+import { type ContentBlock, isContentBlock } from '../message.js';
 import type { Reply } from '../reply.js';
+import { messagesIn } from './messages-in.js';
 
 /** What was said, in the order in which it was said. The name of each reply is that of the agent whose turn it was. */
 export type Transcript<Said extends Reply = Reply> = readonly Said[];
@@ -34,7 +29,7 @@ export const hearing = (name: string, asked: Input, transcript: Transcript): Hea
   if (turns === 0) return { history: [], input: withSaid(asked, news) };
   const before = saidIn(transcript.slice(0, turns), name);
   return {
-    history: [...messagesOf(asked), ...before],
+    history: [...messagesIn(asked), ...before],
     input: news.length === 0 ? nothingNew : news,
   };
 };
@@ -44,7 +39,7 @@ export const allHeard = (asked: Input, transcript: Transcript): Input =>
   withSaid(asked, saidIn(transcript));
 
 const withSaid = (asked: Input, said: readonly InputMessage[]): Input =>
-  said.length === 0 ? asked : [...messagesOf(asked), ...said];
+  said.length === 0 ? asked : [...messagesIn(asked), ...said];
 
 /** What one hears of it: the own words as the assistant's, those of others as users' with their names. */
 const saidIn = (transcript: Transcript, own?: string): readonly InputMessage[] =>
@@ -60,27 +55,3 @@ const isCut = (reason: Reply['reason']): boolean =>
   reason === 'interrupted' || reason === 'stopped';
 
 const isSaid = (block: ContentBlock): boolean => block.type !== 'text' || block.text.trim() !== '';
-
-/** An input as the messages that it becomes: with more behind it, it is a list. */
-const messagesOf = (input: Input): readonly InputMessage[] => {
-  if (typeof input === 'string') return [userMessage(input)];
-  if ('role' in input) return [heard(input)];
-  if (areContentBlocks(input)) return [{ role: 'user', content: input }];
-  return input.map((part) => (typeof part === 'string' ? userMessage(part) : part));
-};
-
-const userMessage = (text: string): Omit<UserMessage, 'id'> => ({
-  role: 'user',
-  content: [textBlock(text)],
-});
-
-/** A single message is another's, whoever has said it; in a list, it could be one's own. */
-const heard = (message: InputMessage): InputMessage => {
-  if (message.role !== 'assistant') return message;
-  const { content, name } = message;
-  return {
-    role: 'user',
-    content: content.filter(isContentBlock),
-    ...(name === undefined ? {} : { name }),
-  };
-};
