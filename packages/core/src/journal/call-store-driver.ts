@@ -1,0 +1,69 @@
+import type { Observable } from 'rxjs';
+
+/** What is written down of a call: a step that is done, or an event. */
+export interface NewRecord {
+  readonly kind: 'step' | 'event';
+  /** Of a step its id; of an event its type. At most 64 kB. */
+  readonly name: string;
+  /** Of an event its number, which only grows; of a step the number of the last event before it. */
+  readonly seq: number;
+  /** JSON. */
+  readonly text: string;
+}
+
+/** A record where it stands. */
+export interface StoredRecord extends NewRecord {
+  /** Its place among the records of its call, from 1, one by one. */
+  readonly position: number;
+}
+
+/** Which records of a call are read. */
+export interface RecordRange {
+  /** Default: both. */
+  readonly kind?: NewRecord['kind'];
+  /** Only those at later places. Default: 0. */
+  readonly after?: number;
+  /** Only those with a greater number. Default: -1. */
+  readonly afterSeq?: number;
+}
+
+/** A call of which something is written down. */
+export interface StoredCall {
+  readonly callId: string;
+  /** Of its first and of its last record, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Whether somebody has it open for writing now. */
+  readonly isOpen: boolean;
+  /** Nothing, where it was opened and nothing is written down. */
+  readonly first?: StoredRecord;
+  readonly last?: StoredRecord;
+}
+
+/** The right to write down a call. */
+export interface Claim {
+  /**
+   * Writes records behind those that are there: all of them or none, and in this order. Completes when they are as safe as the store makes them: a `step` outlasts
+   * the process and, where the store can, the machine; events alone need not. Errors with `conflict` where another writer has the call by now, and nothing is written then; with `store`
+   * where it fails. Never called while another `append$` runs. Cold.
+   */
+  append$(records: readonly NewRecord[]): Observable<unknown>;
+}
+
+/** What a store of calls must be able to do. All else is made of it: `createCallStore`. */
+export interface CallStoreDriver {
+  /**
+   * Gets the right to write down a call, also one that is not there yet, emits it once, and holds it until it is left. It is a lease: whoever is gone without
+   * giving it back loses it in a while, and then what it still writes is refused. Errors with `conflict` where another writer has it, and goes on to have it; with
+   * `conflict` too when it is lost later. Cold.
+   */
+  claim$(callId: string): Observable<Claim>;
+  /** Emits the records that are there, in order, in portions, and completes; none for a call that is not there. A record that is no whole one errors with `invalidState`, behind those before it. Cold. */
+  read$(callId: string, range?: RecordRange): Observable<readonly StoredRecord[]>;
+  /** Emits whenever there may be more to read, also what another process has written, within a second. Never completes. Cold. */
+  changes$(callId: string): Observable<unknown>;
+  /** Emits the calls, the one that was last written to first, in portions, and completes. Cold. */
+  list$(): Observable<readonly StoredCall[]>;
+  /** Deletes a call with its records, and completes; also where it is not there. Errors with `conflict` while somebody has it open. Cold. */
+  remove$(callId: string): Observable<unknown>;
+}

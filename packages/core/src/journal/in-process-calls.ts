@@ -1,0 +1,90 @@
+import { defer, finalize, filter, map, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
+import { MillraceError } from '../errors.js';
+import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
+
+/** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */
+export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
+  const calls = new Map<string, KeptCall>();
+  const changed$ = new Subject<string>();
+  return {
+    claim$: (callId) =>
+      defer(() => {
+        const call = calls.get(callId) ?? begun(now());
+        if (call.isOpen) throw taken(callId);
+        calls.set(callId, call);
+        call.isOpen = true;
+        return NEVER.pipe(
+          startWith({
+            append$: (records: readonly NewRecord[]) =>
+              defer(() => {
+                for (const record of records) {
+                  const position = call.records.length + 1;
+                  call.records.push(Object.freeze({ ...record, position }));
+                }
+                call.updatedAt = now();
+                changed$.next(callId);
+                return of(undefined);
+              }),
+          }),
+          finalize(() => {
+            call.isOpen = false;
+          }),
+        );
+      }),
+    read$: (callId, range = {}) =>
+      defer(() => {
+        const records = calls.get(callId)?.records.filter(isIn(range)) ?? [];
+        return records.length === 0 ? of() : of(records);
+      }),
+    changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
+    list$: () =>
+      defer(() => of([...calls])).pipe(
+        map((all) =>
+          all
+            .map(([callId, { records, ...call }]) => ({ callId, ...call, ...endsOf(records) }))
+            .sort((a, b) => b.updatedAt - a.updatedAt),
+        ),
+      ),
+    remove$: (callId) =>
+      defer((): Observable<unknown> => {
+        if (calls.get(callId)?.isOpen === true) throw taken(callId);
+        calls.delete(callId);
+        return of(undefined);
+      }),
+  };
+};
+
+interface KeptCall {
+  readonly createdAt: number;
+  readonly records: StoredRecord[];
+  updatedAt: number;
+  isOpen: boolean;
+}
+
+const begun = (now: number): KeptCall => ({
+  createdAt: now,
+  updatedAt: now,
+  records: [],
+  isOpen: false,
+});
+
+const isIn =
+  ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
+  (record: StoredRecord): boolean =>
+    (kind === undefined || record.kind === kind) &&
+    record.position > after &&
+    record.seq > afterSeq;
+
+const endsOf = (records: readonly StoredRecord[]) => {
+  const [first] = records;
+  const last = records.at(-1);
+  return first === undefined || last === undefined ? {} : { first, last };
+};
+
+/** The error of who wants to write down a call that another one writes. */
+export const taken = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `The call '${callId}' is open already: one call has one writer. Follow it with attach$(), or wait until it has ended.`,
+    { retryable: true },
+  );

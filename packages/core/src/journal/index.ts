@@ -1,0 +1,9 @@
+export type {
+  CallStoreDriver,
+  Claim,
+  NewRecord,
+  RecordRange,
+  StoredCall,
+  StoredRecord,
+} from './call-store-driver.js';
+export { inProcessCalls } from './in-process-calls.js';
