@@ -1,45 +1,28 @@
-import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, takeUntil } from 'rxjs';
 import { frozen } from './frozen.js';
+import { type Acted, actedForm, decisionForm } from './acted.js';
 import { cutObservation } from './cut-observation.js';
+import { answered, type Decision, decision$ } from './decide-tool.js';
 import { freezeResult } from './freeze-message.js';
 import { heldBack } from './held-back.js';
-import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
+import type { ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { rejectedResult } from './rejected-result.js';
 import { type Ran, runTool$ } from './run-tool.js';
+import { uncertain$ } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import type { Planned } from './tools/batch.js';
-import type { Extras } from './tools/extras.js';
-import { noUsage, type Usage } from './usage.js';
 import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
-/** One tool use, answered. */
-export interface Acted {
-  /** Its place in the message that asked for it. */
-  readonly index: number;
-  /** As it was run, with the edits of interceptors. */
-  readonly toolUse: ToolUseBlock;
-  readonly result: ToolResultBlock;
-  readonly ms: number;
-  /** Whether the tool was asked at all. */
-  readonly executed: boolean;
-  /** It failed, or could not begin for what the model said. */
-  readonly failed: boolean;
-  /** What the tool passes on to others, past the model. */
-  readonly extras: Extras;
-  /** All that the tool gave, where it is the answer. */
-  readonly finalAnswer: readonly ContentBlock[] | undefined;
-  readonly stop: boolean;
-  /** What the calls have cost that the tool has made, at any depth. */
-  readonly usage: Usage;
-}
-
-type Needs = Parameters<typeof runTool$>[0] & Pick<Context, 'call' | 'limits' | 'step$'>;
+type Needs = Parameters<typeof decision$>[0] &
+  Parameters<typeof uncertain$>[0] &
+  Pick<Context, 'call' | 'limits' | 'step$'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
- * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event. `known` is what answers it without a run.
+ * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event. `known` is what answers it without a run. They are two steps of
+ * the journal: what is to be run is written down before it runs, and what came of it after.
  */
 export const act$ = (
   context: Needs,
@@ -47,20 +30,43 @@ export const act$ = (
   plan: Planned,
   known?: ToolResultBlock,
 ): Observable<Acted> =>
-  context.step$(`${run.iteration}/${plan.index}`, () => {
-    const { hooks, interruption } = context;
-    const asked = plan.toolUse;
-    return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
-      takeUntil(interruption.cut$),
-      defaultIfEmpty(undefined),
-      concatMap((before) => {
-        const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
-        hooks.report(run.iteration, { type: 'preActing', toolUse });
-        const refused = refusal(context, run, plan, before === undefined) ?? known;
-        return perform$(context, run, plan, toolUse, refused);
-      }),
-    );
+  defer(() => {
+    const position = `${run.iteration}/${plan.index}`;
+    let isNew = false;
+    const decide$ = (): Observable<Decision> => {
+      isNew = true;
+      return decided$(context, run, plan, known);
+    };
+    return context
+      .step$(`${position}/intent`, decide$, decisionForm)
+      .pipe(
+        concatMap((decision) =>
+          context.step$(position, () => acted$(context, run, plan, decision, isNew), actedForm),
+        ),
+      );
   });
+
+const decided$ = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  known: ToolResultBlock | undefined,
+): Observable<Decision> => {
+  const { hooks, interruption } = context;
+  const asked = plan.toolUse;
+  return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
+    takeUntil(interruption.cut$),
+    defaultIfEmpty(undefined),
+    concatMap((before) => {
+      const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
+      hooks.report(run.iteration, { type: 'preActing', toolUse });
+      const refused = refusal(context, run, plan, before === undefined) ?? known;
+      return refused === undefined
+        ? decision$(context, run, toolUse, plan)
+        : of(answered(toolUse, refused));
+    }),
+  );
+};
 
 /** As an interceptor has made it: it is still the same use. Arguments that could not be read stay so, also in a copy, until there are others. */
 const edited = (
@@ -85,19 +91,20 @@ const refusal = (
   return why === undefined ? undefined : failedOutput(why);
 };
 
-const perform$ = (
+const acted$ = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
-  toolUse: ToolUseBlock,
-  known: ToolOutput | undefined,
+  decision: Decision,
+  /** It was decided in this process: no other one can have begun it. */
+  isNew: boolean,
 ): Observable<Acted> => {
   const { scheduler } = context;
   const startedAt = scheduler.now();
   const ran$ =
-    known === undefined
-      ? runTool$(context, run, toolUse, plan)
-      : of({ toolUse, output: known, executed: false, failed: false, usage: noUsage });
+    isNew || decision.answer !== undefined
+      ? runTool$(context, run, decision, plan)
+      : uncertain$(context, run, decision, plan);
   return ran$.pipe(
     concatMap((ran) => {
       const ms = scheduler.now() - startedAt;

@@ -33,6 +33,7 @@ import {
   textBlock,
   textOf,
   tool,
+  stepJournal,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 
@@ -443,7 +444,9 @@ describe('a session', () => {
     const step$ = () => {
       throw new Error('no disk');
     };
-    const broken = createAgent({ model: scriptedModel(), journal: { step$ } }).session('s');
+    const broken = createAgent({ model: scriptedModel(), journal: stepJournal(step$) }).session(
+      's',
+    );
     await expect(broken.call('1')).rejects.toMatchObject({ code: 'unknown' });
     await expect(broken.call('2')).rejects.toMatchObject({ code: 'unknown' });
   });

@@ -2,9 +2,10 @@ import { defer, type Observable } from 'rxjs';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import type { CallInfo } from './call-info.js';
-import { isWithin } from './call-scope.js';
+import { isJournaled, isWithin } from './call-scope.js';
 import {
   type CallDefaults,
+  type CallOptions,
   checkDefaults,
   isContext,
   isSchema,
@@ -14,13 +15,18 @@ import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createHotEvents } from './hot-events.js';
+import type { Input } from './input.js';
 import { type Interceptor, isInterceptor } from './interceptor.js';
 import { join$ } from './join.js';
-import { type Journal, noJournal } from './journal.js';
+import { type Journal, noJournal, type OpenJournal } from './journal/journal.js';
+import type { CallRecord } from './journal/call-record.js';
+import { journaled$ } from './journal/journaled.js';
+import { type Resumable, resumable, resumed$, type ResumeOptions } from './journal/resume.js';
 import { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
 import {
   checkOptions,
+  defined,
   having,
   isFunction,
   isModel,
@@ -42,6 +48,7 @@ import { withAdded } from './tools/added-tools.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import { createSessionToolkits } from './tools/session-toolkits.js';
 import type { ToolEntry } from './tools/types.js';
+import type { View } from './view.js';
 
 /** What an agent is made of. */
 export interface AgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
@@ -67,14 +74,14 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly pipeline?: readonly CallStage[];
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
-  /** Runs the steps of every call. Default: it remembers none. */
+  /** Writes down the steps of every call, so that `resume$` can go on with one that was broken off: a store of calls, such as `createCallStore` makes. Default: it remembers none. */
   readonly journal?: Journal;
   /** What a call may say otherwise. */
   readonly defaults?: CallDefaults;
 }
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
-export interface Agent<out Output = unknown> extends Callable<Output> {
+export interface Agent<out Output = unknown> extends Callable<Output>, Resumable<Output> {
   readonly name: string;
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
@@ -124,69 +131,97 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   if (pipeline.length === 0 || !pipeline.every((each) => typeof each === 'function'))
     throw noStages(owner);
 
-  const callable = (session?: {
-    readonly seat: Seat;
-    readonly memory: Memory;
-    readonly context: readonly ContextEntry[];
-    readonly toolkit: ToolkitCell;
-  }): Callable<OutputOf<Output, Default>> =>
-    toCallable((input, given, view) => {
-      const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
-      const own = given.tools === undefined ? undefined : createToolkit(given.tools);
-      const plan: Omit<PlannedCall, 'toolkit'> = {
-        agentName: name,
-        model,
-        ownOutput: output !== undefined,
-        output: outputOf(output, 'The call') ?? ownOutput,
-        instructions,
-        interceptors,
-        phases,
-        pipeline,
-        journal,
-        options: {
-          ...rest,
-          context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],
-        },
-        listener: hot,
-        input,
-        session,
+  const begin$ = <Seen>(
+    session: OwnSession | undefined,
+    input: Input,
+    given: CallOptions,
+    view: View<Seen>,
+    resumed?: { readonly journal: OpenJournal; readonly begun: CallRecord },
+  ): Observable<Seen> => {
+    const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
+    const own = given.tools === undefined ? undefined : createToolkit(given.tools);
+    const plan: Omit<PlannedCall, 'toolkit'> = {
+      agentName: name,
+      model,
+      ownOutput: output !== undefined,
+      output: outputOf(output, 'The call') ?? ownOutput,
+      instructions,
+      interceptors,
+      phases,
+      pipeline,
+      options: {
+        ...rest,
+        context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],
+      },
+      given,
+      listener: hot,
+      input,
+      session,
+    };
+    return defer(() => {
+      const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
+      // What a call without a session does to its tools is its own.
+      const kept = own === undefined ? session?.toolkit : undefined;
+      const cell = kept ?? { current: own ?? toolkit };
+      const whole: PlannedCall = {
+        ...plan,
+        toolkit: rest.addTools === undefined ? cell : withAdded(cell, rest.addTools),
       };
-      return defer(() => {
-        const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
-        // What a call without a session does to its tools is its own.
-        const kept = own === undefined ? session?.toolkit : undefined;
-        const cell = kept ?? { current: own ?? toolkit };
-        const whole: PlannedCall = {
-          ...plan,
-          toolkit: rest.addTools === undefined ? cell : withAdded(cell, rest.addTools),
-        };
-        return running === undefined || isWithin(rest.parent, running.call)
-          ? call$(whole, view)
-          : join$(whole, running, view);
+      if (resumed !== undefined) {
+        const { journal: open, begun } = resumed;
+        return call$({ ...whole, opened: { journal: open, resumes: true }, begun }, view);
+      }
+      if (running !== undefined && !isWithin(rest.parent, running.call)) {
+        return join$(whole, running, view);
+      }
+      // A call that a tool makes is written down where that tool is.
+      return journal === noJournal || isJournaled(rest.parent)
+        ? call$(whole, view)
+        : journaled$(journal, whole, view);
+    });
+  };
+  const callable = (session?: OwnSession): Callable<OutputOf<Output, Default>> =>
+    toCallable((input, given, view) => begin$(session, input, given, view), session !== undefined);
+  const ownSession = (id: string, given: SessionOptions): OwnSession => {
+    const memory = memoryOf(id);
+    if (!isMemory(memory)) throw noMemoryMade(owner);
+    return {
+      seat: seats.seatOf(id),
+      memory,
+      toolkit: sessionToolkit(id),
+      context: given.context ?? [],
+    };
+  };
+  const goOn$ = <Seen>(callId: string, given: ResumeOptions, view: View<Seen>): Observable<Seen> =>
+    resumed$(journal, callId, given, (open, begun) => {
+      const { sessionId, options, input } = begun;
+      const session = sessionId === undefined ? undefined : ownSession(sessionId, {});
+      return begin$(session, input, { ...options, ...defined(given), callId }, view, {
+        journal: open,
+        begun,
       });
-    }, session !== undefined);
-
+    });
   return {
     ...callable(),
+    ...resumable<OutputOf<Output, Default>>(goOn$),
     name,
     events$: hot.events$,
     session: (id, given = {}) => {
       checkOptions('session()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
-      const seat = seats.seatOf(id);
-      const memory = memoryOf(id);
-      if (!isMemory(memory)) throw noMemoryMade(owner);
-      const cell = sessionToolkit(id);
-      return createSession(
-        callable({ seat, memory, toolkit: cell, context: given.context ?? [] }),
-        seat,
-        memory,
-        hot.events$,
-        cell,
-      );
+      const own = ownSession(id, given);
+      return createSession(callable(own), own.seat, own.memory, hot.events$, own.toolkit);
     },
   };
 };
+
+/** A session as its calls see it. */
+interface OwnSession {
+  readonly seat: Seat;
+  readonly memory: Memory;
+  readonly context: readonly ContextEntry[];
+  readonly toolkit: ToolkitCell;
+}
 
 /** Schemas that were understood before: a call that is made again brings the same one. */
 const outputs = new WeakMap<object, Validator>();
@@ -213,7 +248,7 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   phases: listOf('phases'),
   pipeline: listOf('stages'),
   context: isContext,
-  journal: having('step$', 'a Journal'),
+  journal: having('open$', 'a Journal, such as a store of calls'),
   defaults: isObject,
 };
 

@@ -7,8 +7,18 @@ import { type AssistantMessage, toolUsesOf } from './message.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
+import { messageIdAt, type StepForm } from './journal/step.js';
+import { isRecord } from './json.js';
 import { isWhole, receive$, type Show } from './receive.js';
 import type { OpenRun } from './run.js';
+import {
+  hasFields,
+  isAssistantMessage,
+  isBoolean,
+  isOptional,
+  isString,
+  isUsage,
+} from './shape.js';
 import type { Usage } from './usage.js';
 
 /** What one message of the model came to. */
@@ -69,6 +79,21 @@ type Needs = Pick<
   | 'reportUsage'
 >;
 
+const askedForm: StepForm<Asked> = {
+  isWritten: (written) =>
+    hasFields(written, {
+      status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
+      message: isAssistantMessage,
+      usage: isUsage,
+      finish: isOptional(isString),
+      stop: isOptional(isBoolean),
+      again: isOptional(isString),
+      isShown: isOptional(isBoolean),
+      halt: isOptional(isRecord),
+      malformed: isOptional(isRecord),
+    }),
+};
+
 /** Asks the model for one message, as a step of the journal. `position` is the place of this step in the run. */
 export const ask$ = (
   context: Needs,
@@ -78,7 +103,11 @@ export const ask$ = (
   request: ModelRequest,
 ): Observable<Asked> =>
   context
-    .step$(position, () => request$(context, run, stage, position, request))
+    .step$(
+      position,
+      (attempt) => request$(context, run, stage, position, request, attempt),
+      askedForm,
+    )
     .pipe(
       tap(({ message, usage }) => {
         toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id));
@@ -98,10 +127,11 @@ export const request$ = (
   stage: Stage,
   position: string,
   { messages, ...options }: ModelRequest,
+  attempt = 1,
 ): Observable<Asked> => {
   const { call, hooks, interruption, toolUseIds } = context;
   const draft = createDraft({
-    messageId: `${call.callId}/${position}`,
+    messageId: messageIdAt(`${call.callId}/${position}`, attempt),
     name: call.agent.at(-1) ?? '',
     iteration: run.iteration,
     isTaken: (id) => toolUseIds.has(id),

@@ -92,6 +92,12 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
    * A call without a `temperature` counts from 1. Default: off.
    */
   readonly temperatureRamp?: Partial<TemperatureRamp>;
+  /**
+   * What a resumed call does about a tool that had begun when it was broken off, and of which nobody knows how it ended: it ends with reason `suspended`,
+   * and whoever finds out brings the result (`ask`, the default; without a session, where nobody could bring it, as `report`), it tells the model that nothing is known (`report`), or runs it again
+   * (`rerun`). Tools that are `idempotent` are run again in any case, with the same idempotency key.
+   */
+  readonly onUncertain?: OnUncertain;
   /** Decides on every run of a tool, those of sub-agents too, when the tool's own `approve` has said yes. Default: nobody is asked. */
   readonly approve?: Approver;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
@@ -124,6 +130,9 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
  * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn` and `callMs` hold).
  */
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
+
+/** What is done about a tool that was broken off: see `onUncertain`. */
+export type OnUncertain = 'ask' | 'report' | 'rerun';
 
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
@@ -221,6 +230,7 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
   retryBudget: wholeNumber(0),
+  onUncertain: oneOf('ask', 'report', 'rerun'),
   approve: isFunction,
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
@@ -314,6 +324,7 @@ export const limitsOf = ({
   maxParseRetries = 2,
   parseBackoffMs = 800,
   temperatureRamp,
+  onUncertain = 'ask',
 }: CallOptions): Limits => ({
   maxIterations,
   onLimit,
@@ -325,6 +336,7 @@ export const limitsOf = ({
   toolBackoffMs,
   maxParseRetries,
   parseBackoffMs,
+  onUncertain,
   temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
 });
 

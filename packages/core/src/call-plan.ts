@@ -3,7 +3,8 @@ import type { CallOptions } from './call-options.js';
 import type { Listener } from './events.js';
 import type { Input } from './input.js';
 import type { Interceptor } from './interceptor.js';
-import type { Journal } from './journal.js';
+import type { OpenedJournal } from './call-scope.js';
+import type { CallRecord } from './journal/call-record.js';
 import type { Memory } from './memory.js';
 import type { Model } from './model.js';
 import type { PhaseFactory } from './phase.js';
@@ -24,7 +25,12 @@ export interface CallPlan {
   readonly instructions: string | ((call: CallInfo) => string) | undefined;
   readonly interceptors: readonly Interceptor[];
   readonly phases: readonly PhaseFactory[];
-  readonly journal: Journal;
+  /** Where the call is written down; nowhere, or where the call above is. */
+  readonly opened?: OpenedJournal;
+  /** What the call has begun with, where it goes on. */
+  readonly begun?: CallRecord;
+  /** What the caller has said, without what is laid under it. */
+  readonly given: CallOptions;
   readonly options: CallOptions;
   /** Those who hear every call of the agent. */
   readonly listener: Listener;

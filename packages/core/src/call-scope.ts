@@ -6,6 +6,8 @@ import { misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
 import { createInterruption, type Interruption } from './interruption.js';
+import { type OpenJournal, unwritten } from './journal/journal.js';
+import { createReplaying, type Replaying } from './journal/replaying.js';
 import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
@@ -35,6 +37,10 @@ export interface CallScope {
   readonly turns: Trampoline;
   /** What a whole family of calls may send again. */
   readonly retryBudget: RetryBudget;
+  /** Where the steps of a whole family of calls are written down. */
+  readonly journal: OpenJournal;
+  /** What a whole family of calls tells again, where it goes on from where it was broken off. */
+  readonly replaying: Replaying | undefined;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
   /** What tools find under context keys. */
@@ -53,6 +59,20 @@ export interface CallScope {
   readonly lineage: readonly CallInfo[];
 }
 
+/** The journal that has been opened for a call. */
+export interface OpenedJournal {
+  readonly journal: OpenJournal;
+  /** The call has been broken off, and goes on. */
+  readonly resumes: boolean;
+}
+
+const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
+  opened?.journal.listener === undefined ? [] : [opened.journal.listener];
+
+/** Tells whether the tool that makes a call has a journal, in which that call is written down, too. */
+export const isJournaled = (parent: ToolContext | undefined): boolean =>
+  parent !== undefined && placeOf(parent).scope.journal !== unwritten;
+
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
 export const createScope = (
   agentName: string,
@@ -60,6 +80,7 @@ export const createScope = (
   sessionId: string | undefined,
   listener: Listener,
   interceptors: readonly Interceptor[] = [],
+  opened?: OpenedJournal,
 ): CallScope => {
   const {
     parent,
@@ -82,6 +103,7 @@ export const createScope = (
   const above = parent === undefined ? undefined : placeOf(parent);
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
+  const journal = opened?.journal ?? scope?.journal ?? unwritten;
   const session = sessionId ?? scope?.call.sessionId;
   const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
@@ -98,12 +120,14 @@ export const createScope = (
     events$,
     reply$: new AsyncSubject(),
     interruption: createInterruption(),
-    demand: joinDemand(demand, scope?.demand),
+    demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
     scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
-    listeners: [...new Set([own, listener, ...(scope?.listeners ?? [])])],
+    listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
-    nextSeq: scope?.nextSeq ?? counter(),
+    journal,
+    replaying: opened?.resumes === true ? createReplaying() : scope?.replaying,
+    nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, context),
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
@@ -123,7 +147,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 export const lend = (
   scope: CallScope,
   toolkit: ToolkitCell,
-  toolUseId: string,
+  { toolUseId, purpose }: { readonly toolUseId: string; readonly purpose?: 'approval' | undefined },
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
   /** Whether a call may still begin. */
@@ -134,6 +158,7 @@ export const lend = (
   const context: ToolContext = {
     callId,
     toolUseId,
+    idempotencyKey: `${callId}/${toolUseId}`,
     agent,
     metadata,
     iteration,
@@ -151,6 +176,8 @@ export const lend = (
     ...(sessionId === undefined ? {} : { sessionId }),
   };
   const nth = counter();
+  // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
+  const below = `${callId}/${toolUseId}${purpose === undefined ? '' : `/${purpose}`}`;
   let spent = noUsage;
   places.set(context, {
     scope,
@@ -164,7 +191,7 @@ export const lend = (
     },
     nextCallId: () => {
       const index = nth();
-      return `${callId}/${toolUseId}${index === 1 ? '' : `/${index}`}`;
+      return `${below}${index === 1 ? '' : `/${index}`}`;
     },
   });
   return context;
@@ -194,12 +221,13 @@ const placeOf = (context: ToolContext): Place => {
   );
 };
 
-const counter = (): (() => number) => {
-  let last = 0;
+const counter = (from = 0): (() => number) => {
+  let last = from;
   return () => {
     last += 1;
     return last;
   };
 };
 
-const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+/** An id for a call that has not been given one. */
+export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

@@ -26,9 +26,9 @@ import type { View } from './view.js';
  */
 export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<Seen> =>
   defer(() => {
-    const { agentName, options, session, listener, interceptors } = plan;
+    const { agentName, options, session, listener, interceptors, opened } = plan;
     const sessionId = session?.seat.sessionId;
-    const scope = createScope(agentName, options, sessionId, listener, interceptors);
+    const scope = createScope(agentName, options, sessionId, listener, interceptors, opened);
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;
     const hooks = createHooks({ ...scope, interceptors });

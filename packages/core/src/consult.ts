@@ -5,6 +5,7 @@ import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } f
 import { textOf, type UserMessage, textBlock } from './message.js';
 import type { ModelRequest } from './model.js';
 import type { OpenRun } from './run.js';
+import { hasFields, isBoolean, isOptional, isString, isUsage } from './shape.js';
 import { noUsage, type Usage } from './usage.js';
 
 /** What came of asking the model beside the loop: plain JSON. */
@@ -31,6 +32,15 @@ export interface Consultation {
   readonly warning?: (why: string) => string;
 }
 
+const isConsulted = (written: unknown): boolean =>
+  hasFields(written, {
+    status: (status) => status === 'answered' || status === 'failed' || status === 'cut',
+    text: isOptional(isString),
+    isCutShort: isOptional(isBoolean),
+    why: isOptional(isString),
+    usage: isUsage,
+  });
+
 /** What asking beside the loop needs of a call. */
 export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$' | 'reportUsage'>;
 
@@ -44,20 +54,23 @@ export const consult$ = (
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> =>
   context
-    .step$(position, () =>
-      request$(context, run, stageOf(phase), position, supported(request, context)).pipe(
-        map(read),
-        catchError((error: unknown) => {
-          const { usage = noUsage } = toMillraceError(error);
-          if (isMillraceError(error) && lasting.includes(error.code)) throw error;
-          return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
-        }),
-        tap((said) => {
-          const message = said.status === 'failed' ? warning?.(said.why) : undefined;
-          if (message !== undefined)
-            context.hooks.report(run.iteration, { type: 'warning', message });
-        }),
-      ),
+    .step$(
+      position,
+      (attempt) =>
+        request$(context, run, stageOf(phase), position, supported(request, context), attempt).pipe(
+          map(read),
+          catchError((error: unknown) => {
+            const { usage = noUsage } = toMillraceError(error);
+            if (isMillraceError(error) && lasting.includes(error.code)) throw error;
+            return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
+          }),
+          tap((said) => {
+            const message = said.status === 'failed' ? warning?.(said.why) : undefined;
+            if (message !== undefined)
+              context.hooks.report(run.iteration, { type: 'warning', message });
+          }),
+        ),
+      { isWritten: isConsulted },
     )
     .pipe(tap(({ usage }) => context.reportUsage(usage)));
 

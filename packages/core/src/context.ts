@@ -4,6 +4,7 @@ import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
 import type { Interruption } from './interruption.js';
 import type { LazyAbort } from './lazy-abort.js';
+import type { RunStep } from './journal/step.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { UserMessage } from './message.js';
@@ -53,9 +54,11 @@ export interface Context {
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */
   readonly toolUseIds: Set<string>;
   /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
-  step$<T>(id: string, work: () => Observable<T>): Observable<T>;
+  readonly step$: RunStep;
+  /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
+  mayBeWritten(id: string): boolean;
   /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
   reportUsage(usage: Usage): void;
   /** What the run of one tool is lent. */
-  lend(toolUseId: string, run: OpenRun, abort: LazyAbort): ToolContext;
+  lend(toolUseId: string, run: OpenRun, abort: LazyAbort, purpose?: 'approval'): ToolContext;
 }

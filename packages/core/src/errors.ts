@@ -6,35 +6,39 @@ const retryableCodes: ReadonlySet<string> = new Set([
   'server',
 ]);
 
+/** All that can go wrong. */
+export const errorCodes = [
+  'rateLimited',
+  'timeout',
+  'contextTooLong',
+  'auth',
+  'invalidRequest',
+  'connection',
+  'server',
+  'invalidResponse',
+  'emptyAnswer',
+  'maxIterations',
+  'busy',
+  'guardRejected',
+  'interceptor',
+  'tool',
+  'budget',
+  'aborted',
+  'config',
+  'conflict',
+  'invalidState',
+  'invalidResume',
+  'store',
+  'memory',
+  'queueFull',
+  'tooLarge',
+  'redirect',
+  'refused',
+  'unknown',
+] as const;
+
 /** What went wrong. Branch on this; messages are for people and change. */
-export type MillraceErrorCode =
-  | 'rateLimited'
-  | 'timeout'
-  | 'contextTooLong'
-  | 'auth'
-  | 'invalidRequest'
-  | 'connection'
-  | 'server'
-  | 'invalidResponse'
-  | 'emptyAnswer'
-  | 'maxIterations'
-  | 'busy'
-  | 'guardRejected'
-  | 'interceptor'
-  | 'tool'
-  | 'budget'
-  | 'aborted'
-  | 'config'
-  | 'conflict'
-  | 'invalidState'
-  | 'invalidResume'
-  | 'store'
-  | 'memory'
-  | 'queueFull'
-  | 'tooLarge'
-  | 'redirect'
-  | 'refused'
-  | 'unknown';
+export type MillraceErrorCode = (typeof errorCodes)[number];
 
 /** What a `MillraceError` may carry beside its code and message. */
 export interface MillraceErrorOptions {

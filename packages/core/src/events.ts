@@ -165,6 +165,18 @@ export type ReportedPayload =
       /** What makes it of what it was before. */
       readonly patches: readonly StatePatch[];
     }
+  | {
+      readonly type: 'stepReplayed';
+      /** The place of the step in its call, such as `3/0`: it is answered by what was written down, and tells nothing else. */
+      readonly step: string;
+    }
+  | {
+      readonly type: 'uncertain';
+      /** It had begun when the call was broken off, and nothing is known of its end. */
+      readonly toolUse: ToolUseBlock;
+      /** What is done about it: it is run again, somebody is asked by a suspension, or the model is told. */
+      readonly then: 'rerun' | 'ask' | 'report';
+    }
   | { readonly type: 'error'; readonly error: MillraceError }
   | ModelReport;
 

@@ -5,7 +5,7 @@ import {
   createAgent,
   inProcessMemory,
   type InputMessage,
-  type Journal,
+  stepJournal,
   sequential,
   suspend,
   textBlock,
@@ -116,17 +116,15 @@ describe("the option 'history'", () => {
 
   it('S6: is a part of what the call begins with', async () => {
     const known = new Map<string, unknown>();
-    const journal: Journal = {
-      step$: (id, work) => {
-        known.set(id, true);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      known.set(id, true);
+      return work();
+    });
     await createAgent({ model: scriptedModel([text('a')]), journal }).call('?', {
       callId: 'c',
       history: [user('one')],
     });
-    expect([...known.keys()]).toEqual(['c/open', 'c/1']);
+    expect([...known.keys()]).toEqual(['c/call', 'c/open', 'c/1', 'c/reply']);
   });
 
   it('T13: a result that it waits for can be brought', async () => {

@@ -25,6 +25,7 @@ import {
   type ReportedPayload,
 } from './events.js';
 import { freezeResult } from './freeze-message.js';
+import type { Replaying } from './journal/replaying.js';
 import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
@@ -65,6 +66,8 @@ export interface HooksInit {
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
+  /** Keeps back what was told before the call was broken off. */
+  readonly replaying?: Replaying | undefined;
 }
 
 /** Makes the hooks of one call. */
@@ -76,6 +79,7 @@ export const createHooks = ({
   deliver,
   listeners,
   nextSeq,
+  replaying,
 }: HooksInit): Hooks => {
   const { rootId, callId, agent } = call;
   const kin = kinOf(call);
@@ -91,6 +95,7 @@ export const createHooks = ({
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     if (settled) return;
+    if (replaying?.holds(type, () => tell(type, iteration, seal)) === true) return;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
     const seq = nextSeq();

@@ -90,7 +90,9 @@ export { text } from './streams/text.js';
 export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
 export { toolRuns } from './streams/tool-runs.js';
 export { usage$ } from './streams/usage.js';
-export { type Journal, noJournal } from './journal.js';
+export { type Journal, noJournal, type OpenJournal, stepJournal } from './journal/journal.js';
+export type { Resumable, ResumeOptions } from './journal/resume.js';
+export type { RunStep, StepForm } from './journal/step.js';
 export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
 export {
   type AssistantBlock,

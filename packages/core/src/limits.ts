@@ -39,6 +39,8 @@ export interface Limits {
   /** How long the model is let wait before it is asked again, times the texts in a row, in milliseconds. */
   readonly parseBackoffMs: number;
   readonly temperatureRamp: TemperatureRamp | undefined;
+  /** What becomes of a tool of which nobody knows whether it has run. */
+  readonly onUncertain: 'ask' | 'report' | 'rerun';
 }
 
 /** How the temperature rises from one unreadable text to the next. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, lastValueFrom, map, type Observable, of, timer } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, map, of, timer } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
@@ -10,6 +10,7 @@ import {
   tool,
   toolOutput,
   type ToolUseBlock,
+  stepJournal,
 } from './index.js';
 import {
   finish,
@@ -439,15 +440,17 @@ describe('ends that tools and interceptors make', () => {
 
   it('S6: every step goes through the journal under its position', async () => {
     const ids: string[] = [];
-    const journal = {
-      step$: <T>(id: string, work: () => Observable<T>) => {
-        ids.push(id);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      ids.push(id);
+      return work();
+    });
     const model = scriptedModel([toolUse('clock'), toolUse('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock], journal }).call('?', { callId: 'c' });
-    expect(ids).toEqual(['c/open', 'c/1', 'c/1/0', 'c/1/1', 'c/2']);
+    expect(ids).toEqual([
+      ...['c/call', 'c/open', 'c/1'],
+      ...['c/1/0/intent', 'c/1/0', 'c/1/1/intent', 'c/1/1'],
+      ...['c/2', 'c/reply'],
+    ]);
   });
 
   it('I5: unsubscribing between synchronous turns stops them at once', async () => {

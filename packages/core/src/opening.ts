@@ -6,11 +6,13 @@ import { cutObservation } from './cut-observation.js';
 import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import { readHistory } from './input.js';
-import { isRecord } from './json.js';
+import { isMessage } from './is-message.js';
+import type { StepForm } from './journal/step.js';
 import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
 import { unpaired } from './run.js';
+import { hasFields, isArrayOf, isNumeric, isOptional, isString } from './shape.js';
 import { brought$ } from './tools/brought.js';
 import { assertResumes, withResults } from './tools/suspend.js';
 
@@ -23,6 +25,17 @@ export interface Opening {
   readonly instructions: string | undefined;
   readonly createdAt: number;
 }
+
+/** The opening of a call in its journal. */
+export const openingForm: StepForm<Opening> = {
+  isWritten: (written) =>
+    hasFields(written, {
+      history: isArrayOf(isMessage),
+      late: isArrayOf(isMessage),
+      instructions: isOptional(isString),
+      createdAt: isNumeric,
+    }),
+};
 
 /** Opens a call: what memory holds, or what the caller says was said before, the results that were waited for, what the agent tells the model. */
 export const opening$ = (
@@ -83,13 +96,6 @@ const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
 
 /** Checked, because a memory is foreign code. */
 const isList = (value: unknown): boolean => Array.isArray(value);
-
-const isMessage = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
-  Array.isArray(value['content']) &&
-  value['content'].every((block) => isRecord(block) && typeof block['type'] === 'string');
 
 const usable = (
   loaded: readonly Message[],

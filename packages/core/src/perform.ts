@@ -1,10 +1,23 @@
-import { concatMap, defer, finalize, identity, map, type Observable, of, race, take } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  finalize,
+  forkJoin,
+  identity,
+  map,
+  type Observable,
+  of,
+  race,
+  take,
+} from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import type { PlannedCall } from './planned-call.js';
 import type { CallScope } from './call-scope.js';
 import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
+import { beginning, callRecord, callStep, goingOn } from './journal/call-record.js';
+import { type RunStep, type StepListener, stepsOf } from './journal/step.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -20,33 +33,71 @@ import { createSteering, type Steering } from './steering.js';
 export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Observable<Reply> =>
   defer(() => {
     const { call, interruption } = scope;
-    const input = readInput(plan.input, call);
-    if (plan.session === undefined) return begin$(plan, scope, hooks, { input, memory: noMemory });
-    const { seat, memory } = plan.session;
+    const { session, begun: before, opened } = plan;
+    const step$ = stepsOf(scope.journal, call.callId, told(scope, hooks));
+    const input = before?.input ?? readInput(plan.input, call);
+    const noted$: Observable<unknown> =
+      opened === undefined
+        ? of(undefined)
+        : step$(
+            callStep,
+            () => of(callRecord(call, input, plan.given)),
+            opened.resumes ? goingOn : beginning(call.callId),
+          );
+    const begin = (place: Omit<Place, 'input' | 'step$'>): Observable<Reply> =>
+      begin$(plan, scope, hooks, { ...place, input, step$ });
+    if (session === undefined) return noted$.pipe(concatMap(() => begin({ memory: noMemory })));
+    const { seat, memory } = session;
     const { onBusy = 'reject', maxQueue = 16 } = plan.options;
     const steering = createSteering(call);
     const end = (): void => {
       steering.close();
       seat.leave(call);
     };
-    return race(
+    const seated$ = race(
       seat.take$({ ...scope, hooks, input, steering }, onBusy, maxQueue),
       interruption.cut$.pipe(map(() => undefined)),
-    ).pipe(
-      take(1),
-      concatMap((seated) => {
+    ).pipe(take(1));
+    // The place is taken first: calls run in the order in which they were made.
+    return forkJoin([seated$, noted$]).pipe(
+      concatMap(([seated]) => {
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
         const isSuperseded = seated === 'superseded';
-        return begin$(plan, scope, hooks, { input, memory: own, steering, end, isSuperseded });
+        return begin({ memory: own, steering, end, isSuperseded });
       }),
       finalize(end),
     );
   });
 
+/** Tells what happens at the steps of a call that goes on. */
+const told = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({
+  replayed: (step, message) => {
+    const iteration = iterationOf(step, hooks);
+    replaying?.passed();
+    hooks.report(iteration, { type: 'stepReplayed', step });
+    if (message === undefined) return;
+    replaying?.aside(() => hooks.report(iteration, { type: 'warning', message }));
+  },
+  begins: (step, shown) => {
+    replaying?.end();
+    const why = 'The call was broken off, and goes on.';
+    for (const messageId of shown) {
+      hooks.report(iterationOf(step, hooks), { type: 'messageDiscarded', messageId, why });
+    }
+  },
+});
+
+/** A position begins with it. */
+const iterationOf = (step: string, hooks: Hooks): number => {
+  const iteration = Number.parseInt(step, 10);
+  return Number.isNaN(iteration) ? hooks.iteration() : iteration;
+};
+
 /** What a call brings from its session. */
 interface Place {
   readonly input: readonly Message[];
+  readonly step$: RunStep;
   readonly memory: Memory;
   readonly steering?: Steering;
   /** Gives the place in the session on. */
@@ -62,7 +113,7 @@ const begin$ = (
   place: Place,
 ): Observable<Reply> =>
   defer(() => {
-    const { input, memory, steering, end = () => undefined, isSuperseded = false } = place;
+    const { input, step$, memory, steering, end = () => undefined, isSuperseded = false } = place;
     const { call, scheduler, interruption, reply$ } = scope;
     const context: CallContext = {
       call,
@@ -71,7 +122,7 @@ const begin$ = (
       interruption,
       scope,
       steering,
-      step$: (id, work) => plan.journal.step$(`${call.callId}/${id}`, work),
+      step$,
       isSuperseded,
       settle: (reply) => {
         end();

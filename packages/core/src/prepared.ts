@@ -7,9 +7,13 @@ import { isMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type InputMessage, readInput } from './input.js';
 import { ordered } from './interceptor.js';
+import { isMessage } from './is-message.js';
+import { plainOptionsIn } from './journal/call-record.js';
+import type { StepForm } from './journal/step.js';
 import { isRecord } from './json.js';
 import type { Message, UserMessage } from './message.js';
 import type { Preparation } from './preparation.js';
+import { hasFields, isArrayOf, isString } from './shape.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import { readSteered } from './steering.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from './toolkit.js';
@@ -46,6 +50,58 @@ export const prepared$ = (
     interruption.cut$.pipe(map((): Prepared => ({ plan, input, status: 'interrupted' }))),
   ).pipe(defaultIfEmpty<Prepared, Prepared>({ plan, input, status: 'vetoed' }));
 };
+
+/** How a prepared call is written down: of its options what JSON can hold, the others by name. */
+export const preparedForm = (plan: CallPlan, call: CallInfo): StepForm<Prepared> => {
+  const { entries } = plan.toolkit.current;
+  return {
+    write: ({ plan: { options, model, toolkit }, input, status }) => ({
+      status,
+      input,
+      options: plainOptionsIn(splitOptions(options).prepared),
+      lost: [
+        ...(model === plan.model ? [] : ['model']),
+        ...(toolkit === plan.toolkit ? [] : ['tools']),
+        ...(options.toolSelection === plan.options.toolSelection ? [] : ['toolSelection']),
+      ],
+    }),
+    isWritten: (written) =>
+      hasFields(written, {
+        status: (status) =>
+          status === 'prepared' || status === 'interrupted' || status === 'vetoed',
+        input: isArrayOf(isMessage),
+        options: isRecord,
+        lost: isArrayOf(isString),
+      }),
+    read: (written) => {
+      const { status, input, options } = asWritten(written);
+      checkPrepared('A prepared call', options);
+      const { toolSelection } = plan.options;
+      const kept = toolSelection === undefined ? options : { ...options, toolSelection };
+      return { plan: planWith(plan, entries, kept), input: readInput(input, call), status };
+    },
+    warning: (written) => {
+      const { lost } = asWritten(written);
+      return lost.length === 0
+        ? undefined
+        : `An interceptor had prepared the call with ${lost.join(', ')} of its own, which a journal cannot hold: it goes on with those of its agent, or of resume$().`;
+    },
+  };
+};
+
+/** Checked before it is read. */
+const asWritten = (
+  written: unknown,
+): Pick<Prepared, 'input' | 'status'> & {
+  readonly options: PreparedOptions;
+  readonly lost: readonly string[];
+} =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  written as ReturnType<typeof asWritten>;
+
+/** Tells whether anything is to be prepared. */
+export const isToPrepare = ({ interceptors }: Pick<CallPlan, 'interceptors'>): boolean =>
+  ordered(interceptors, 'prepare').length > 0;
 
 /** Leads what is said to a running call through the same interceptors. What they say of options comes too late. */
 export const preparedInput$ = (

@@ -113,6 +113,7 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   ],
   accepts: listOf('names of parameters'),
   dedupe: isFlag,
+  idempotent: isFlag,
   pruneInput: isFlag,
   coerceInput: isFlag,
   patterns: isFunction,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type AgentEvent,
   createAgent,
-  type Journal,
+  stepJournal,
   type MillraceError,
   suspend,
   text as texts,
@@ -623,12 +623,9 @@ describe('the call of a flow', () => {
 
   it('G6: what has been done is not done again by a call that is resumed', async () => {
     const steps = new Map<string, unknown>();
-    const journal: Journal = {
-      step$: (id, work) =>
-        steps.has(id)
-          ? (of(steps.get(id)) as ReturnType<typeof work>)
-          : work().pipe(tap((result) => steps.set(id, result))),
-    };
+    const journal = stepJournal((id, work) =>
+      steps.has(id) ? of(steps.get(id)) : work().pipe(tap((result) => steps.set(id, result))),
+    );
     const calls: string[] = [];
     const parts = {
       c: component('code', { function: 'count', input: { x: '{{sys.query}}' } }),
@@ -646,7 +643,7 @@ describe('the call of a flow', () => {
       ),
       say: say('{{c@output}} {{i@output}}', { upstream: ['i'] }),
     };
-    const run = (models: ReturnType<typeof m>) =>
+    const agentOf = (models: ReturnType<typeof m>) =>
       flowAgent(flow(parts, ['c']), {
         models,
         journal,
@@ -656,9 +653,10 @@ describe('the call of a flow', () => {
             return calls.length;
           },
         },
-      }).call('?', { callId: 'call' });
-    expect(textOf(await run(m(echo, echo)))).toBe('1 p\n\nq');
-    expect(textOf(await run(m()))).toBe('1 p\n\nq');
+      });
+    const reply = await agentOf(m(echo, echo)).call('?', { callId: 'call' });
+    expect(textOf(reply)).toBe('1 p\n\nq');
+    expect(textOf(await agentOf(m()).resume('call'))).toBe('1 p\n\nq');
     expect(calls).toEqual(['?']);
   });
 

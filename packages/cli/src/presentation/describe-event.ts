@@ -60,6 +60,10 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     }
     case 'suspended':
       return note(`${event.toolUse.name} is suspended: its result comes later.`);
+    case 'uncertain':
+      return note(
+        `${event.toolUse.name} had begun when the call was broken off: ${thens[event.then]}`,
+      );
     case 'queued':
       return note(`Waits its turn, behind ${event.ahead} others.`);
     case 'retrieved': {
@@ -75,6 +79,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'error':
       return event.parentId === undefined ? [] : note(`${event.agent.join('/')} failed.`);
     case 'preCall':
+    case 'stepReplayed':
     case 'preReasoning':
     case 'reasoningChunk':
     case 'postReasoning':
@@ -86,6 +91,12 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return [];
   }
 };
+
+const thens = {
+  rerun: 'it is run again.',
+  ask: 'somebody is to find out what came of it.',
+  report: 'the model is told that nothing is known.',
+} as const;
 
 const toolCall = ({ name, input, invalidInput }: ToolUseBlock, theme: Theme, room: number) => {
   const { colors, unicode } = theme;

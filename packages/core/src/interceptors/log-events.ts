@@ -116,6 +116,10 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
   switch (event.type) {
     case 'preCall':
       return { messages: event.input.length };
+    case 'stepReplayed':
+      return { step: event.step };
+    case 'uncertain':
+      return { tool: event.toolUse.name, toolUseId: event.toolUse.id, then: event.then };
     case 'preReasoning':
     case 'preSummary':
       return requestDetails(event);

@@ -1,4 +1,5 @@
-import { lastValueFrom, toArray } from 'rxjs';
+import { describe, expect, it } from '@jest/globals';
+import { concatMap, lastValueFrom, Observable, toArray } from 'rxjs';
 import { inProcessCalls } from './in-process-calls.js';
 
 const step = (name: string) => ({ kind: 'step', name, seq: 0, text: '1' }) as const;
@@ -6,12 +7,10 @@ const step = (name: string) => ({ kind: 'step', name, seq: 0, text: '1' }) as co
 describe('inProcessCalls', () => {
   it('S6: gives back what was written down, to one writer at a time', async () => {
     const driver = inProcessCalls(() => 0);
-    const claims: unknown[] = [];
-    const held = driver.claim$('c').subscribe((claim) => {
-      claims.push(claim);
-      claim.append$([step('a'), step('b')]).subscribe();
-    });
-    expect(claims).toHaveLength(1);
+    const held = driver
+      .claim$('c')
+      .pipe(concatMap((claim) => claim.append$([step('a'), step('b')])))
+      .subscribe();
     await expect(lastValueFrom(driver.claim$('c'))).rejects.toMatchObject({ code: 'conflict' });
     held.unsubscribe();
     const read = await lastValueFrom(driver.read$('c').pipe(toArray()));
@@ -19,5 +18,6 @@ describe('inProcessCalls', () => {
       ['a', 1],
       ['b', 2],
     ]);
+    expect(driver.claim$('c')).toBeInstanceOf(Observable);
   });
 });

@@ -1,3 +1,4 @@
+export { type CallStore, type CallStoreOptions, createCallStore } from './call-store.js';
 export type {
   CallStoreDriver,
   Claim,

@@ -9,6 +9,8 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { isRecord } from '../json.js';
+import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
 import type { Consultation, Consulted } from '../consult.js';
 import type { Context } from '../context.js';
 import { messageOf } from '../errors.js';
@@ -56,22 +58,25 @@ export const findMemories$ = (
   const { step$, hooks, scheduler, interruption } = context;
   const { scope, position, iteration, known } = search;
   const report = (message: string): void => hooks.report(iteration, { type: 'warning', message });
-  return step$(position, () =>
-    defer(() => {
-      const text = search.text();
-      const limit = rank ? Math.max(top, candidates) : top;
-      return text.trim() === ''
-        ? of([])
-        : recalled$(
-            { memory, scope, scheduler, timeoutMs },
-            { text, limit: limit + known.length, report },
-          ).pipe(map((found) => without(known, found).slice(0, limit)));
-    }).pipe(
-      catchError((error: unknown) => {
-        report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
-        return of([]);
-      }),
-    ),
+  return step$(
+    position,
+    () =>
+      defer(() => {
+        const text = search.text();
+        const limit = rank ? Math.max(top, candidates) : top;
+        return text.trim() === ''
+          ? of([])
+          : recalled$(
+              { memory, scope, scheduler, timeoutMs },
+              { text, limit: limit + known.length, report },
+            ).pipe(map((found) => without(known, found).slice(0, limit)));
+      }).pipe(
+        catchError((error: unknown) => {
+          report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
+          return of([]);
+        }),
+      ),
+    { isWritten: isArrayOf(isRecalled) },
   ).pipe(
     takeUntil(interruption.cut$),
     defaultIfEmpty([]),
@@ -86,6 +91,17 @@ export const findMemories$ = (
     }),
   );
 };
+
+const isRecalled = (written: unknown): boolean =>
+  hasFields(written, {
+    id: isString,
+    text: isString,
+    kind: isString,
+    scope: isRecord,
+    createdAt: isNumeric,
+    metadata: isRecord,
+    score: isOptional(isNumeric),
+  });
 
 const without = (
   known: readonly MemoryEntry[],

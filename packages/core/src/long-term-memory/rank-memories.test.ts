@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, map, NEVER, throwError, timer } from 'rxjs';
-import { createAgent, type Journal, MillraceError, on, textOf } from '../index.js';
+import { createAgent, stepJournal, MillraceError, on, textOf } from '../index.js';
 import {
   finish,
   marbles,
@@ -176,12 +176,10 @@ describe('withLongTermMemory, ranking by the model', () => {
 
   it('S6: is a step of its own', async () => {
     const steps: string[] = [];
-    const journal: Journal = {
-      step$: (id, work) => {
-        steps.push(id);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      steps.push(id);
+      return work();
+    });
     const model = scriptedModel([text('[1]')], [text('Tea.')]);
     const options = withLongTermMemory({ model, journal }, { memory: someTeas(), rank: true });
     await createAgent(options).call('Which tea?', { ...forAnn, callId: 'c' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs';
-import { createAgent, inProcessMemory, type Journal, textOf } from '../index.js';
+import { createAgent, inProcessMemory, stepJournal, textOf } from '../index.js';
 import { withPlan } from '../planning/index.js';
 import { planner } from '../presets/index.js';
 import {
@@ -149,12 +149,10 @@ describe('withLongTermMemory, of the steps of a plan', () => {
 
   it('S6: is a step of the journal for each', async () => {
     const ids: string[] = [];
-    const journal: Journal = {
-      step$: (id, work) => {
-        ids.push(id);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      ids.push(id);
+      return work();
+    });
     const model = scriptedModel(...steps);
     const one = withLongTermMemory(withPlan({ model, journal }), { memory: memories() });
     const two = withLongTermMemory(one, { memory: memories() });

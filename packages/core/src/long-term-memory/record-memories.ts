@@ -1,5 +1,6 @@
 import { catchError, concatMap, defer, map, of } from 'rxjs';
 import { messageOf } from '../errors.js';
+import { isArrayOf, isString } from '../shape.js';
 import type { CallStage } from '../pipeline/call-stage.js';
 import { replyOf, runOf } from '../pipeline/review-reply.js';
 import type { MemorySettings } from './memory-settings.js';
@@ -22,20 +23,23 @@ export const recordStage = (
       const scope =
         state.status === 'prepared' ? scopeIn({ call, hooks, values: own.values }) : undefined;
       if (scope === undefined) return of(state);
-      return step$(position, () =>
-        defer(() => {
-          const memories = memoriesOfCall(call, state, reply, settings);
-          return memories.length === 0
-            ? of([])
-            : recorded$({ memory, scope, scheduler, timeoutMs }, memories);
-        }).pipe(
-          map((entries) => entries.map(({ id }) => id)),
-          catchError((error: unknown) => {
-            const message = `What came of the call could not be recorded: ${messageOf(error)}`;
-            hooks.report(iteration, { type: 'warning', message });
-            return of([]);
-          }),
-        ),
+      return step$(
+        position,
+        () =>
+          defer(() => {
+            const memories = memoriesOfCall(call, state, reply, settings);
+            return memories.length === 0
+              ? of([])
+              : recorded$({ memory, scope, scheduler, timeoutMs }, memories);
+          }).pipe(
+            map((entries) => entries.map(({ id }) => id)),
+            catchError((error: unknown) => {
+              const message = `What came of the call could not be recorded: ${messageOf(error)}`;
+              hooks.report(iteration, { type: 'warning', message });
+              return of([]);
+            }),
+          ),
+        { isWritten: isArrayOf(isString) },
       ).pipe(map(() => state));
     });
   return recordMemories;

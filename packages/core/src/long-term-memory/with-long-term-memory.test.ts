@@ -4,7 +4,7 @@ import {
   contextKey,
   createAgent,
   inProcessMemory,
-  type Journal,
+  stepJournal,
   on,
   prepare,
   suspend,
@@ -463,15 +463,13 @@ describe('withLongTermMemory, of an agent', () => {
   it('S6: recalls and records in steps, by ids that are positions', async () => {
     const memory = inProcessLongTermMemory();
     const results = new Map<string, unknown>();
-    const journal: Journal = {
-      step$: (id, work) => {
-        const known = results.get(id);
-        // What the journal holds is what the step has given.
-        return known === undefined
-          ? work().pipe(tap((value) => results.set(id, JSON.parse(JSON.stringify(value)))))
-          : of<never>(known as never);
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      const known = results.get(id);
+      // What the journal holds is what the step has given.
+      return known === undefined
+        ? work().pipe(tap((value) => results.set(id, JSON.parse(JSON.stringify(value)))))
+        : of(known);
+    });
     const asked: string[] = [];
     const watched: LongTermMemory = {
       ...memory,
@@ -485,20 +483,17 @@ describe('withLongTermMemory, of an agent', () => {
       },
     };
     memory.record$(ann, [{ text: 'Likes tea.' }]).subscribe();
-    const run = async () => {
-      const model = scriptedModel([text('Tea.')]);
-      const agent = createAgent(withLongTermMemory({ model, journal }, { memory: watched }));
-      return textOf(await agent.call('Which tea?', { ...forAnn, callId: 'c' }));
-    };
-    expect(await run()).toBe('Tea.');
+    const model = scriptedModel([text('Tea.')]);
+    const agent = createAgent(withLongTermMemory({ model, journal }, { memory: watched }));
+    expect(textOf(await agent.call('Which tea?', { ...forAnn, callId: 'c' }))).toBe('Tea.');
     expect([...results.keys()]).toEqual(
       expect.arrayContaining(['c/recallMemories', 'c/recordMemories']),
     );
     expect(results.get('c/recordMemories')).toEqual(['c/memory/conversation']);
-    await run();
+    expect(textOf(await agent.resume('c'))).toBe('Tea.');
     expect(asked).toEqual(['recall', 'record']);
     results.delete('c/recordMemories');
-    await run();
+    await agent.resume('c');
     expect(await heldOf(memory)).toHaveLength(2);
   });
 
@@ -506,12 +501,10 @@ describe('withLongTermMemory, of an agent', () => {
     const [one, two] = [remembering('tea one'), remembering('tea two')];
     const model = scriptedModel([text('Both.')]);
     const steps: string[] = [];
-    const journal: Journal = {
-      step$: (id, work) => {
-        steps.push(id);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      steps.push(id);
+      return work();
+    });
     const options = withLongTermMemory(withLongTermMemory({ model, journal }, { memory: one }), {
       memory: two,
     });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { EMPTY, type Observable, of, Subject, tap, throwError } from 'rxjs';
+import { EMPTY, of, Subject, tap, throwError } from 'rxjs';
 import { createAgent } from '../agent.js';
 import type { AgentOptions } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
 import { createDemand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { on } from '../interceptor.js';
-import type { Journal } from '../journal.js';
+import { stepJournal } from '../journal/journal.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
@@ -51,7 +51,7 @@ const set = (
   const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
   const phases = insertBefore(reasoning, summarise(given));
   const agent = createAgent({ model, memory, phases, tools: [look], ...more });
-  return { model, writer, memory: memory('s'), chat: agent.session('s') };
+  return { model, writer, memory: memory('s'), agent, chat: agent.session('s') };
 };
 
 const shown = (messages: readonly Message[] = []): readonly string[] =>
@@ -178,12 +178,11 @@ describe('summarise', () => {
   it('S6: a resumed call does not ask again, not even for one that failed', async () => {
     for (const written of [notes, throwError(() => new Error('no'))]) {
       const known = new Map<string, unknown>();
-      const journal: Journal = {
-        step$: <T>(id: string, work: () => Observable<T>) =>
-          known.has(id)
-            ? of(known.get(id) as T)
-            : work().pipe(tap((made) => known.set(id, JSON.parse(JSON.stringify(made))))),
-      };
+      const journal = stepJournal((id, work) =>
+        known.has(id)
+          ? of(known.get(id))
+          : work().pipe(tap((made) => known.set(id, JSON.parse(JSON.stringify(made))))),
+      );
       const writer = scriptedModel(written);
       const answers: ScriptedAnswer[] = [[toolUse('look')], [text('Done.')]];
       const options = { model: writer, keepTurns: 3 };
@@ -193,7 +192,7 @@ describe('summarise', () => {
       expect(asked).toBeGreaterThan(0);
       expect([...known.keys()]).toContain('z/1/recap');
       const second = set([], options, { journal });
-      const after = await second.chat.call('Go on.', { callId: 'z' });
+      const after = await second.agent.resume('z');
       expect(writer.requests).toHaveLength(asked);
       expect(textOf(after)).toBe('Done.');
       expect(after.usage).toEqual(before.usage);
@@ -313,9 +312,7 @@ describe('summarise', () => {
   });
 
   it('S1: a journal that gives nothing leaves the run as it is', async () => {
-    const journal: Journal = {
-      step$: (id, work) => (id.endsWith('recap') ? EMPTY : work()),
-    };
+    const journal = stepJournal((id, work) => (id.endsWith('recap') ? EMPTY : work()));
     const { model, chat } = set([[text('Done.')]], {}, { journal });
     await chat.call('Go on.');
     expect(model.requests[0]?.messages).toHaveLength(17);

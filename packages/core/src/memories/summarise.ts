@@ -1,4 +1,5 @@
 import { defaultIfEmpty, defer, map, type Observable, of, tap } from 'rxjs';
+import { hasFields, isOptional, isString, isUsage } from '../shape.js';
 import type { Context } from '../context.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
@@ -68,7 +69,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
           const messages = old.told;
           return askSummary$(context, next, position, { ...order, former, messages });
         }).pipe(map(announced(warn)));
-      return given.step$(position, summary$).pipe(
+      return given.step$(position, summary$, { isWritten: isSummary }).pipe(
         tap(({ usage }) => given.reportUsage(usage)),
         map((summary) =>
           compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
@@ -78,6 +79,14 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
     });
   return summarising;
 };
+
+const isSummary = (written: unknown): boolean =>
+  hasFields(written, {
+    status: (status) => status === 'made' || status === 'failed',
+    text: isOptional(isString),
+    why: isOptional(isString),
+    usage: isUsage,
+  });
 
 const estimated = (messages: readonly Message[]): number => countMessages(plainCounter, messages);
 

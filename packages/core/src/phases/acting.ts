@@ -1,5 +1,6 @@
 import { concat, concatMap, from, identity, map, mergeMap, of, startWith, toArray } from 'rxjs';
-import { act$, type Acted } from '../act.js';
+import { act$ } from '../act.js';
+import type { Acted } from '../acted.js';
 import type { Context } from '../context.js';
 import { frozen } from '../frozen.js';
 import { noMemory } from '../memory.js';

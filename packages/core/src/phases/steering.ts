@@ -1,10 +1,27 @@
-import { concatMap, defaultIfEmpty, defer, from, identity, map, takeUntil, toArray } from 'rxjs';
+import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  identity,
+  map,
+  of,
+  takeUntil,
+  toArray,
+} from 'rxjs';
 import type { Context } from '../context.js';
+import { isMessage } from '../is-message.js';
+import type { StepForm } from '../journal/step.js';
+import type { UserMessage } from '../message.js';
+import { isArrayOf } from '../shape.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
 import type { Steer } from '../steering.js';
 
-type Needs = Pick<Context, 'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$'>;
+type Needs = Pick<
+  Context,
+  'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$' | 'mayBeWritten'
+>;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
 export const steering = ({
@@ -13,10 +30,13 @@ export const steering = ({
   steering: said,
   prepareInput$,
   step$,
+  mayBeWritten,
 }: Needs): Phase => {
   if (said === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
+    const position = `${next}/steering`;
+    if (said.waiting().length === 0 && !mayBeWritten(position)) return of(run);
     // A step that is replayed takes nothing of what is said now.
     let taken: readonly Steer[] = [];
     const work$ = defer(() => {
@@ -26,7 +46,7 @@ export const steering = ({
         toArray(),
       );
     });
-    return step$(`${next}/steering`, () => work$).pipe(
+    return step$(position, () => work$, steeredForm).pipe(
       map((all) => {
         const messages = all.flat();
         messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
@@ -44,4 +64,8 @@ export const steering = ({
       defaultIfEmpty(run),
     );
   });
+};
+
+const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
+  isWritten: isArrayOf(isArrayOf(isMessage)),
 };

@@ -1,8 +1,9 @@
-import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import type { CallScope } from '../call-scope.js';
 import type { Hooks } from '../hooks.js';
 import type { Interruption } from '../interruption.js';
+import type { RunStep } from '../journal/step.js';
 import type { Reply } from '../reply.js';
 import type { Steering } from '../steering.js';
 import type { CallState } from './call-state.js';
@@ -18,7 +19,7 @@ export interface CallContext {
   /** A later call has made it void while it waited: it is only to be remembered. */
   readonly isSuperseded: boolean;
   /** Runs a step of this call through the journal; `id` is its place, such as `retrieve`. */
-  readonly step$: <T>(id: string, work: () => Observable<T>) => Observable<T>;
+  readonly step$: RunStep;
   /** Gives the place in the session on, and the reply to those who have joined. */
   readonly settle: (reply: Reply) => void;
 }

@@ -1,5 +1,5 @@
 import { concatMap, map } from 'rxjs';
-import { opening$ } from '../opening.js';
+import { opening$, openingForm } from '../opening.js';
 import type { CallStage } from './call-stage.js';
 
 /** Loads what memory holds, with the results that the call brings in their places. */
@@ -7,6 +7,6 @@ export const loadHistory: CallStage = (context) =>
   concatMap((state) => {
     const goesOn = state.status === 'prepared' && context.interruption.current === undefined;
     return context
-      .step$('open', () => opening$(state, context, goesOn))
+      .step$('open', () => opening$(state, context, goesOn), openingForm)
       .pipe(map((opening) => ({ ...state, ...opening })));
   });

@@ -19,7 +19,7 @@ import {
   type Agent,
   createAgent,
   inProcessMemory,
-  type Journal,
+  stepJournal,
   type MillraceError,
   only,
   prepare,
@@ -377,13 +377,11 @@ describe('retrieve', () => {
   it('S6: is a step of the journal', async () => {
     const known = new Map<string, unknown>();
     const ids: string[] = [];
-    const journal: Journal = {
-      step$: <T>(id: string, work: () => Observable<T>): Observable<T> => {
-        ids.push(id);
-        if (known.has(id)) return of(known.get(id) as T);
-        return work().pipe(map((value) => (known.set(id, value), value)));
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      ids.push(id);
+      if (known.has(id)) return of(known.get(id));
+      return work().pipe(map((value) => (known.set(id, value), value)));
+    });
     const retriever = finding();
     const agent = createAgent({
       model: scriptedModel([text('1')]),
@@ -391,24 +389,22 @@ describe('retrieve', () => {
       pipeline: retrieving(retriever),
     });
     await agent.call('?', { callId: 'c' });
-    await agent.call('?', { callId: 'c' });
-    expect(ids.slice(0, 3)).toEqual(['c/open', 'c/retrieve', 'c/1']);
+    await agent.resume('c');
+    expect(ids.slice(0, 4)).toEqual(['c/call', 'c/open', 'c/retrieve', 'c/1']);
     expect(retriever.asked).toHaveLength(1);
   });
 
   it('C1: several are steps of their own', async () => {
     const ids: string[] = [];
-    const journal: Journal = {
-      step$: (id, work) => {
-        ids.push(id);
-        return work();
-      },
-    };
+    const journal = stepJournal((id, work) => {
+      ids.push(id);
+      return work();
+    });
     const second = finding([{ source: 'c.md', text: 'c' }]);
     const pipeline = insertStageBefore(selectTools, retrieve(second), retrieving(finding()));
     const agent = createAgent({ model: scriptedModel([text('1')]), journal, pipeline });
     const reply = await agent.call('?', { callId: 'c' });
-    expect(ids.slice(0, 3)).toEqual(['c/open', 'c/retrieve', 'c/retrieve/2']);
+    expect(ids.slice(1, 4)).toEqual(['c/open', 'c/retrieve', 'c/retrieve/2']);
     expect(reply.sources?.map(({ source }) => source)).toEqual(['mills.md', 'wheels.md', 'c.md']);
   });
 

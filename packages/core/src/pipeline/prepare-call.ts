@@ -1,12 +1,15 @@
-import { concatMap, map } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import { noMemory } from '../memory.js';
-import { prepared$ } from '../prepared.js';
+import { isToPrepare, type Prepared, prepared$, preparedForm } from '../prepared.js';
 import type { CallStage } from './call-stage.js';
 
 /** Leads the call through guards and the other interceptors of `prepare`. Nothing is remembered that has not been through all of them. */
-export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded }) =>
-  concatMap((state) =>
-    prepared$(state.plan, scope, hooks, state.input).pipe(
+export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded, step$ }) =>
+  concatMap((state) => {
+    const { plan: before, input: asked } = state;
+    const prepare$ = (): Observable<Prepared> => prepared$(before, scope, hooks, asked);
+    const form = preparedForm(before, scope.call);
+    return (isToPrepare(before) ? step$('prepare', prepare$, form) : prepare$()).pipe(
       map(({ plan, input, status }) => {
         if (isSuperseded) interruption.trigger({});
         const [first, ...others] = input;
@@ -20,5 +23,5 @@ export const prepareCall: CallStage = ({ scope, hooks, interruption, isSupersede
           memory: status === 'prepared' ? state.memory : noMemory,
         };
       }),
-    ),
-  );
+    );
+  });

@@ -15,6 +15,7 @@ import { messageOf, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, isFunction, oneOf, type Rule, wholeNumber } from '../options.js';
 import type { RetrievalQuery, RetrievedPassage, Retriever } from '../retrieval/retriever.js';
+import { isArrayOf } from '../shape.js';
 import type { CallStage } from './call-stage.js';
 import { addSources, type CallState, type ContextPlacement, isOpen } from './call-state.js';
 import { textToSelectBy } from './select-tools.js';
@@ -64,7 +65,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
         );
       const { retrievals } = state;
       const step = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
-      return step$(step, found$).pipe(
+      return step$(step, found$, { isWritten: isArrayOf(isPassage) }).pipe(
         takeUntil(interruption.cut$),
         defaultIfEmpty([]),
         map((passages) =>

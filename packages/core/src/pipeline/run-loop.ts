@@ -122,9 +122,10 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     approvers: scope.approvers,
     toolUseIds: new Set(),
     step$,
+    mayBeWritten: (id) => scope.journal.isWritten?.(`${call.callId}/${id}`) ?? true,
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
-    lend: (toolUseId, run, abort) => lend(scope, cell, toolUseId, run, abort),
+    lend: (toolUseId, run, abort, purpose) => lend(scope, cell, { toolUseId, purpose }, run, abort),
   };
 };

@@ -1,6 +1,7 @@
 import { concatMap, defaultIfEmpty, map, of, takeUntil } from 'rxjs';
 import { type Message, textOf } from '../message.js';
 import { namesOf } from '../tools/live-toolkit.js';
+import { isArrayOf, isString } from '../shape.js';
 import { type ToolSelection, unselected$ } from '../tools/select.js';
 import { usesIn } from '../tools/suspend.js';
 import type { CallStage } from './call-stage.js';
@@ -12,14 +13,17 @@ export const selectTools: CallStage = ({ step$, hooks, interruption }) =>
     const { plan } = state;
     const { toolSelection, toolChoice } = plan.options;
     if (toolSelection === undefined || !isOpen(state)) return of(state);
-    return step$('select', () =>
-      unselected$(
-        { ...toolSelection, pinned: pinnedBy(toolSelection, state) },
-        plan.toolkit.current,
-        textToSelectBy(state),
-        toolChoice,
-        (message) => hooks.report(0, { type: 'warning', message }),
-      ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([])),
+    return step$(
+      'select',
+      () =>
+        unselected$(
+          { ...toolSelection, pinned: pinnedBy(toolSelection, state) },
+          plan.toolkit.current,
+          textToSelectBy(state),
+          toolChoice,
+          (message) => hooks.report(0, { type: 'warning', message }),
+        ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([])),
+      { isWritten: isArrayOf(isString) },
     ).pipe(map((hidden) => hideTools(state, ...hidden)));
   });
 

@@ -3,7 +3,7 @@ import { concat, delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 
 import {
   createAgent,
   inProcessMemory,
-  type Journal,
+  stepJournal,
   MillraceError,
   on,
   redact,
@@ -227,7 +227,7 @@ describe('phases that think beside the loop', () => {
 
   it('S6: two of one kind have names, places and notes of their own', async () => {
     const ids: string[] = [];
-    const journal: Journal = { step$: (id, work) => (ids.push(id), work()) };
+    const journal = stepJournal((id, work) => (ids.push(id), work()));
     const model = scriptedModel([text('A')], [text('B')], [text('Done.')]);
     const phases = insertBefore(
       reasoning,
@@ -235,7 +235,7 @@ describe('phases that think beside the loop', () => {
       insertBefore(reasoning, analyseTask({ name: 'risks', prompt: 'Risks?' })),
     );
     const reply = await createAgent({ model, journal, phases }).call('?', { callId: 'c' });
-    expect(ids.slice(1, 4)).toEqual(['c/0/risks', 'c/0/analyseTask', 'c/1']);
+    expect(ids.slice(2, 5)).toEqual(['c/0/risks', 'c/0/analyseTask', 'c/1']);
     expect(Object.keys(reply.usageByPhase)).toEqual(['risks', 'analyseTask', 'reasoning']);
     expect(textOf(model.requests[2]?.messages.at(-1) ?? { content: [] })).toBe(
       '[Task Analysis: risks]\nA\n\n[Task Analysis]\nB',

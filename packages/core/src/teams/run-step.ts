@@ -96,7 +96,7 @@ const answer$ = (
     const abort = createLazyAbort();
     let finished = false;
     const isOver = (): boolean => interruption.current !== undefined;
-    const parent = lend(scope, plan.toolkit, 'step', begun, abort, isOver);
+    const parent = lend(scope, plan.toolkit, { toolUseId: 'step' }, begun, abort, isOver);
     const last$ = defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${plan.agentName}' failed`),

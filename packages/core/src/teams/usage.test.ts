@@ -1,20 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  concat,
-  lastValueFrom,
-  map,
-  type Observable,
-  of,
-  retry,
-  tap,
-  throwError,
-  timer,
-  toArray,
-} from 'rxjs';
+import { concat, lastValueFrom, map, of, retry, tap, throwError, timer, toArray } from 'rxjs';
 import {
   type Agent,
   createAgent,
-  type Journal,
+  stepJournal,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -142,10 +131,9 @@ describe('what a reply says it has cost', () => {
 
   it('S6: a step that is replayed brings what it had cost', async () => {
     const known = new Map<string, unknown>();
-    const journal: Journal = {
-      step$: <T>(id: string, work: () => Observable<T>) =>
-        known.has(id) ? of(known.get(id) as T) : work().pipe(tap((value) => known.set(id, value))),
-    };
+    const journal = stepJournal((id, work) =>
+      known.has(id) ? of(known.get(id)) : work().pipe(tap((value) => known.set(id, value))),
+    );
     const inner = createAgent({ model: scriptedModel([text('in'), costs(10)]) });
     const broken: Model = {
       name: 'broken',
@@ -154,11 +142,10 @@ describe('what a reply says it has cost', () => {
     let model: Model = scriptedModel([toolUse('ask'), costs(1)], () =>
       broken.stream$({ messages: [] }, {} as never),
     );
-    const call = () =>
-      createAgent({ model, journal, tools: [asking(inner)] }).call('?', { callId: 'c' });
-    await expect(call()).rejects.toThrow('crash');
+    const agent = () => createAgent({ model, journal, tools: [asking(inner)] });
+    await expect(agent().call('?', { callId: 'c' })).rejects.toThrow('crash');
     model = scriptedModel([text('done'), costs(1)]);
-    expect(spentBy(await call())).toEqual({ all: 12, reasoning: 2, acting: 10 });
+    expect(spentBy(await agent().resume('c'))).toEqual({ all: 12, reasoning: 2, acting: 10 });
   });
 
   it('C9: a shared budget counts each request once', async () => {

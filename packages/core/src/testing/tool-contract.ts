@@ -28,6 +28,7 @@ export const lentToolContext = ({
 }: LentToolContextOptions = {}): ToolContext => ({
   callId: 'test',
   toolUseId: 't1',
+  idempotencyKey: 'test/t1',
   agent: ['test'],
   iteration: 1,
   messages: [],

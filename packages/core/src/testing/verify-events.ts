@@ -14,6 +14,8 @@ interface Heard {
   /** The tool uses of the last message, and how far each has come. */
   readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
   ended: boolean;
+  /** It goes on from where it was broken off. */
+  readonly isResumed: boolean;
   /** What it says is a part of the root's answer. */
   readonly isHeard: boolean;
 }
@@ -29,7 +31,7 @@ type Texts = Map<string, string[]>;
 
 /**
  * Passes the events of a call on, and errors at the first that cannot come where it does: events must be
- * numbered upwards; a request is opened before its chunks and closed before the next; each tool use that
+ * numbered upwards; a call begins with `preCall`, or with `stepReplayed` where it goes on; a request is opened before its chunks and closed before the next; each tool use that
  * was asked for begins once and ends once; nothing follows the last event of a call, and each call has one; what a call
  * below says for the root is what the root's reply says.
  */
@@ -134,6 +136,8 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'queued':
     case 'steered':
     case 'stateChanged':
+    case 'stepReplayed':
+    case 'uncertain':
       return;
   }
 };
@@ -165,8 +169,12 @@ const listen = (event: AgentEvent, texts: Texts): void => {
 };
 
 const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
+  const isResumed = event.type === 'stepReplayed';
   const isFirst =
-    event.type === 'preCall' || event.type === 'error' || event.type === 'handlerError';
+    isResumed ||
+    event.type === 'preCall' ||
+    event.type === 'error' ||
+    event.type === 'handlerError';
   if (!isFirst) fail(event, 'its call has not begun');
   if (event.parentId !== undefined && calls.get(event.parentId)?.ended !== false) {
     fail(event, `the call above it, '${event.parentId}', is not running`);
@@ -183,6 +191,7 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
     voided: new Set(),
     toolUses: new Map(),
     ended: false,
+    isResumed,
     isHeard: isSpoken(event),
   };
   calls.set(event.callId, heard);
@@ -191,12 +200,13 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
 
 const move = (
   event: AgentEvent,
-  { toolUses }: Heard,
+  { toolUses, isResumed }: Heard,
   id: string,
   from: 'asked' | 'acting' | 'done',
   to = from,
 ): void => {
-  const stage = toolUses.get(id);
+  // What was asked for before the call was broken off is not told again.
+  const stage = toolUses.get(id) ?? (isResumed ? from : undefined);
   if (stage !== from) fail(event, `the tool use '${id}' is ${stage ?? 'not asked for'}`);
   toolUses.set(id, to);
 };

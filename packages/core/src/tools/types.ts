@@ -11,6 +11,11 @@ export interface ToolContext {
   readonly callId: string;
   readonly toolUseId: string;
   readonly sessionId?: string;
+  /**
+   * The same for each attempt of this use, also when a resumed call runs it again, and of no other use: hand it to services that
+   * take one, and they do once what is asked twice.
+   */
+  readonly idempotencyKey: string;
   /** The names of the agents, from the outermost to the one that uses the tool. */
   readonly agent: readonly string[];
   readonly iteration: number;
@@ -50,6 +55,11 @@ export interface ToolPolicy {
    * these parameters. Default: none.
    */
   readonly accepts?: readonly string[];
+  /**
+   * Two runs with the same `idempotencyKey` do no more than one: a resumed call runs it again where it was broken off. Default: false, and `onUncertain` says what is
+   * done then.
+   */
+  readonly idempotent?: boolean;
   /** Answers the very same use with the result of the one before, within a call. Default: false. */
   readonly dedupe?: boolean;
 }

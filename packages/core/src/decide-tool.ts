@@ -1,0 +1,166 @@
+import {
+  catchError,
+  defaultIfEmpty,
+  defer,
+  map,
+  type Observable,
+  of,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { usageBelow } from './call-scope.js';
+import type { Context } from './context.js';
+import { deadline } from './deadline.js';
+import { failedBy } from './failed-by.js';
+import { isRecord } from './json.js';
+import { createLazyAbort } from './lazy-abort.js';
+import type { Limits, Timeouts } from './limits.js';
+import type { ToolUseBlock } from './message.js';
+import type { OpenRun } from './run.js';
+import type { Validation } from './schema.js';
+import { failedOutput, type ToolOutput } from './tool-output.js';
+import { approved, type Checked, type Ready } from './tools/approve.js';
+import type { Planned } from './tools/batch.js';
+import type { Tool } from './tools/types.js';
+import { noUsage, type Usage } from './usage.js';
+
+type Needs = Pick<
+  Context,
+  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'lend'
+>;
+
+/** What is to become of a tool use: it is run, or answered without. */
+export interface Decision {
+  /** With the edits of interceptors, and of those who approved of it. */
+  readonly toolUse: ToolUseBlock;
+  /** What answers it where it is not run. */
+  readonly answer?: ToolOutput;
+  /** It cannot be run for what the model said. A use that somebody would not have is no failure. */
+  readonly failed: boolean;
+  /** What those have spent who decided on it. */
+  readonly usage: Usage;
+  /** What the tool's schema has made of its input. */
+  readonly value?: unknown;
+}
+
+/** A use that is answered without a run, and is no failure. */
+export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Decision => ({
+  toolUse,
+  answer,
+  failed: false,
+  usage: noUsage,
+});
+
+/** Decides on a tool use: look-up, validation of all that the tool is given, approval. It emits one decision, and never errors: what goes wrong is told the model. */
+export const decision$ = (
+  context: Needs,
+  run: OpenRun,
+  asked: ToolUseBlock,
+  plan: Planned,
+): Observable<Decision> => {
+  const { toolkit, interruption, limits } = context;
+  const { name, invalidInput } = asked;
+  const isAsPlanned = name === plan.toolUse.name;
+  const tool = toolkit.find(name);
+  const cannot = (why: string): Observable<Decision> =>
+    of({ ...answered(asked, failedOutput(why)), failed: true });
+  if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
+  if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
+  if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
+  if (invalidInput !== undefined) return cannot(notAnObject(name, invalidInput));
+  const abort = createLazyAbort();
+  const lent = context.lend(asked.id, run, abort, 'approval');
+  const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
+    checked$(context, tool, toolUse, plan);
+  let finished = false;
+  return check$(asked).pipe(
+    approved(context, run, { tool, lent, check$ }),
+    map((checked): Decision => {
+      const { toolUse } = checked;
+      return checked.status === 'ready'
+        ? { toolUse, failed: false, usage: usageBelow(lent), value: checked.value }
+        : {
+            toolUse,
+            answer: failedOutput(checked.why),
+            failed: checked.problems.length > 0,
+            usage: usageBelow(lent),
+          };
+    }),
+    tap({
+      complete: () => {
+        finished = true;
+      },
+      finalize: () => {
+        if (!finished) abort.abort();
+      },
+    }),
+    takeUntil(interruption.cut$),
+    catchError((error: unknown) =>
+      of({ ...answered(asked, failedBy(context, run, name, error)), failed: true }),
+    ),
+    defaultIfEmpty({ ...answered(asked, failedOutput(interrupted)), failed: true }),
+  );
+};
+
+/** What a tool use is told that an interrupt has cut. */
+export const interrupted = 'Interrupted before it finished.';
+
+/** Validates what a tool is given, in the time that it has. */
+export const checked$ = (
+  { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
+  tool: Tool,
+  toolUse: ToolUseBlock,
+  plan: Planned,
+): Observable<Checked> => {
+  const { name } = tool;
+  const extras = name === plan.toolUse.name ? plan.extras : {};
+  return defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
+    take(1),
+    defaultIfEmpty(noVerdict),
+    deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+    map((validation) =>
+      validation.valid
+        ? { status: 'ready', toolUse, input: inputOf(validation), value: validation.value }
+        : { ...validation, status: 'refused', toolUse, why: invalid(name, validation.problems) },
+    ),
+  );
+};
+
+/** How long a tool may take. */
+export const timeoutOf = (
+  { name, timeoutMs }: Tool,
+  { tools = {}, toolMs }: Timeouts,
+): number | undefined => (Object.hasOwn(tools, name) ? tools[name] : (timeoutMs ?? toolMs));
+
+/** A use is planned by the name that the model gave: another tool must not get past what was planned. */
+const mayBecome = (
+  tool: Tool,
+  { tool: former }: Planned,
+  { maxToolCalls }: Pick<Limits, 'maxToolCalls'>,
+): boolean =>
+  former === undefined
+    ? tool.exclusive !== true && maxToolCalls === Infinity
+    : tool.exclusive !== true || former.exclusive === true;
+
+const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
+
+const inputOf = ({ value, input = value }: Extract<Validation, { valid: true }>): Ready['input'] =>
+  isRecord(input) ? input : {};
+
+const unknownTool = (name: string, names: readonly string[]): string =>
+  names.length === 0
+    ? `No tool is named '${name}': there are no tools.`
+    : `No tool is named '${name}'. The tools are: ${names.join(', ')}.`;
+
+const notYet = (name: string): string =>
+  `Not run: the tool ${name} can be used from your next step on. Ask for it again.`;
+
+const renamed = (name: string): string =>
+  `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
+
+const notAnObject = (name: string, text: string): string =>
+  `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}`;
+
+const invalid = (name: string, problems: readonly string[]): string =>
+  `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;

@@ -1,0 +1,120 @@
+import type { CallInfo } from '../call-info.js';
+import type { CallOptions } from '../call-options.js';
+import { MillraceError } from '../errors.js';
+import { isMessage } from '../is-message.js';
+import { isRecord } from '../json.js';
+import type { Message } from '../message.js';
+import type { StepForm } from './step.js';
+
+/** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
+export interface CallRecord {
+  readonly version: 1;
+  /** The name of the agent. */
+  readonly agent: string;
+  readonly sessionId?: string;
+  readonly input: readonly Message[];
+  /** What the call says otherwise than its agent, in so far as JSON can hold it. */
+  readonly options: CallOptions;
+  /** The names of options that JSON cannot hold, and that the call had. */
+  readonly given: readonly string[];
+}
+
+/** The name of the step that is the first of each call. */
+export const callStep = 'call';
+
+/** Options that are plain JSON. */
+const plainOptions: readonly (keyof CallOptions)[] = [
+  'history',
+  'temperature',
+  'maxTokens',
+  'toolChoice',
+  'stopSequences',
+  'maxIterations',
+  'onLimit',
+  'timeouts',
+  'onBusy',
+  'maxQueue',
+  'retryBudget',
+  'parallel',
+  'maxObservation',
+  'maxToolCalls',
+  'maxToolErrors',
+  'toolBackoffMs',
+  'maxParseRetries',
+  'parseBackoffMs',
+  'temperatureRamp',
+  'onUncertain',
+  'metadata',
+];
+
+/** Options that a call cannot do without, and that JSON cannot hold. */
+const otherOptions: readonly (keyof CallOptions)[] = [
+  'model',
+  'tools',
+  'addTools',
+  'toolSelection',
+  'output',
+  'approve',
+  'context',
+];
+
+/** Those of some options that are plain JSON. */
+export const plainOptionsIn = (options: CallOptions): CallOptions =>
+  Object.fromEntries(
+    Object.entries(options).filter(([name]) => plainOptions.some((known) => known === name)),
+  );
+
+/** Writes down what a call begins with. `options` are those that it was made with. */
+export const callRecord = (
+  { agent, sessionId }: Pick<CallInfo, 'agent' | 'sessionId'>,
+  input: readonly Message[],
+  options: CallOptions,
+): CallRecord => ({
+  version: 1,
+  agent: agent.at(-1) ?? '',
+  ...(sessionId === undefined ? {} : { sessionId }),
+  input,
+  options: plainOptionsIn(options),
+  given: otherOptions.filter((name) => options[name] !== undefined),
+});
+
+/** Tells whether a value is what a call begins with, of a version that is known here. */
+export const isCallRecord = (value: unknown): value is CallRecord =>
+  isRecord(value) &&
+  value['version'] === 1 &&
+  typeof value['agent'] === 'string' &&
+  ['string', 'undefined'].includes(typeof value['sessionId']) &&
+  isListOf(value['input'], isMessage) &&
+  isRecord(value['options']) &&
+  isListOf(value['given'], (name) => typeof name === 'string');
+
+const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isOne);
+
+/** Of a call that begins: one that has begun before is another one. */
+export const beginning = (callId: string): StepForm<CallRecord> => ({
+  isWritten: () => true,
+  read: () => {
+    throw new MillraceError(
+      'conflict',
+      `There is a call '${callId}' in the journal already. Go on with it: agent.resume$('${callId}'), or give the new one an id of its own, or none.`,
+    );
+  },
+});
+
+/** Of a call that goes on. */
+export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };
+
+/** Refuses to go on without what JSON could not hold. */
+export const assertGiven = (
+  callId: string,
+  { given }: CallRecord,
+  options: Readonly<Record<string, unknown>>,
+): void => {
+  const missing = given.filter((name) => options[name] === undefined);
+  if (missing.length === 0) return;
+  throw new MillraceError(
+    'invalidResume',
+    `The call '${callId}' was made with ${missing.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: agent.resume$('${callId}', { ${missing.join(', ')} }).`,
+  );
+};

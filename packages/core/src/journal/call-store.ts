@@ -1,0 +1,170 @@
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  mergeMap,
+  type Observable,
+  of,
+  reduce,
+  take,
+  throwError,
+} from 'rxjs';
+import { contained } from '../contained.js';
+import { MillraceError, toMillraceError } from '../errors.js';
+import type { AgentEvent } from '../events.js';
+import { failAs } from '../fail-as.js';
+import { isRecord } from '../json.js';
+import type { Appender } from './appender.js';
+import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
+import type { Journal, OpenJournal } from './journal.js';
+import { openWriter } from './open-writer.js';
+import { eventText, parsedText, stepText } from './record-json.js';
+
+/** A store of calls: the journal that agents write, and what is read of it. */
+export interface CallStore extends Journal {
+  readonly driver: CallStoreDriver;
+}
+
+/** What of a call is written down beside its steps. */
+export interface CallStoreOptions {
+  /** Which events are written down. Default: all. Without any, calls can be resumed, and neither followed nor played back. */
+  readonly events?: (event: AgentEvent) => boolean;
+}
+
+/** Makes a store of calls of what a driver keeps. */
+export const createCallStore = (
+  driver: CallStoreDriver,
+  { events = () => true }: CallStoreOptions = {},
+): CallStore => ({
+  driver,
+  open$: (callId, run) => open$(driver, callId, events, run),
+});
+
+const open$ = <T>(
+  driver: CallStoreDriver,
+  callId: string,
+  hears: (event: AgentEvent) => boolean,
+  run: (journal: OpenJournal) => Observable<T>,
+): Observable<T> =>
+  defer(() => {
+    const { appender$, close } = openWriter(driver, callId);
+    const closed$ = defer(() => {
+      close();
+      return EMPTY;
+    });
+    return appender$.pipe(
+      take(1),
+      concatMap((appender) => {
+        // The reply is safe by then, and an error is what the caller should hear of.
+        const rest$ = defer(() => appender.written$()).pipe(catchError(() => EMPTY));
+        return concat(
+          written$(driver, callId).pipe(
+            concatMap((written) =>
+              run(journalOf(appender, callId, hears, written)).pipe(contained()),
+            ),
+            catchError((cause: unknown) => concat(rest$, closed$, failed$(cause))),
+          ),
+          rest$,
+          // Before the end is told: whoever hears of it may open it again.
+          closed$,
+        );
+      }),
+      finalize(close),
+    );
+  });
+
+const failed$ = (cause: unknown): Observable<never> => throwError(() => toMillraceError(cause));
+
+/** What a store holds of a call. */
+interface Written {
+  readonly steps: Map<string, string>;
+  /** Messages that subscribers have seen something of. */
+  readonly shown: Set<string>;
+  lastSeq: number;
+}
+
+const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> =>
+  records$(driver, callId).pipe(
+    reduce<StoredRecord, Written>(
+      (written, { kind, name, seq, text }) => {
+        written.lastSeq = Math.max(written.lastSeq, seq);
+        if (kind === 'step') written.steps.set(name, text);
+        else if (chunks.has(name)) written.shown.add(messageIdOf(callId, text));
+        return written;
+      },
+      { steps: new Map(), shown: new Set(), lastSeq: 0 },
+    ),
+  );
+
+/** Reads the records of a call one by one. */
+export const records$ = (
+  driver: CallStoreDriver,
+  callId: string,
+  range?: RecordRange,
+): Observable<StoredRecord> =>
+  defer(() => driver.read$(callId, range)).pipe(
+    failAs('store', 'The journal could not be read'),
+    mergeMap((records) => records),
+  );
+
+const chunks: ReadonlySet<string> = new Set(['reasoningChunk', 'summaryChunk', 'planningChunk']);
+
+const messageIdOf = (callId: string, text: string): string => {
+  const event = parsedText(`An event of the call '${callId}'`, text);
+  return isRecord(event) && typeof event['messageId'] === 'string' ? event['messageId'] : '';
+};
+
+const journalOf = (
+  { push, written$: flushed$, demand }: Appender,
+  callId: string,
+  hears: (event: AgentEvent) => boolean,
+  { steps, shown, lastSeq: from }: Written,
+): OpenJournal => {
+  let lastSeq = from;
+  const known = (id: string, text: string): unknown =>
+    parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
+  return {
+    demand,
+    lastSeq: from,
+    // What a step has written down is whole, whatever was shown of it.
+    cutShort: new Set([...shown].filter((id) => !steps.has(id))),
+    listener: {
+      hears: true,
+      next: (event) => {
+        lastSeq = event.seq;
+        if (!hears(event)) return;
+        push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
+      },
+    },
+    isWritten: (id) => steps.has(id),
+    step$: (id, work) =>
+      defer(() => {
+        const text = steps.get(id);
+        if (text !== undefined) return of(known(id, text));
+        if (id.length > maxId) throw tooLong(id);
+        return concat(
+          // A store that fails stops the call before the next effect.
+          flushed$(),
+          defer(work).pipe(
+            concatMap((value) => {
+              const made = stepText(id, value);
+              steps.set(id, made);
+              push({ kind: 'step', name: id, seq: lastSeq, text: made });
+              return concat(flushed$(), of(value));
+            }),
+          ),
+        );
+      }),
+  };
+};
+
+const maxId = 65_536;
+
+const tooLong = (id: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters: ${maxId} are possible. Calls may be nested too deeply.`,
+  );

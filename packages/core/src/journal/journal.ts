@@ -1,0 +1,43 @@
+import type { Observable } from 'rxjs';
+import type { Demand } from '../demand.js';
+import type { Listener } from '../events.js';
+
+/** Where the steps of calls are written down, so that a call can go on where it was broken off. */
+export interface Journal {
+  /**
+   * Opens the journal of one outermost call, as its only writer, and runs it: emits what `run` emits, closes the journal behind its end, and at once
+   * where it is left. Errors with `conflict` where another writer has it, with `store` where it cannot be read or written. Cold.
+   */
+  open$<T>(callId: string, run: (journal: OpenJournal) => Observable<T>): Observable<T>;
+}
+
+/** The journal of one outermost call, and of the calls below it. */
+export interface OpenJournal {
+  /**
+   * Runs a step once: emits what its work emits when that is written down, and ever after, also in another process, what was written down. `id` is a
+   * position (`callId/iteration`, `callId/iteration/index`), the same on a resumed run. A step emits one value of plain JSON, or none,
+   * and is not written down then; one that errors is not either.
+   */
+  step$(id: string, work: () => Observable<unknown>): Observable<unknown>;
+  /** Tells whether a step is written down. Without it, every step may be. */
+  readonly isWritten?: (id: string) => boolean;
+  /** Hears every event of the call, and of the calls below it. */
+  readonly listener?: Listener;
+  /** The number of the last event that is written down: those of a resumed call go on behind it. Default: 0. */
+  readonly lastSeq?: number;
+  /** Messages that were begun, and shown, by steps that are not written down. A resumed call begins them again, and takes back what was shown of them. Default: none. */
+  readonly cutShort?: ReadonlySet<string>;
+  /** Closed while events wait to be written down: it pauses the call's sources. Default: always open. */
+  readonly demand?: Demand;
+}
+
+/** A journal of a function that runs steps, such as that of an engine which knows of one writer itself. It gets the steps of all calls. */
+export const stepJournal = (step$: OpenJournal['step$']): Journal => ({
+  open$: (_callId, run) => run({ step$ }),
+});
+
+/** The journal of a call that is not to be resumed: it runs every step and remembers none. */
+export const noJournal: Journal = { open$: (_callId, run) => run(unwritten) };
+
+/** What `noJournal` opens. */
+export const unwritten: OpenJournal = { step$: (_id, work) => work(), isWritten: () => false };

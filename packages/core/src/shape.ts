@@ -1,0 +1,50 @@
+import { isRecord } from './json.js';
+import { areBlocks, areContentBlocks } from './message.js';
+import type { Usage } from './usage.js';
+
+/** Tells whether a value is what it should be. */
+export type Check = (value: unknown) => boolean;
+
+/** Tells whether a value from outside is an object whose fields are what they should be; others may be there, too. */
+export const hasFields = (value: unknown, fields: Readonly<Record<string, Check>>): boolean =>
+  isRecord(value) &&
+  Object.entries(fields).every(([name, check]) =>
+    check(Object.hasOwn(value, name) ? value[name] : undefined),
+  );
+
+export const isString: Check = (value) => typeof value === 'string';
+export const isNumeric: Check = (value) => typeof value === 'number';
+export const isBoolean: Check = (value) => typeof value === 'boolean';
+export const isAny: Check = () => true;
+
+export const isOptional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+
+export const isArrayOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+
+export const isUsage: Check = (value) =>
+  hasFields(value, {
+    inputTokens: isNumeric,
+    outputTokens: isNumeric,
+    cacheReadTokens: isNumeric,
+    cacheWriteTokens: isNumeric,
+  } satisfies Readonly<Record<keyof Usage, Check>>);
+
+export const isToolUse: Check = (value) =>
+  hasFields(value, { id: isString, name: isString, input: isRecord });
+
+export const isToolResult: Check = (value) =>
+  hasFields(value, {
+    toolUseId: isString,
+    content: areContentBlocks,
+    isError: isBoolean,
+    suspended: isOptional(isRecord),
+  });
+
+export const isAssistantMessage: Check = (value) =>
+  hasFields(value, { id: isString, role: (role) => role === 'assistant', content: areBlocks });

@@ -1,0 +1,35 @@
+import { type Observable, of } from 'rxjs';
+import type { Context } from './context.js';
+import type { Decision } from './decide-tool.js';
+import { noMemory } from './memory.js';
+import type { OpenRun } from './run.js';
+import { type Ran, runTool$ } from './run-tool.js';
+import { failedOutput, type ToolOutput } from './tool-output.js';
+import type { Planned } from './tools/batch.js';
+import { suspend } from './tools/suspend.js';
+
+type Needs = Parameters<typeof runTool$>[0] & Pick<Context, 'memory'>;
+
+/** Answers a tool use that had begun when its call was broken off. Nobody knows whether it has done what it does: no tool is run twice in silence. */
+export const uncertain$ = (
+  context: Needs,
+  run: OpenRun,
+  decision: Decision,
+  plan: Planned,
+): Observable<Ran> => {
+  const { hooks, limits, memory, toolkit } = context;
+  const { toolUse, usage } = decision;
+  const isIdempotent = toolkit.find(toolUse.name)?.idempotent === true;
+  // Nobody could bring the result to a call that nothing remembers.
+  const wanted =
+    limits.onUncertain === 'ask' && memory === noMemory ? 'report' : limits.onUncertain;
+  const then = isIdempotent ? 'rerun' : wanted;
+  hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
+  if (then === 'rerun') return runTool$(context, run, decision, plan);
+  const output: ToolOutput =
+    then === 'ask' ? suspend({ uncertain: true, tool: toolUse.name }) : failedOutput(unknownEnd);
+  return of({ toolUse, output, executed: true, failed: false, usage });
+};
+
+const unknownEnd =
+  'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.';
