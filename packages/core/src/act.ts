@@ -1,4 +1,5 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, takeUntil } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, takeUntil, tap } from 'rxjs';
+import equal from 'fast-deep-equal';
 import { frozen } from './frozen.js';
 import { type Acted, actedForm, decisionForm } from './acted.js';
 import { cutObservation } from './cut-observation.js';
@@ -13,11 +14,12 @@ import { type Ran, runTool$ } from './run-tool.js';
 import { uncertain$ } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import type { Planned } from './tools/batch.js';
+import { activeGroups } from './tools/live-toolkit.js';
 import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'step$'>;
+  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -33,17 +35,26 @@ export const act$ = (
   defer(() => {
     const position = `${run.iteration}/${plan.index}`;
     let isNew = false;
+    let hasRun = false;
     const decide$ = (): Observable<Decision> => {
       isNew = true;
       return decided$(context, run, plan, known);
     };
-    return context
-      .step$(`${position}/intent`, decide$, decisionForm)
-      .pipe(
-        concatMap((decision) =>
-          context.step$(position, () => acted$(context, run, plan, decision, isNew), actedForm),
+    return context.step$(`${position}/intent`, decide$, decisionForm).pipe(
+      concatMap((decision) =>
+        context.step$(
+          position,
+          () => {
+            hasRun = true;
+            return acted$(context, run, plan, decision, isNew);
+          },
+          actedForm,
         ),
-      );
+      ),
+      tap(({ groups }) => {
+        if (!hasRun && groups !== undefined) context.activateOnly(groups);
+      }),
+    );
   });
 
 const decided$ = (
@@ -99,8 +110,9 @@ const acted$ = (
   /** It was decided in this process: no other one can have begun it. */
   isNew: boolean,
 ): Observable<Acted> => {
-  const { scheduler } = context;
+  const { scheduler, toolkit } = context;
   const startedAt = scheduler.now();
+  const groupsBefore = activeGroups(toolkit.groups);
   const ran$ =
     isNew || decision.answer !== undefined
       ? runTool$(context, run, decision, plan)
@@ -110,7 +122,9 @@ const acted$ = (
       const ms = scheduler.now() - startedAt;
       const failures = ran.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
       const note = noteOn(context, run, plan, failures);
-      const finished$ = finish$(context, run, { ...ran, index: plan.index, ms }, note);
+      const groups = activeGroups(context.toolkit.groups);
+      const changed = equal(groups, groupsBefore) ? {} : { groups };
+      const finished$ = finish$(context, run, { ...ran, ...changed, index: plan.index, ms }, note);
       // The longer a tool fails, the longer the model waits for the news of it.
       const backoff = ran.executed ? failures * context.limits.toolBackoffMs : 0;
       return finished$.pipe(heldBack(backoff, context));
@@ -143,7 +157,7 @@ const noteOn = (
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { output, ...ran }: Ran & Pick<Acted, 'index' | 'ms'>,
+  { output, ...ran }: Ran & Pick<Acted, 'index' | 'ms' | 'groups'>,
   note: string,
 ): Observable<Acted> => {
   const { toolUse, ms } = ran;

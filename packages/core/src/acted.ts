@@ -34,6 +34,8 @@ export interface Acted {
   /** All that the tool gave, where it is the answer. */
   readonly finalAnswer: readonly ContentBlock[] | undefined;
   readonly stop: boolean;
+  /** The groups of tools that were active behind it, where it has changed that. */
+  readonly groups?: readonly string[];
   /** What the calls have cost that the tool has made, at any depth. */
   readonly usage: Usage;
 }
@@ -69,6 +71,7 @@ export const actedForm: StepForm<Acted> = {
       failed: isBoolean,
       finalAnswer: isOptional(areContentBlocks),
       stop: isBoolean,
+      groups: isOptional(isArrayOf(isString)),
       usage: isUsage,
       lostExtras: isArrayOf(isString),
     }),

@@ -20,6 +20,7 @@ import { type Interceptor, isInterceptor } from './interceptor.js';
 import { join$ } from './join.js';
 import { type Journal, noJournal, type OpenJournal } from './journal/journal.js';
 import type { CallRecord } from './journal/call-record.js';
+import { createDraining, type Drainable } from './journal/draining.js';
 import { journaled$ } from './journal/journaled.js';
 import { type Resumable, resumable, resumed$, type ResumeOptions } from './journal/resume.js';
 import { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
@@ -81,7 +82,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
 }
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
-export interface Agent<out Output = unknown> extends Callable<Output>, Resumable<Output> {
+export interface Agent<out Output = unknown>
+  extends Callable<Output>, Resumable<Output>, Drainable {
   readonly name: string;
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
@@ -122,6 +124,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
+  const draining = createDraining();
   const toolkit = createToolkit(defaults.tools ?? tools);
   const sessionToolkit = createSessionToolkits(toolkit);
   const ownOutput = outputOf(options.output, owner);
@@ -136,7 +139,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     input: Input,
     given: CallOptions,
     view: View<Seen>,
-    resumed?: { readonly journal: OpenJournal; readonly begun: CallRecord },
+    resumed?: Resumed,
   ): Observable<Seen> => {
     const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
     const own = given.tools === undefined ? undefined : createToolkit(given.tools);
@@ -175,9 +178,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
         return join$(whole, running, view);
       }
       // A call that a tool makes is written down where that tool is.
-      return journal === noJournal || isJournaled(rest.parent)
-        ? call$(whole, view)
-        : journaled$(journal, whole, view);
+      if (isJournaled(rest.parent)) return call$(whole, view);
+      if (journal !== noJournal) return journaled$(journal, whole, view, draining);
+      return rest.parent === undefined ? draining.track$(call$(whole, view)) : call$(whole, view);
     });
   };
   const callable = (session?: OwnSession): Callable<OutputOf<Output, Default>> =>
@@ -192,18 +195,24 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       context: given.context ?? [],
     };
   };
-  const goOn$ = <Seen>(callId: string, given: ResumeOptions, view: View<Seen>): Observable<Seen> =>
-    resumed$(journal, callId, given, (open, begun) => {
+  const goOn$ = <Seen>(
+    callId: string,
+    given: ResumeOptions,
+    view: View<Seen>,
+  ): Observable<Seen> => {
+    const gone$ = resumed$(journal, callId, given, (open, begun) => {
       const { sessionId, options, input } = begun;
       const session = sessionId === undefined ? undefined : ownSession(sessionId, {});
-      return begin$(session, input, { ...options, ...defined(given), callId }, view, {
-        journal: open,
-        begun,
-      });
+      const goOn: Resumed = { journal: draining.untilDrained(open, callId), begun };
+      return begin$(session, input, { ...options, ...defined(given), callId }, view, goOn);
     });
+    return draining.track$(gone$, callId);
+  };
   return {
     ...callable(),
     ...resumable<OutputOf<Output, Default>>(goOn$),
+    drain$: draining.drain$,
+    drain: draining.drain,
     name,
     events$: hot.events$,
     session: (id, given = {}) => {
@@ -214,6 +223,12 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     },
   };
 };
+
+/** A call that goes on, with its journal. */
+interface Resumed {
+  readonly journal: OpenJournal;
+  readonly begun: CallRecord;
+}
 
 /** A session as its calls see it. */
 interface OwnSession {

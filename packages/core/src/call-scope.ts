@@ -39,7 +39,7 @@ export interface CallScope {
   readonly retryBudget: RetryBudget;
   /** Where the steps of a whole family of calls are written down. */
   readonly journal: OpenJournal;
-  /** What a whole family of calls tells again, where it goes on from where it was broken off. */
+  /** What the call tells again, where it goes on from where it was broken off. */
   readonly replaying: Replaying | undefined;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
@@ -126,7 +126,9 @@ export const createScope = (
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
     journal,
-    replaying: opened?.resumes === true ? createReplaying() : scope?.replaying,
+    // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
+    replaying:
+      opened?.resumes === true || scope?.replaying !== undefined ? createReplaying() : undefined,
     nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, context),

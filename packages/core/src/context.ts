@@ -59,6 +59,8 @@ export interface Context {
   mayBeWritten(id: string): boolean;
   /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
   reportUsage(usage: Usage): void;
+  /** Has just these groups of tools active, as a tool has left them that is not run again. */
+  activateOnly(groups: readonly string[]): void;
   /** What the run of one tool is lent. */
   lend(toolUseId: string, run: OpenRun, abort: LazyAbort, purpose?: 'approval'): ToolContext;
 }

@@ -95,13 +95,16 @@ export const createHooks = ({
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     if (settled) return;
-    if (replaying?.holds(type, () => tell(type, iteration, seal)) === true) return;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    const seq = nextSeq();
-    if (!everyone.some(({ hears }) => hears)) return;
-    const event = Object.freeze(seal(envelope(type, iteration, seq)));
-    deliver(() => everyone.forEach((listener) => listener.next(event)));
+    const now = (): void => {
+      const seq = nextSeq();
+      if (!everyone.some(({ hears }) => hears)) return;
+      const event = Object.freeze(seal(envelope(type, iteration, seq)));
+      deliver(() => everyone.forEach((listener) => listener.next(event)));
+    };
+    if (replaying === undefined) now();
+    else replaying.tell(type, settled, now);
   };
   const report: Hooks['report'] = (iteration, payload) =>
     tell(payload.type, iteration, (around) => Object.assign(around, payload));

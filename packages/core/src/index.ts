@@ -91,6 +91,7 @@ export { type ReadableStreamOptions, toReadableStream } from './streams/to-reada
 export { toolRuns } from './streams/tool-runs.js';
 export { usage$ } from './streams/usage.js';
 export { type Journal, noJournal, type OpenJournal, stepJournal } from './journal/journal.js';
+export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
 export type { RunStep, StepForm } from './journal/step.js';
 export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';

@@ -20,6 +20,7 @@ import { deadline } from './deadline.js';
 import { checked$, type Decision, interrupted, timeoutOf } from './decide-tool.js';
 import { messageOf } from './errors.js';
 import { failedBy } from './failed-by.js';
+import { isHalt } from './journal/halt.js';
 import { createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
@@ -83,7 +84,11 @@ export const runTool$ = (
       },
     }),
     takeUntil(interruption.cut$),
-    catchError((error: unknown) => of(failedBy(context, run, name, error))),
+    catchError((error: unknown) => {
+      // It is the call's: nothing must be written down of a tool that was stopped with it.
+      if (isHalt(error)) throw error;
+      return of(failedBy(context, run, name, error));
+    }),
     defaultIfEmpty(undefined),
     map((given) => {
       const output = given ?? missing(interruption.current !== undefined);

@@ -12,6 +12,7 @@ const most = 8_000;
 export const readResult = (): Tool =>
   tool({
     name: readResultName,
+    idempotent: true,
     description:
       'Reads a result of a tool that was put away earlier in this conversation. A marker in its place names its tool_use_id.',
     input: {

@@ -2,6 +2,7 @@ import { defer, EMPTY, first, ignoreElements, type Observable, Subject, throwErr
 import { createDemand, type Demand } from '../demand.js';
 import { type MillraceError, toMillraceError } from '../errors.js';
 import type { Claim, NewRecord } from './call-store-driver.js';
+import { halting } from './halt.js';
 
 /** Writes records one append after the other; those that come meanwhile go together in the next. */
 export interface Appender {
@@ -27,7 +28,7 @@ export const createAppender = (claim: Claim): Appender => {
   let written = 0;
   let failure: MillraceError | undefined;
   const fail = (cause: unknown): void => {
-    failure ??= toMillraceError(cause, 'store', 'The journal could not be written');
+    failure ??= halting(toMillraceError(cause, 'store', 'The journal could not be written'));
     waiting = [];
     demand.release();
     progress$.error(failure);

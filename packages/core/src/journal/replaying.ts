@@ -2,17 +2,17 @@ import type { EventType } from '../events.js';
 
 /** What a resumed call tells while its steps are answered by the journal: all that was told before is not told again. */
 export interface Replaying {
-  /** Takes an event that has been told before, or tells that it must be told now. */
-  holds(type: EventType, tell: () => void): boolean;
+  /** Tells an event, or keeps it back where it may have been told before. The last event of a call is told in any case. */
+  readonly tell: (type: EventType, isEnd: boolean, now: () => void) => void;
   /** A step is answered by the journal: whatever stands before it has been told. */
-  passed(): void;
+  readonly passed: () => void;
   /** Tells something that is new, though nothing else is. */
-  aside(tell: () => void): void;
+  readonly aside: (tell: () => void) => void;
   /** A step is run: what is told from now on is new, and so may be what came behind the last step. */
-  end(): void;
+  readonly end: () => void;
 }
 
-/** Makes what a family of calls tells while it is resumed. */
+/** Makes what a call tells while it is resumed. */
 export const createReplaying = (): Replaying => {
   let held: (() => void)[] = [];
   let isOver = false;
@@ -22,17 +22,16 @@ export const createReplaying = (): Replaying => {
     isOver = true;
     const rest = held;
     held = [];
-    for (const tell of rest) tell();
+    for (const now of rest) now();
   };
   return {
-    holds: (type, tell) => {
-      if (type === 'postCall' || type === 'error') end();
-      if (isOver || isAside || type === 'stepReplayed') return false;
-      held.push(tell);
-      return true;
+    tell: (type, isEnd, now) => {
+      if (isEnd) end();
+      if (isOver || isAside || type === 'stepReplayed') now();
+      else held.push(now);
     },
     passed: () => {
-      held = [];
+      if (!isOver) held = [];
     },
     aside: (tell) => {
       isAside = true;

@@ -1,55 +1,36 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, defer, lastValueFrom, map, type Observable, Subject } from 'rxjs';
-import { type AgentEvent, type AgentOptions, createAgent, tool } from '../index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls, type NewRecord } from './index.js';
-
-/** A process that ends when so many records are written: what comes behind is lost, and nobody hears of it. */
-const endingAfter = (driver: CallStoreDriver, records: number) => {
-  const ended$ = new Subject<never>();
-  let left = records;
-  const dying: CallStoreDriver = {
-    ...driver,
-    claim$: (callId) =>
-      driver.claim$(callId).pipe(
-        map((claim) => ({
-          append$: (batch: readonly NewRecord[]): Observable<unknown> =>
-            defer(() => {
-              const kept = batch.slice(0, left);
-              left -= kept.length;
-              const done$ = claim.append$(kept);
-              return kept.length === batch.length ? done$ : done$.pipe(concatMap(() => ended$));
-            }),
-        })),
-      ),
-  };
-  return { driver: dying, end: () => ended$.error(new Error('killed')) };
-};
-
-/** Makes a call in a process that ends when so many records are written. */
-const callUntil = (driver: CallStoreDriver, records: number, options?: Partial<AgentOptions>) => {
-  const dying = endingAfter(driver, records);
-  const made = payer(dying.driver, options);
-  made.agent.call$('Pay.', { callId: 'c' }).subscribe({ error: () => undefined });
-  dying.end();
-  return made;
-};
-
-const plain = (name: string) => name.replace(/^c\//u, '');
-
-const stepsIn = async (driver: CallStoreDriver): Promise<readonly string[]> =>
-  (await lastValueFrom(driver.read$('c', { kind: 'step' }), { defaultValue: [] })).map(({ name }) =>
-    plain(name),
-  );
+import { from, lastValueFrom, map } from 'rxjs';
+import {
+  type AgentEvent,
+  type AgentOptions,
+  createAgent,
+  inProcessMemory,
+  type MemoryFactory,
+  type Model,
+  on,
+  prepare,
+  textOf,
+  tool,
+} from '../index.js';
+import {
+  finish,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolUse,
+} from '../testing/index.js';
+import { recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
   const effects: string[] = [];
   const next: ScriptedAnswer = ({ messages }) =>
-    messages.some(({ role }) => role === 'tool')
-      ? [text('Paid.')]
+    messages.at(-1)?.role === 'tool'
+      ? [text('Pa'), text('id.')]
       : [toolUse('pay', { to: 'ann' }), toolUse('pay', { to: 'bob' })];
-  const model = scriptedModel(next, next);
+  const model = scriptedModel(next, next, next, next);
   const pay = tool({
     name: 'pay',
     description: 'Pays.',
@@ -59,35 +40,31 @@ const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => 
       return `Paid ${to}.`;
     },
   });
-  const agent = createAgent({
-    model,
-    tools: [pay],
-    journal: createCallStore(driver),
-    ...options,
-  });
-  return { agent, model, effects };
+  const journal = createCallStore(driver);
+  return { agent: createAgent({ model, tools: [pay], journal, ...options }), model, effects };
+};
+
+type Payer = ReturnType<typeof payer>;
+
+const pay$ = ({ agent }: Payer) => agent.call$('Pay.', { callId: 'c' });
+
+/** As the process left it that ended when so many records were written. */
+const leftAfter = (records: number, options?: Partial<AgentOptions>) => {
+  const store = inProcessCalls();
+  let before: Payer | undefined;
+  runUntil(store, records, (dying) => pay$((before = payer(dying, options))));
+  return { store, effects: before?.effects ?? [], asked: before?.model.requests.length ?? 0 };
 };
 
 const typesOf = (events: readonly AgentEvent[]): readonly string[] =>
   events.map((event) => (event.type === 'stepReplayed' ? `=${event.step}` : event.type));
 
-/** How many records a whole call makes: up to the one of a step, or all. */
-const recordsUpTo = async (step?: string, options?: Partial<AgentOptions>): Promise<number> => {
-  const driver = inProcessCalls();
-  await payer(driver, options).agent.call('Pay.', { callId: 'c' });
-  const records = await lastValueFrom(driver.read$('c'));
-  return step === undefined
-    ? records.length
-    : records.findIndex(({ name }) => name === `c/${step}`) + 1;
-};
-
 describe('a call that is resumed', () => {
   it('S6: goes on wherever it was broken off, loses nothing, and does nothing twice in silence', async () => {
-    const records = await recordsUpTo();
+    const records = await recordsOf((driver) => pay$(payer(driver)));
     let uncertain = 0;
     for (let cut = 0; cut < records; cut += 1) {
-      const store = inProcessCalls();
-      const before = callUntil(store, cut);
+      const { store, effects: done, asked } = leftAfter(cut);
       const after = payer(store);
       if (!(await stepsIn(store)).includes('call')) {
         await expect(after.agent.resume('c')).rejects.toMatchObject({ code: 'invalidResume' });
@@ -97,38 +74,142 @@ describe('a call that is resumed', () => {
       expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
       const reported = events.filter(({ type }) => type === 'uncertain').length;
       uncertain += reported;
-      const effects = [...before.effects, ...after.effects];
+      const effects = [...done, ...after.effects];
       expect(new Set(effects).size).toBe(effects.length);
       expect(effects.length).toBeGreaterThanOrEqual(2 - reported);
-      const asked = before.model.requests.length + after.model.requests.length;
-      expect(asked).toBeLessThanOrEqual(3);
+      expect(asked + after.model.requests.length).toBeLessThanOrEqual(3);
     }
     expect(uncertain).toBeGreaterThan(0);
   });
 
   it('S6: tells of what is written down only that it was replayed, and numbers on', async () => {
-    const store = inProcessCalls();
-    callUntil(store, await recordsUpTo('1/1/intent'));
-    const events = await record(
-      payer(store, { defaults: { onUncertain: 'rerun' } }).agent.resumeStream$('c'),
-    );
+    const { store } = leftAfter(await recordsOf((driver) => pay$(payer(driver)), '1/1/intent'));
+    const { agent } = payer(store, { defaults: { onUncertain: 'rerun' } });
+    const events = await record(agent.resumeStream$('c'));
     expect(typesOf(events).slice(0, 8)).toEqual([
       ...['=call', '=open', '=1', '=1/0/intent', '=1/0', '=1/1/intent'],
-      'uncertain',
-      'postActing',
+      ...['uncertain', 'postActing'],
     ]);
     const written = (await lastValueFrom(store.read$('c'))).filter(({ kind }) => kind === 'event');
     expect(written.map(({ seq }) => seq)).toEqual(written.map((_, index) => index + 1));
-    const all = written.map(({ text: json }) => (JSON.parse(json) as AgentEvent).type);
-    expect(all.filter((type) => type === 'preCall')).toHaveLength(1);
-    expect(all.filter((type) => type === 'postActing')).toHaveLength(2);
+    const names = written.map(({ name }) => name);
+    expect(names.filter((name) => name === 'preCall')).toHaveLength(1);
+    expect(names.filter((name) => name === 'postActing')).toHaveLength(2);
+  });
+
+  it('S7: takes back what was shown of a message that is begun again, which then has another id', async () => {
+    const whole = inProcessCalls();
+    await lastValueFrom(pay$(payer(whole)));
+    const records = await lastValueFrom(whole.read$('c'));
+    const { store } = leftAfter(records.findLastIndex(({ name }) => name === 'reasoningChunk'));
+    const events = await record(payer(store).agent.resumeStream$('c'));
+    expect(events.find(({ type }) => type === 'messageDiscarded')).toMatchObject({
+      messageId: 'c/2',
+    });
+    const deltas = events.filter((event) => event.type === 'reasoningChunk');
+    expect(deltas.map(({ messageId }) => messageId)).toEqual(['c/2~2', 'c/2~2']);
+    expect(events.at(-1)).toMatchObject({ reply: { id: 'c/2~2' } });
   });
 
   it('S6: gives the reply of a call that had ended, without a model', async () => {
     const store = inProcessCalls();
-    const first = await payer(store).agent.call('Pay.', { callId: 'c' });
+    const first = await lastValueFrom(pay$(payer(store)));
     const { agent, model, effects } = payer(store);
     expect(await agent.resume('c')).toEqual(first);
     expect([model.requests, effects]).toEqual([[], []]);
+  });
+
+  it('S6, I1: a session has what it would have had, wherever its call was broken off', async () => {
+    const call$ = ({ agent }: Payer) => agent.session('s').call$('Pay.', { callId: 'c' });
+    const made = (driver: CallStoreDriver, memory: MemoryFactory) =>
+      payer(driver, { memory, defaults: { onUncertain: 'rerun' } });
+    const held = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
+    const whole = inProcessMemory();
+    const records = await recordsOf((driver) => call$(made(driver, whole)));
+    const ids = (await held(whole)).map(({ id }) => id.replace(/~\d/u, ''));
+    for (let cut = 1; cut < records; cut += 1) {
+      const store = inProcessCalls();
+      const memory = inProcessMemory();
+      runUntil(store, cut, (dying) => call$(made(dying, memory)));
+      if (!(await stepsIn(store)).includes('call')) continue;
+      const { agent } = made(store, memory);
+      await agent.resume('c');
+      expect((await held(memory)).map(({ id }) => id.replace(/~\d/u, ''))).toEqual(ids);
+      expect(textOf(await agent.session('s').call('And?'))).toBe('Paid.');
+    }
+  });
+
+  it('S6: interceptors and guards do not see again what they have seen', async () => {
+    const seen: string[] = [];
+    const see = (what: string) => seen.push(what);
+    const interceptors = [
+      prepare((call$) => call$.pipe((prepared$) => (see('prepare'), prepared$))),
+      on('postReasoning', (event$) => (see('postReasoning'), event$)),
+      on('postActing', (event$) => (see('postActing'), event$)),
+      on('postCall', (event$) => (see('postCall'), event$)),
+    ];
+    const store = inProcessCalls();
+    await lastValueFrom(pay$(payer(store, { interceptors })));
+    expect(seen.splice(0)).toContain('prepare');
+    await payer(store, { interceptors }).agent.resume('c');
+    expect(seen).toEqual([]);
+  });
+
+  it('S6: keeps what interceptors of prepare have made of the call, and says what JSON cannot hold', async () => {
+    const model: Model = { name: 'm', stream$: () => from([text('a'), finish()]) };
+    const route = (temperature: number) =>
+      prepare(
+        map(({ options, ...call }) => ({ ...call, options: { ...options, temperature, model } })),
+      );
+    const made = (driver: CallStoreDriver, temperature: number) =>
+      payer(driver, { model: { ...model }, interceptors: [route(temperature)] });
+    const run$ = (driver: CallStoreDriver) => pay$(made(driver, 0.5));
+    const store = inProcessCalls();
+    runUntil(store, await recordsOf(run$, 'open'), run$);
+    const events = await record(made(store, 1).agent.resumeStream$('c'));
+    expect(events.find(({ type }) => type === 'preReasoning')).toMatchObject({
+      options: { temperature: 0.5 },
+    });
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'warning',
+        message: expect.stringContaining('prepared the call with model of its own'),
+      }),
+    );
+  });
+
+  it('S6: options that JSON cannot hold are to be given again', async () => {
+    const store = inProcessCalls();
+    const { agent } = payer(store);
+    const own = scriptedModel([text('Mine.')]);
+    await agent.call('?', { callId: 'c', model: own, temperature: 0 });
+    await expect(agent.resume('c')).rejects.toMatchObject({
+      code: 'invalidResume',
+      message: expect.stringContaining("agent.resume$('c', { model })"),
+    });
+    expect(textOf(await agent.resume('c', { model: own }))).toBe('Mine.');
+  });
+
+  it('S7: one call has one writer, and one id one call', async () => {
+    const store = inProcessCalls();
+    const { agent } = payer(store);
+    await lastValueFrom(pay$({ ...payer(store), agent }));
+    await expect(agent.call('Pay.', { callId: 'c' })).rejects.toMatchObject({ code: 'conflict' });
+    const { store: left } = leftAfter(6);
+    const [one, two] = [payer(left), payer(left)];
+    const held = left.claim$('c').subscribe();
+    await expect(one.agent.resume('c')).rejects.toMatchObject({ code: 'conflict' });
+    held.unsubscribe();
+    expect((await two.agent.resume('c')).reason).toBe('answer');
+    expect(await one.agent.resume('c')).toMatchObject({ reason: 'answer' });
+    expect(one.effects).toEqual([]);
+  });
+
+  it('S6: without a journal, or for a call that is unknown, the error names the fix', async () => {
+    const bare = createAgent({ model: scriptedModel() });
+    expect(() => bare.resume$('c')).toThrow(/createAgent\(\{ journal/u);
+    const { agent } = payer(inProcessCalls());
+    await expect(agent.resume('c')).rejects.toThrow("There is no call 'c' in the journal.");
+    expect(() => agent.resume$('')).toThrow('resume$() needs the id of a call.');
   });
 });

@@ -14,6 +14,7 @@ import { numbered } from '../retrieval/numbered.js';
 import { end, type OpenRun, open, type Run } from '../run.js';
 import { says } from '../say.js';
 import { dropWarning, supportedOptions } from '../supported-options.js';
+import { activateOnly } from '../tools/live-toolkit.js';
 import { createView } from '../tools/select.js';
 import { refuseUnknownChoice } from '../toolkit.js';
 import { withTools } from '../with-tools.js';
@@ -126,6 +127,7 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     prepareInput$: ({ place, messages }) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
+    activateOnly: (groups) => activateOnly(cell, groups),
     lend: (toolUseId, run, abort, purpose) => lend(scope, cell, { toolUseId, purpose }, run, abort),
   };
 };

@@ -23,6 +23,7 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   const { name = completeTaskName, finalize = false } = options;
   return tool({
     name,
+    idempotent: true,
     description: finalize
       ? 'Says that the task is done, as soon as all that the answer needs has been found. You are then asked to write it.'
       : 'Says that the task is done, as soon as all that the answer needs has been found, and gives the answer.',

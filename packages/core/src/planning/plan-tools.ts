@@ -32,6 +32,7 @@ export const createPlanTools = (): readonly Tool[] => {
   return [
     tool({
       name: create,
+      idempotent: true,
       description:
         'Writes a plan: a goal and the steps to it, in order. For tasks that take several steps; it takes the place of a plan that there is.',
       input: {
@@ -47,6 +48,7 @@ export const createPlanTools = (): readonly Tool[] => {
     }),
     tool({
       name: update,
+      idempotent: true,
       description:
         'Says how far a step of the plan is: before it is begun, when it is done, and when it is given up.',
       input: {
@@ -66,6 +68,7 @@ export const createPlanTools = (): readonly Tool[] => {
     }),
     tool({
       name: revise,
+      idempotent: true,
       description:
         'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
       input: { type: 'object', properties: { steps }, required: ['steps'] },

@@ -87,6 +87,8 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   };
   return tool({
     timeoutMs: 600_000,
+    // Its calls are in the journal of the one above: what they have done is not done again.
+    idempotent: true,
     ...defined(policy),
     name,
     description,

@@ -6,6 +6,7 @@ import type { Agent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import type { Input, InputMessage } from '../input.js';
 import { isContentBlock, textBlock } from '../message.js';
+import { wordsBefore } from '../words-before.js';
 import {
   checkOptions,
   isFunction,
@@ -19,7 +20,6 @@ import type { Reply } from '../reply.js';
 import type { InputSchema } from '../schema.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { carryWords, type HandoffFilter, lastOfUser } from './handoff-filters.js';
-import { type HeardReply, heardReply } from './heard-reply.js';
 import { inTurns$ } from './in-turns.js';
 import { messagesIn } from './messages-in.js';
 import { createTransfers, type Member, type Move, nobody, type Transfers } from './transfers.js';
@@ -100,14 +100,13 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
   const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
   const added = tools.length === 0 ? {} : { addTools: tools };
-  return agent.stream$(input, { ...given, history, ...added }).pipe(
-    heardReply,
-    map((heard): Turn => {
-      const move = transfers.moveIn(heard.reply);
+  return agent.call$(input, { ...given, history, ...added }).pipe(
+    map((reply): Turn => {
+      const move = transfers.moveIn(reply);
       // Whoever speaks within a member, the member has the conversation.
       return move === undefined
-        ? { reply: { ...heard.reply, name: active } }
-        : moved(turn, heard, move, play);
+        ? { reply: { ...reply, name: active } }
+        : moved(turn, reply, move, play);
     }),
   );
 };
@@ -115,11 +114,11 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
 /** The conversation as the next one sees it. */
 const moved = (
   { active: from, history, input, moves }: OpenTurn,
-  { words, reply }: HeardReply,
+  reply: Reply,
   { to, reason }: Move,
   { filter, transfers }: Play,
 ): OpenTurn => {
-  const said = words.map(({ content }): InputMessage => ({
+  const said = wordsBefore(reply).map(({ content }): InputMessage => ({
     role: 'assistant',
     name: from,
     content: content.filter(isContentBlock),

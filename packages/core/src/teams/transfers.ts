@@ -86,6 +86,7 @@ const isMember = (value: unknown): value is Member =>
 const transferTool = (name: string, to: string, description: string): Tool =>
   tool({
     name,
+    idempotent: true,
     description: `Hands the conversation over to ${oneLine(to)}, who answers from then on. ${oneLine(description)}`,
     input: {
       type: 'object',

@@ -51,6 +51,19 @@ export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
   };
 };
 
+/** Has just these groups active. Such as are not there any more are passed over. */
+export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void => {
+  cell.current = createToolkit(
+    cell.current.entries.map((entry) =>
+      isToolGroup(entry) ? Object.freeze({ ...entry, active: active.includes(entry.name) }) : entry,
+    ),
+  );
+};
+
+/** The names of the groups that are active. */
+export const activeGroups = (groups: readonly ToolGroup[]): readonly string[] =>
+  groups.filter(({ active }) => active).map(({ name }) => name);
+
 /** Without the tools and groups of these names, those in groups too. */
 export const withoutNamed = (
   entries: readonly ToolEntry[],

@@ -7,6 +7,7 @@ export const manageTools = (groups: readonly ToolGroup[]): Tool => {
   const list = groups.map(({ name, description }) => `- ${name}: ${description}`);
   return tool({
     name: 'manage_tools',
+    idempotent: true,
     description: `Activates and deactivates groups of tools. From your next step on, you have the tools of those that are active. The groups are:\n${list.join('\n')}`,
     input: { type: 'object', properties: { activate: names, deactivate: names } },
     exclusive: true,

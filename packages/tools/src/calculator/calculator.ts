@@ -20,6 +20,7 @@ export const calculator = (): Tool => {
   let engine: Promise<Engine> | undefined;
   return tool({
     name: 'calculator',
+    idempotent: true,
     description:
       'Computes an arithmetic expression exactly: + - * / ^, percentages, brackets, functions, comparisons, ' +
       'units of measure and their conversion. Use it for every calculation instead of working it out yourself. ' +

@@ -27,6 +27,7 @@ export const clock = (options: ClockOptions = {}): Tool => {
   const findTimeZone = createFindTimeZone();
   return tool({
     name: 'clock',
+    idempotent: true,
     description:
       'Tells the current date, weekday and time, here or in any city, country or time zone. ' +
       'Use it whenever the answer depends on what day or what time it is now.',

@@ -30,6 +30,7 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
   const confinement = { root: realDirectory(options.root ?? process.cwd()), isHidden };
   return tool({
     name: 'read_file',
+    idempotent: true,
     description:
       'Reads a text file of the project, or lists a directory. Use it to see what a file says before you speak ' +
       'of it. A long file is given in parts.',

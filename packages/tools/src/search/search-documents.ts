@@ -38,6 +38,7 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
   const indexing$ = indexOnce(load);
   return tool({
     name,
+    idempotent: true,
     description,
     input: {
       type: 'object',

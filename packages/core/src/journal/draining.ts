@@ -1,0 +1,127 @@
+import {
+  BehaviorSubject,
+  defer,
+  filter,
+  finalize,
+  firstValueFrom,
+  map,
+  type Observable,
+  race,
+  type SchedulerLike,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { MillraceError } from '../errors.js';
+import { checkOptions, having, isDelay } from '../options.js';
+import { halting, isHalt } from './halt.js';
+import type { OpenJournal } from './journal.js';
+
+/** How an agent is drained. */
+export interface DrainOptions {
+  /** How long calls may take to come to a boundary, or to their end, before they are cut, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** Default: RxJS's `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** What became of the calls that ran. */
+export interface Drained {
+  /** The ids of those that can be resumed: all up to their last step is in their journal. */
+  readonly resumable: readonly string[];
+  /** How many were cut that have no journal. */
+  readonly lost: number;
+}
+
+/** How the calls of an agent are brought to rest, before its process ends. */
+export interface Drainable {
+  /**
+   * Takes no more calls, which error with `busy`, and lets those that run come to rest: one with a journal ends with its step under way, and errors with `aborted`; one without runs to
+   * its end. What takes too long is cut. Emits once what became of them and completes, when none runs any more. Cold; leaving it does not open the agent again.
+   */
+  readonly drain$: (options?: DrainOptions) => Observable<Drained>;
+  /** The Promise form of `drain$`: it begins at once. */
+  readonly drain: (options?: DrainOptions) => Promise<Drained>;
+}
+
+/** The calls of an agent, in so far as they are to come to rest. */
+export interface Draining extends Drainable {
+  /** Runs a call, unless the agent is being drained. `callId` is that of one with a journal. */
+  readonly track$: <T>(call$: Observable<T>, callId?: string) => Observable<T>;
+  /** Lets a step of a call begin only as long as the agent is not being drained. */
+  readonly untilDrained: (journal: OpenJournal, callId: string) => OpenJournal;
+}
+
+/** Keeps count of the calls of an agent. */
+export const createDraining = (): Draining => {
+  const running$ = new BehaviorSubject(0);
+  const cut$ = new Subject<void>();
+  const resumable: string[] = [];
+  let isDraining = false;
+  let lost = 0;
+  const drain$: Drainable['drain$'] = (options = {}) => {
+    checkOptions('drain$()', options, {
+      timeoutMs: isDelay,
+      scheduler: having('schedule', 'an RxJS scheduler'),
+    });
+    const { timeoutMs = 30_000, scheduler } = options;
+    return defer(() => {
+      isDraining = true;
+      const idle$ = running$.pipe(filter((count) => count === 0));
+      return race(idle$, timer(timeoutMs, scheduler).pipe(tap(() => cut$.next()))).pipe(
+        take(1),
+        map(() => ({ resumable: [...resumable], lost })),
+      );
+    });
+  };
+  return {
+    drain$,
+    drain: (options) => firstValueFrom(drain$(options)),
+    track$: (call$, callId) =>
+      defer(() => {
+        if (isDraining) return throwError(() => closed());
+        running$.next(running$.value + 1);
+        return call$.pipe(
+          takeUntil(
+            cut$.pipe(
+              map(() => {
+                throw brokenOff(callId);
+              }),
+            ),
+          ),
+          tap({
+            error: (error: unknown) => {
+              if (!isHalt(error)) return;
+              if (callId === undefined) lost += 1;
+              else resumable.push(callId);
+            },
+          }),
+          finalize(() => running$.next(running$.value - 1)),
+        );
+      }),
+    untilDrained: (journal, callId) => ({
+      ...journal,
+      step$: (id, work) =>
+        isDraining ? throwError(() => brokenOff(callId)) : journal.step$(id, work),
+    }),
+  };
+};
+
+const closed = (): MillraceError =>
+  new MillraceError('busy', 'The agent is being shut down, and takes no more calls.', {
+    retryable: true,
+  });
+
+const brokenOff = (callId: string | undefined): MillraceError =>
+  halting(
+    callId === undefined
+      ? new MillraceError('aborted', 'The agent was shut down before the call had ended.')
+      : new MillraceError(
+          'aborted',
+          `The agent was shut down before the call had ended. Go on with it: agent.resume$('${callId}').`,
+          { retryable: true },
+        ),
+  );

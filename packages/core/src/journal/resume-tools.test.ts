@@ -1,0 +1,276 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Observable } from 'rxjs';
+import { agentTool, asAgent, handoff } from '../teams/index.js';
+import {
+  type AgentOptions,
+  createAgent,
+  inProcessMemory,
+  sequential,
+  textOf,
+  type Tool,
+  tool,
+  toolGroup,
+  toolOutput,
+  toolResults,
+} from '../index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+
+const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>
+  messages.at(-1)?.role === 'tool';
+
+/** Asks for each tool, one after the other, and then says what it got. */
+const script = (...names: readonly string[]): readonly ScriptedAnswer[] =>
+  Array.from({ length: 9 }, (): ScriptedAnswer => (request) => {
+    const done = request.messages.filter(({ role }) => role === 'tool').length;
+    const name = names[done];
+    return name === undefined || (done > 0 && !lastText(request))
+      ? [text('Done.')]
+      : [toolUse(name)];
+  });
+
+const agentOf = (
+  driver: CallStoreDriver,
+  tools: readonly Tool[],
+  {
+    names = tools.map(({ name }) => name),
+    ...options
+  }: Partial<AgentOptions> & { names?: readonly string[] } = {},
+) => {
+  const model = scriptedModel(...script(...names));
+  return {
+    model,
+    agent: createAgent({ model, tools, journal: createCallStore(driver), ...options }),
+  };
+};
+
+const sending = (policy: Partial<Tool> = {}) => {
+  const keys: string[] = [];
+  const send = tool({
+    name: 'send',
+    description: 'Sends.',
+    run: (_, { idempotencyKey }) => (keys.push(idempotencyKey), 'Sent.'),
+    ...policy,
+  });
+  return { send, keys };
+};
+
+/** A store in which the tool had begun, and nothing is known of its end. */
+const brokenOff = async (run$: (driver: CallStoreDriver) => Observable<unknown>) => {
+  const store = inProcessCalls();
+  runUntil(store, await recordsOf(run$, '1/0/intent'), run$);
+  expect(await stepsIn(store)).toEqual(['call', 'open', '1', '1/0/intent']);
+  return store;
+};
+
+describe('a tool that had begun when its call was broken off', () => {
+  const call$ =
+    (tools: readonly Tool[], options?: Partial<AgentOptions>) => (driver: CallStoreDriver) =>
+      agentOf(driver, tools, options).agent.call$('?', { callId: 'c' });
+
+  it('S6: is run again with the same key where it is idempotent', async () => {
+    const { send, keys } = sending({ idempotent: true });
+    const store = await brokenOff(call$([send]));
+    keys.length = 0;
+    const events = await record(agentOf(store, [send]).agent.resumeStream$('c'));
+    expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'rerun' }));
+    expect(new Set(keys)).toEqual(new Set([expect.stringMatching(/^c\/\w/u)]));
+    expect(keys).toHaveLength(1);
+  });
+
+  it('S6: is not run again otherwise: the model is told, where nobody can bring its result', async () => {
+    const { send, keys } = sending();
+    const store = await brokenOff(call$([send]));
+    keys.length = 0;
+    const { agent, model } = agentOf(store, [send]);
+    const events = await record(agent.resumeStream$('c'));
+    expect(keys).toEqual([]);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'report' }));
+    const told = model.requests[0]?.messages.at(-1);
+    expect(told?.content[0]).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('not known whether this has run') }],
+    });
+  });
+
+  it('S6, T13: in a session, whoever finds out brings its result', async () => {
+    const { send, keys } = sending();
+    const memory = inProcessMemory();
+    const inSession$ = (driver: CallStoreDriver, kept = inProcessMemory()) =>
+      agentOf(driver, [send], { memory: kept }).agent.session('s').call$('?', { callId: 'c' });
+    const store = inProcessCalls();
+    const records = await recordsOf((driver) => inSession$(driver), '1/0/intent');
+    runUntil(store, records, (dying) => inSession$(dying, memory));
+    keys.length = 0;
+    const { agent } = agentOf(store, [send], { memory });
+    const reply = await agent.resume('c');
+    expect(reply).toMatchObject({
+      reason: 'suspended',
+      suspensions: [{ toolUse: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
+    });
+    const id = reply.suspensions?.[0]?.toolUse.id ?? '';
+    const next = await agent.session('s').call(toolResults({ [id]: 'It was sent.' }));
+    expect([textOf(next), keys]).toEqual(['Done.', []]);
+  });
+
+  it('S6: runs again where the call says so', async () => {
+    const { send, keys } = sending();
+    const store = await brokenOff(call$([send]));
+    keys.length = 0;
+    await agentOf(store, [send]).agent.resume('c', { onUncertain: 'rerun' });
+    expect(keys).toHaveLength(1);
+  });
+
+  it('T12: who has approved of it is not asked again, and who had not yet is', async () => {
+    const asked: string[] = [];
+    const { send } = sending({ approve: ({ toolUseId }) => (asked.push(toolUseId), true) });
+    const store = await brokenOff(call$([send]));
+    asked.length = 0;
+    await agentOf(store, [send]).agent.resume('c', { onUncertain: 'rerun' });
+    expect(asked).toEqual([]);
+    const earlier = inProcessCalls();
+    runUntil(earlier, await recordsOf(call$([send]), '1'), call$([send]));
+    asked.length = 0;
+    await agentOf(earlier, [send]).agent.resume('c');
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('what tools leave behind', () => {
+  it('T7: extras are lost, and that is told', async () => {
+    const give = tool({
+      name: 'give',
+      description: 'Gives.',
+      run: () => toolOutput({ content: 'Given.', extras: { secret: () => 1 } }),
+    });
+    const { send } = sending();
+    const run$ = (driver: CallStoreDriver) =>
+      agentOf(driver, [give, send]).agent.call$('?', { callId: 'c' });
+    const store = inProcessCalls();
+    runUntil(store, await recordsOf(run$, '1/0'), run$);
+    const events = await record(agentOf(store, [give, send]).agent.resumeStream$('c'));
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'warning',
+        message: expect.stringContaining('passed on secret'),
+      }),
+    );
+  });
+
+  it('T10: groups are active again that a tool has activated', async () => {
+    const { send, keys } = sending();
+    const mail = toolGroup({ name: 'mail', description: 'Mail.', tools: [send] });
+    const answers = (): readonly ScriptedAnswer[] => [
+      [toolUse('manage_tools', { activate: ['mail'] })],
+      [toolUse('send')],
+      [text('Done.')],
+    ];
+    const made = (driver: CallStoreDriver, from = 0) =>
+      createAgent({
+        model: scriptedModel(...answers().slice(from)),
+        tools: [mail],
+        journal: createCallStore(driver),
+      });
+    const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
+    const store = inProcessCalls();
+    runUntil(store, await recordsOf(run$, '1/0'), run$);
+    keys.length = 0;
+    await made(store, 1).resume('c');
+    expect(keys).toHaveLength(1);
+  });
+});
+
+describe('calls below a call that is resumed', () => {
+  it('S6, G4: an agent that a tool asks goes on where it was, wherever the call was broken off', async () => {
+    const { send, keys } = sending({ idempotent: true });
+    const made = (driver: CallStoreDriver) => {
+      const inner = createAgent({
+        name: 'inner',
+        model: scriptedModel(...script('send')),
+        tools: [send],
+      });
+      const ask = agentTool(inner, {
+        description: 'Asks.',
+        input: { type: 'object', properties: {} },
+      });
+      return agentOf(driver, [ask]).agent;
+    };
+    const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
+    const records = await recordsOf(run$);
+    for (let cut = 3; cut < records; cut += 1) {
+      keys.length = 0;
+      const store = inProcessCalls();
+      runUntil(store, cut, run$);
+      if (!(await stepsIn(store)).includes('call')) continue;
+      const events = await record(made(store).resumeStream$('c'));
+      expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+      expect(new Set(keys).size).toBe(1);
+      const steps = await stepsIn(store);
+      expect(new Set(steps).size).toBe(steps.length);
+    }
+  });
+
+  it('S6: an agent made of steps, and a handoff, go on with the step that was under way', async () => {
+    const asked: string[] = [];
+    const says = (name: string, answer: string) =>
+      createAgent({
+        name,
+        model: scriptedModel(
+          ...Array.from(
+            { length: 4 },
+            (): ScriptedAnswer => () => (asked.push(name), [text(answer)]),
+          ),
+        ),
+      });
+    const made = (driver: CallStoreDriver) =>
+      asAgent(sequential(says('one', 'First.'), says('two', 'Second.')), {
+        name: 'both',
+        journal: createCallStore(driver),
+      });
+    const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
+    const records = await recordsOf(run$);
+    for (let cut = 3; cut < records; cut += 1) {
+      const store = inProcessCalls();
+      asked.length = 0;
+      runUntil(store, cut, run$);
+      if (!(await stepsIn(store)).includes('call')) continue;
+      expect(textOf(await made(store).resume('c'))).toBe('Second.');
+      expect(asked.length).toBeLessThanOrEqual(3);
+    }
+  });
+
+  it('S6: a handoff shows the next one what was said before the call was broken off', async () => {
+    const made = (driver: CallStoreDriver) => {
+      const first = createAgent({
+        name: 'first',
+        model: scriptedModel([text('One moment.'), toolUse('transfer_to_second')], [text('Gone.')]),
+      });
+      const model = scriptedModel([text('Here I am.')], [text('Here I am.')]);
+      const second = createAgent({ name: 'second', model });
+      const agent = handoff({
+        agents: [
+          { agent: first, description: 'First.' },
+          { agent: second, description: 'Second.' },
+        ],
+        journal: createCallStore(driver),
+      });
+      return { agent, model };
+    };
+    const run$ = (driver: CallStoreDriver) => made(driver).agent.call$('?', { callId: 'c' });
+    const whole = made(inProcessCalls());
+    await whole.agent.call('?', { callId: 'c' });
+    const records = await recordsOf(run$);
+    for (let cut = 3; cut < records - 3; cut += 1) {
+      const store = inProcessCalls();
+      runUntil(store, cut, run$);
+      if (!(await stepsIn(store)).includes('call')) continue;
+      const { agent, model } = made(store);
+      expect(textOf(await agent.resume('c'))).toBe('Here I am.');
+      const [request] = model.requests;
+      if (request !== undefined) {
+        expect(request.messages.map(textOf)).toEqual(whole.model.requests[0]?.messages.map(textOf));
+      }
+    }
+  });
+});
