@@ -1,0 +1,171 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, defer, lastValueFrom, map, merge, Subject, throwError } from 'rxjs';
+import { createAgent, fromPull, type Model, textOf, tool } from '../index.js';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, type NewRecord } from './index.js';
+
+/** A store whose appends go another way. */
+const through = (
+  driver: CallStoreDriver,
+  append$: (
+    records: readonly NewRecord[],
+    write$: (records: readonly NewRecord[]) => ReturnType<CallStoreDriver['changes$']>,
+  ) => ReturnType<CallStoreDriver['changes$']>,
+): CallStoreDriver => ({
+  ...driver,
+  claim$: (callId) =>
+    driver.claim$(callId).pipe(
+      map((claim) => ({
+        append$: (records: readonly NewRecord[]) => append$(records, (some) => claim.append$(some)),
+      })),
+    ),
+});
+
+const sender = (driver: CallStoreDriver) => {
+  const sent: string[] = [];
+  const send = tool({
+    name: 'send',
+    description: 'Sends.',
+    run: () => (sent.push('it'), 'Sent.'),
+  });
+  const next: ScriptedAnswer = ({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? [text('Done.')] : [toolUse('send')];
+  const model = scriptedModel(next, next);
+  const agent = createAgent({ model, tools: [send], journal: createCallStore(driver) });
+  return { agent, sent, model };
+};
+
+const isIntent = ({ name }: NewRecord) => name.endsWith('/intent');
+
+describe('a store of calls', () => {
+  it('S6: one that fails stops the call before the next effect', async () => {
+    const store = inProcessCalls();
+    const failing = through(store, (records, write$) =>
+      records.some(isIntent) ? throwError(() => new Error('disk full')) : write$(records),
+    );
+    const { agent, sent } = sender(failing);
+    await expect(agent.call('?', { callId: 'c' })).rejects.toMatchObject({
+      code: 'store',
+      message: 'The journal could not be written: disk full',
+    });
+    expect(sent).toEqual([]);
+    const again = sender(store);
+    expect(textOf(await again.agent.resume('c'))).toBe('Done.');
+    expect(again.sent).toEqual(['it']);
+  });
+
+  it('S6: one that cannot be opened fails the call, and its listeners hear of it', async () => {
+    const driver: CallStoreDriver = {
+      ...inProcessCalls(),
+      claim$: () => throwError(() => new Error('no such directory')),
+    };
+    const { agent } = sender(driver);
+    const heard: string[] = [];
+    agent.events$.subscribe(({ type }) => heard.push(type));
+    await expect(agent.call('?')).rejects.toMatchObject({ code: 'store' });
+    expect(heard).toEqual(['error']);
+  });
+
+  it('S7: whoever has lost the right to write runs no further step', async () => {
+    const lost$ = new Subject<never>();
+    const store = inProcessCalls();
+    const driver = through(store, (records, write$) =>
+      records.some(isIntent)
+        ? defer(() => {
+            lost$.error(new Error('The lease is over.'));
+            return write$(records);
+          })
+        : write$(records),
+    );
+    const losing: CallStoreDriver = {
+      ...driver,
+      claim$: (callId) => merge(driver.claim$(callId), lost$),
+    };
+    const { agent, sent } = sender(losing);
+    await expect(agent.call('?', { callId: 'c' })).rejects.toMatchObject({ code: 'store' });
+    expect(sent).toEqual([]);
+  });
+
+  it('I5: leaving a call gives the right to write back, when what was told is written', async () => {
+    const store = inProcessCalls();
+    const gate$ = new Subject<void>();
+    const slow = through(store, (records, write$) =>
+      records.some(isIntent) ? concat(write$(records), gate$) : write$(records),
+    );
+    const { agent } = sender(slow);
+    const call = agent.call$('?', { callId: 'c' }).subscribe();
+    call.unsubscribe();
+    await expect(lastValueFrom(store.claim$('c'))).rejects.toMatchObject({ code: 'conflict' });
+    gate$.complete();
+    const held = store.claim$('c').subscribe();
+    held.unsubscribe();
+    const records = await lastValueFrom(store.read$('c'));
+    expect(records.at(-1)?.name).toBe('error');
+  });
+
+  it('X15: a record that is broken, foreign or hostile is a typed error', async () => {
+    const broken = async (name: string, value: string) => {
+      const store = inProcessCalls();
+      await sender(store).agent.call('?', { callId: 'c' });
+      const altered: CallStoreDriver = {
+        ...store,
+        read$: (callId, range) =>
+          store
+            .read$(callId, range)
+            .pipe(
+              map((records) =>
+                records.map((record) =>
+                  record.name === `c/${name}` ? { ...record, text: value } : record,
+                ),
+              ),
+            ),
+      };
+      return sender(altered).agent.resume('c');
+    };
+    const hostile: readonly (readonly [string, string])[] = [
+      ['call', '{'],
+      ['call', '{"version":2,"agent":"agent","input":[],"options":{},"given":[]}'],
+      ['call', 'null'],
+      ['open', '[]'],
+      ['open', '{"history":[{"id":1}],"late":[],"createdAt":1}'],
+      ['1', '{"status":"answered"}'],
+      ['1', '"answered"'],
+      ['1/0/intent', '{"toolUse":{"id":"x"},"failed":false}'],
+      ['1/0', '{"__proto__":{"polluted":true}}'],
+      ['1/0', '{"\\u005f_proto__":{"polluted":true}}'],
+      ['2', '{"status":"answered","message":{"id":"c/2","role":"assistant","content":[{}]}}'],
+      ['reply', '{}'],
+    ];
+    for (const [name, value] of hostile) {
+      await expect(broken(name, value)).rejects.toMatchObject({ code: 'invalidState' });
+    }
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  it('I3: a call waits while too many events are to be written', async () => {
+    const gate$ = new Subject<never>();
+    const stuck = through(inProcessCalls(), (records, write$) =>
+      records.some(({ name }) => name === 'reasoningChunk')
+        ? concat(write$(records), gate$)
+        : write$(records),
+    );
+    let pulled = 0;
+    async function* deltas() {
+      while (pulled < 5_000) {
+        pulled += 1;
+        yield text('x');
+      }
+      yield await Promise.resolve(finish());
+    }
+    const model: Model = {
+      name: 'm',
+      stream$: (_, { demand }) => fromPull(() => deltas(), demand),
+    };
+    const agent = createAgent({ model, journal: createCallStore(stuck) });
+    const reply = agent.call('?', { callId: 'c' });
+    for (let turn = 0; turn < 10_000; turn += 1) await Promise.resolve();
+    expect(pulled).toBeLessThan(1_100);
+    gate$.complete();
+    expect(textOf(await reply)).toHaveLength(5_000);
+  });
+});

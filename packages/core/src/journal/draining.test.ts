@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { catchError, concat, delay, map, type Observable, of, type SchedulerLike } from 'rxjs';
+import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
+import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { createCallStore, inProcessCalls } from './index.js';
+
+const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
+
+/** Its model takes five frames for each message, and asks for a tool before it answers. */
+const slow = (scheduler: SchedulerLike, options: Partial<AgentOptions> = {}) =>
+  createAgent({
+    model: {
+      name: 'slow',
+      stream$: ({ messages }) =>
+        concat(
+          of(messages.length === 1 ? toolUse('noop') : text('Done.')).pipe(delay(5, scheduler)),
+          of(finish()),
+        ),
+    },
+    tools: [noop],
+    defaults: { scheduler },
+    ...options,
+  });
+
+const codes = <T>(source: Observable<T>): Observable<T | string> =>
+  source.pipe(
+    catchError((error: unknown) => of(isMillraceError(error) ? error.code : String(error))),
+  );
+
+const reasons = (source: Observable<{ readonly reason: string }>): Observable<string> =>
+  codes(source.pipe(map(({ reason }) => reason)));
+
+describe('an agent that is drained', () => {
+  it('S8: brings a call with a journal to its next boundary, where it can be resumed', async () => {
+    const journal = createCallStore(inProcessCalls());
+    marbles(({ scheduler, expectObservable }) => {
+      const agent = slow(scheduler, { journal });
+      expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('-----(a|)', {
+        a: 'aborted',
+      });
+      expectObservable(agent.drain$({ scheduler }), '--^').toBe('-----(a|)', {
+        a: { resumable: ['c'], lost: 0 },
+      });
+    });
+    const model = scriptedModel([text('After all.')]);
+    const after = createAgent({ model, tools: [noop], journal });
+    const reply = await after.resume('c');
+    expect([textOf(reply), reply.toolUses.length]).toEqual(['After all.', 1]);
+  });
+
+  it('S8: lets a call without one run to its end, and refuses others', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const agent = slow(scheduler);
+      expectObservable(reasons(agent.call$('?'))).toBe('----------(a|)', { a: 'answer' });
+      expectObservable(agent.drain$({ scheduler }), '--^').toBe('----------(a|)', {
+        a: { resumable: [], lost: 0 },
+      });
+      expectObservable(reasons(agent.call$('?')), '---^').toBe('---(a|)', { a: 'busy' });
+    });
+  });
+
+  it('S8: cuts what takes too long', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const agent = slow(scheduler);
+      expectObservable(reasons(agent.call$('?'))).toBe('----(a|)', { a: 'aborted' });
+      expectObservable(agent.drain$({ scheduler, timeoutMs: 2 }), '--^').toBe('----(a|)', {
+        a: { resumable: [], lost: 1 },
+      });
+    });
+  });
+
+  it('S8: is drained at once where nothing runs', async () => {
+    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    await agent.call('?');
+    expect(await agent.drain()).toEqual({ resumable: [], lost: 0 });
+    await expect(agent.call('?')).rejects.toMatchObject({ code: 'busy', retryable: true });
+    expect(() => agent.drain$({ timeoutMs: -1 })).toThrow(/'timeoutMs' must be/u);
+  });
+});
