@@ -36,11 +36,10 @@ import { nativePhases } from './phase-list.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
+import { createSessionRecords, type SessionRecord } from './sessions/session-records.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
 import { withAdded } from './tools/added-tools.js';
-import type { ToolkitCell } from './tools/live-toolkit.js';
-import { createSessionToolkits } from './tools/session-toolkits.js';
 import type { ToolEntry } from './tools/types.js';
 
 /** What an agent is made of. */
@@ -116,7 +115,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const hot = createHotEvents();
   const seats = createSeats();
   const toolkit = createToolkit(defaults.tools ?? tools);
-  const sessionToolkit = createSessionToolkits(toolkit);
+  const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
   if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
   if (phases.length === 0 || !phases.every((each) => typeof each === 'function'))
@@ -128,7 +127,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     readonly seat: Seat;
     readonly memory: Memory;
     readonly context: readonly ContextEntry[];
-    readonly toolkit: ToolkitCell;
+    readonly record: SessionRecord;
   }): Callable<OutputOf<Output, Default>> =>
     toCallable((input, given, view) => {
       const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
@@ -154,7 +153,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       return defer(() => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
         // What a call without a session does to its tools is its own.
-        const kept = own === undefined ? session?.toolkit : undefined;
+        const kept = own === undefined ? session?.record.toolkit : undefined;
         const cell = kept ?? { current: own ?? toolkit };
         const whole: PlannedCall = {
           ...plan,
@@ -176,13 +175,14 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       const seat = seats.seatOf(id);
       const memory = memoryOf(id);
       if (!isMemory(memory)) throw noMemoryMade(owner);
-      const cell = sessionToolkit(id);
+      const record = recordOf(id, (change) => {
+        const hooks = seat.running?.hooks;
+        hooks?.report(hooks.iteration(), change);
+      });
       return createSession(
-        callable({ seat, memory, toolkit: cell, context: given.context ?? [] }),
-        seat,
-        memory,
+        callable({ seat, memory, record, context: given.context ?? [] }),
+        { seat, memory, record },
         hot.events$,
-        cell,
       );
     },
   };

@@ -11,6 +11,7 @@ import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
 import type { OpenRun } from './run.js';
+import type { SessionRecord } from './sessions/session-records.js';
 import { type ContextValues, contextValues, valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
@@ -47,7 +48,9 @@ export interface CallScope {
   readonly isLate: boolean;
   /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
   readonly voice: readonly Interceptor[];
-  /** Tells the calls above what a request has cost. */
+  /** What is known of the session in which it is: its own, or that of the calls above. */
+  readonly record: SessionRecord | undefined;
+  /** Tells the session and the calls above what a request has cost. */
   readonly reportUsage: (usage: Usage) => void;
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
@@ -60,6 +63,7 @@ export const createScope = (
   sessionId: string | undefined,
   listener: Listener,
   interceptors: readonly Interceptor[] = [],
+  record?: SessionRecord,
 ): CallScope => {
   const {
     parent,
@@ -110,7 +114,11 @@ export const createScope = (
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
-    reportUsage: (usage) => above?.spend(usage),
+    record: record ?? scope?.record,
+    reportUsage: (usage) => {
+      record?.spend(usage);
+      above?.spend(usage);
+    },
     lineage: [...(scope?.lineage ?? []), call],
   };
 };

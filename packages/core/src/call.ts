@@ -28,7 +28,14 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
   defer(() => {
     const { agentName, options, session, listener, interceptors } = plan;
     const sessionId = session?.seat.sessionId;
-    const scope = createScope(agentName, options, sessionId, listener, interceptors);
+    const scope = createScope(
+      agentName,
+      options,
+      sessionId,
+      listener,
+      interceptors,
+      session?.record,
+    );
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;
     const hooks = createHooks({ ...scope, interceptors });

@@ -22,7 +22,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
     const { call, interruption } = scope;
     const input = readInput(plan.input, call);
     if (plan.session === undefined) return begin$(plan, scope, hooks, { input, memory: noMemory });
-    const { seat, memory } = plan.session;
+    const { seat, memory, record } = plan.session;
     const { onBusy = 'reject', maxQueue = 16 } = plan.options;
     const steering = createSteering(call);
     const end = (): void => {
@@ -37,6 +37,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       concatMap((seated) => {
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
+        if (seated !== undefined) record.begin();
         const isSuperseded = seated === 'superseded';
         return begin$(plan, scope, hooks, { input, memory: own, steering, end, isSuperseded });
       }),

@@ -34,7 +34,15 @@ import { noUsage, type Usage } from './usage.js';
 
 type Needs = Pick<
   Context,
-  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'lend'
+  | 'toolkit'
+  | 'hooks'
+  | 'interruption'
+  | 'scheduler'
+  | 'limits'
+  | 'values'
+  | 'approvers'
+  | 'awaitApproval'
+  | 'lend'
 >;
 
 /** What a tool use came to. */

@@ -83,6 +83,8 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'queued':
     case 'steered':
     case 'stateChanged':
+    case 'messagesAppended':
+    case 'messagesRemoved':
     case 'warning':
       return [];
   }

@@ -134,6 +134,8 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'queued':
     case 'steered':
     case 'stateChanged':
+    case 'messagesAppended':
+    case 'messagesRemoved':
       return;
   }
 };
