@@ -68,6 +68,7 @@ export type {
 } from './long-term-memory/long-term-memory.js';
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
+export type { PendingApproval, SessionState, ToolGroupStates } from './sessions/session-state.js';
 export type { SteerOutcome } from './steering.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {
@@ -91,7 +92,7 @@ export { type ReadableStreamOptions, toReadableStream } from './streams/to-reada
 export { toolRuns } from './streams/tool-runs.js';
 export { usage$ } from './streams/usage.js';
 export { type Journal, noJournal } from './journal.js';
-export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
+export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';
 export {
   type AssistantBlock,
   type AssistantMessage,

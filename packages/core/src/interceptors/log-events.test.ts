@@ -42,8 +42,10 @@ describe('logEvents', () => {
       'debug postReasoning',
       'debug preActing',
       'debug postActing',
+      'debug messagesAppended',
       'debug preReasoning',
       'debug postReasoning',
+      'debug messagesAppended',
       'info postCall',
     ]);
     for (const [, fields, message] of lines) {

@@ -1,5 +1,6 @@
 import { messageOf } from '../errors.js';
-import { isRecord, isTooDeep, parsedJson } from '../json.js';
+import { isRecord, isTooDeep } from '../json.js';
+import { jsonCopy } from './json-copy.js';
 import { type Place, type Read, wrong } from './read-fields.js';
 
 /**
@@ -10,10 +11,7 @@ export const json: Read<unknown> = (value, place) => {
   if (isTooDeep(value)) throw wrong(place, 'is nested more than 100 levels deep');
   if (place.isForeign) refuseHostile(value, place);
   try {
-    const text = JSON.stringify(value, (key, part: unknown) =>
-      key === '__proto__' ? undefined : part,
-    );
-    return text === undefined ? null : parsedJson(text);
+    return jsonCopy(value) ?? null;
   } catch (cause) {
     throw wrong(place, `is nothing that JSON can hold: ${messageOf(cause)}`);
   }
