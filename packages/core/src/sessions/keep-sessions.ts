@@ -3,13 +3,13 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   firstValueFrom,
   ignoreElements,
   lastValueFrom,
   map,
   type MonoTypeOperatorFunction,
   type Observable,
-  onErrorResumeNextWith,
   throwError,
 } from 'rxjs';
 import type { Agent, SessionOptions } from '../agent.js';
@@ -116,7 +116,13 @@ const savedWhenFailed =
         const error = toMillraceError(cause);
         const error$ = throwError(() => error);
         if (hasNoPart.includes(error.code)) return error$;
-        return concat(save$.pipe(ignoreElements(), onErrorResumeNextWith()), error$);
+        return concat(
+          save$.pipe(
+            ignoreElements(),
+            catchError(() => EMPTY),
+          ),
+          error$,
+        );
       }),
     );
 
