@@ -46,17 +46,20 @@ describe('S4: the corpus', () => {
     expect(await make()).toEqual(JSON.parse(readFileSync(file, 'utf8')));
   });
 
-  it.each(filesIn('refused'))('X15: refuses %s, says why, and leaves all as it was', async (_name, given) => {
-    const session = sampleAgent().session('s');
-    const [, chat = ''] = filesIn('v1').find(([name]) => name === 'groups') ?? [];
-    await session.loadState(JSON.parse(chat));
-    const before = await session.saveState();
-    const { state, error } = JSON.parse(given) as { state: unknown; error: string };
-    await expect(session.loadState(state)).rejects.toMatchObject({
-      code: 'invalidState',
-      message: expect.stringContaining(`The state cannot be used: ${error}`),
-    });
-    expect(await session.saveState()).toEqual(before);
-    expect(Reflect.get({}, 'polluted')).toBeUndefined();
-  });
+  it.each(filesIn('refused'))(
+    'X15: refuses %s, says why, and leaves all as it was',
+    async (_name, given) => {
+      const session = sampleAgent().session('s');
+      const [, chat = ''] = filesIn('v1').find(([name]) => name === 'groups') ?? [];
+      await session.loadState(JSON.parse(chat));
+      const before = await session.saveState();
+      const { state, error } = JSON.parse(given) as { state: unknown; error: string };
+      await expect(session.loadState(state)).rejects.toMatchObject({
+        code: 'invalidState',
+        message: expect.stringContaining(`The state cannot be used: ${error}`),
+      });
+      expect(await session.saveState()).toEqual(before);
+      expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    },
+  );
 });

@@ -7,7 +7,8 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../message.js';
-import { isRecord } from '../json.js';
+import { isRecord, isTooDeep } from '../json.js';
+import { jsonCopy } from './json-copy.js';
 import {
   distinct,
   fieldsOf,
@@ -97,7 +98,7 @@ const toolResult: Read<ToolResultBlock> = (value, place) => {
 const detailsOf: Read<unknown> = (value, place) => {
   if (place.isForeign) return json(value, place);
   try {
-    return json(value, place);
+    return isTooDeep(value) ? undefined : jsonCopy(value);
   } catch {
     return undefined;
   }
