@@ -121,7 +121,7 @@ describe('S4: keepSessions', () => {
     const running = session.call$('b').subscribe({ error: () => undefined });
     await expect(session.close()).rejects.toMatchObject({ code: 'busy' });
     running.unsubscribe();
-    await session.close();
+    await Promise.all([session.close(), session.close()]);
     const held = await agent.session('s').saveState();
     expect([held.messages, held.groups]).toEqual([[], { web: false, shell: true }]);
     await expect(session.call('c')).rejects.toMatchObject({ code: 'invalidState' });

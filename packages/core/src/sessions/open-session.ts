@@ -69,13 +69,14 @@ const createOpenSession = (
   let version = stored?.version;
   let status: 'open' | 'closed' | 'conflict' = 'open';
   const end = (why: 'closed' | 'conflict'): void => {
-    if (status !== 'open') return;
     status = why;
     onEnd();
   };
   const assertOpen = (): void => {
     if (status !== 'open') throw noMoreOpen(status);
   };
+  const whenOpen$ = (work: () => Observable<never>): Observable<never> =>
+    defer(() => (status === 'open' ? work() : EMPTY));
   // One save follows the other: each has to know the version of the one before it.
   const saves = createSemaphore({ max: 1, maxQueue: Number.MAX_SAFE_INTEGER });
   const save$ = (session: Session): Observable<number> =>
@@ -102,20 +103,22 @@ const createOpenSession = (
     },
     assertOpen,
     save$,
-    close$: (session) =>
-      defer(() =>
-        // What is held may be another handle's by then.
-        status !== 'open'
-          ? EMPTY
-          : concat(
-              save$(session).pipe(ignoreElements()),
-              session.loadState$(emptyState),
-              defer(() => {
-                end('closed');
-                return EMPTY;
-              }),
-            ),
-      ),
+    close$: (session) => {
+      const free$ = concat(
+        session.loadState$(emptyState),
+        defer(() => {
+          end('closed');
+          return EMPTY;
+        }),
+      );
+      // What is held may be another handle's by the time that it is saved.
+      return whenOpen$(() =>
+        concat(
+          save$(session).pipe(ignoreElements()),
+          whenOpen$(() => free$),
+        ),
+      );
+    },
   };
 };
 

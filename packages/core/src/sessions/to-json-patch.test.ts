@@ -20,7 +20,7 @@ const key = fc.oneof(fc.constantFrom('', '/', '~', '~1', 'a/b', '0', '-', 'lengt
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
-    fc.jsonValue({ maxDepth: 0 }),
+    fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(
       key.filter((it) => it !== '__proto__'),
@@ -49,8 +49,7 @@ describe('S5: toJsonPatch', () => {
           Reflect.deleteProperty(draft.fields, Object.keys(before.fields)[0] ?? '');
           draft.fields[field] = other.list;
         });
-        // JSON has no negative zero.
-        expect(applied(before, patches)).toEqual(JSON.parse(JSON.stringify(after)));
+        expect(applied(before, patches)).toEqual(after);
       }),
       { numRuns: 500 },
     );
