@@ -27,7 +27,9 @@ describe('S4: the contract of stores sees what breaks it', () => {
       save$: (id, state) =>
         defer(() => {
           let known: number | undefined;
-          store.load$(id).subscribe((stored) => (known = stored?.version));
+          store.load$(id).subscribe((stored) => {
+            known = stored?.version;
+          });
           return store.save$(id, state, known);
         }),
     }),

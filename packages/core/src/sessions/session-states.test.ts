@@ -224,7 +224,7 @@ describe('S4: the state of a session', () => {
     expect(JSON.stringify(asked?.content[0])).toBe(
       '{"type":"tool_use","id":"u0","name":"","input":{"a":1}}',
     );
-    expect(answered?.content.map((block) => Reflect.get(block, 'details'))).toEqual([
+    expect(answered?.content.map((block): unknown => Reflect.get(block, 'details'))).toEqual([
       undefined,
       undefined,
       { a: 1 },
