@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { defer, lastValueFrom, map, of } from 'rxjs';
 import { sessionStoreContract } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
-import type { SessionStore } from './session-store.js';
+import type { SessionStore, StoredSession } from './session-store.js';
 
 describe('S4: the store of sessions in this process', () => {
   for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);
@@ -34,12 +34,12 @@ describe('S4: the contract of stores sees what breaks it', () => {
         }),
     }),
     'gives out what it holds': (store) => {
-      const held = new Map<string, never>();
+      const held = new Map<string, StoredSession>();
       return {
         save$: (id, state, expected) =>
           store.save$(id, state, expected).pipe(
             map((version) => {
-              held.set(id, { version, state } as never);
+              held.set(id, { version, state });
               return version;
             }),
           ),

@@ -1,12 +1,10 @@
 import type { Message, ToolUseBlock } from '../message.js';
 import type { Usage } from '../usage.js';
 
-/** The version of the states that are saved now. */
-export const stateVersion = 1;
-
 /** All there is to know of a session, as plain JSON. */
 export interface SessionState {
-  readonly version: typeof stateVersion;
+  /** The form that it has: other ones have other numbers. */
+  readonly version: 1;
   /** What the memory of the session keeps, oldest first. `details` of results are left out where JSON cannot hold them. */
   readonly messages: readonly Message[];
   /** Which groups of tools are active, by name. */
@@ -26,5 +24,9 @@ export type ToolGroupStates = Readonly<Record<string, boolean>>;
 export interface PendingApproval {
   /** The call that asked for the tool: one of the session's, or one below it. */
   readonly callId: string;
+  /** With the input that it would run with. */
   readonly toolUse: ToolUseBlock;
 }
+
+/** The version of the states that are saved now. */
+export const stateVersion: SessionState['version'] = 1;

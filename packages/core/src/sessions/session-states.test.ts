@@ -224,12 +224,12 @@ describe('S4: the state of a session', () => {
     expect(JSON.stringify(asked?.content[0])).toBe(
       '{"type":"tool_use","id":"u0","name":"","input":{"a":1}}',
     );
-    expect(answered?.content.map((block): unknown => Reflect.get(block, 'details'))).toEqual([
-      undefined,
-      undefined,
+    expect(answered?.content.map((block) => 'details' in block && block.details)).toEqual([
+      false,
+      false,
       { a: 1 },
       '1970-01-01T00:00:00.000Z',
-      undefined,
+      false,
     ]);
     await lastValueFrom(memory('s').append$([{ id: 'b', role: 'assistant', content: uses }]));
     await expect(session.saveState()).rejects.toMatchObject({ code: 'invalidState' });
