@@ -62,7 +62,7 @@ describe('T13: a tool that suspends', () => {
       'messagesAppended',
       'postCall',
     ]);
-    expect(events.at(-2)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
+    expect(events.at(-3)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
   });
 
   it('T7: tells of extras that are lost with it', async () => {
