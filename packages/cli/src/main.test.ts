@@ -110,6 +110,7 @@ describe('millrace', () => {
       'preReasoning',
       'reasoningChunk',
       'postReasoning',
+      'messagesAppended',
       'postCall',
     ]);
   });

@@ -43,11 +43,10 @@ import { nativePhases } from './phase-list.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
+import { createSessionRecords, type SessionRecord } from './sessions/session-records.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
 import { withAdded } from './tools/added-tools.js';
-import type { ToolkitCell } from './tools/live-toolkit.js';
-import { createSessionToolkits } from './tools/session-toolkits.js';
 import type { ToolEntry } from './tools/types.js';
 import type { View } from './view.js';
 
@@ -126,7 +125,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const seats = createSeats();
   const draining = createDraining();
   const toolkit = createToolkit(defaults.tools ?? tools);
-  const sessionToolkit = createSessionToolkits(toolkit);
+  const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
   if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
   if (phases.length === 0 || !phases.every((each) => typeof each === 'function'))
@@ -164,7 +163,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     return defer(() => {
       const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
       // What a call without a session does to its tools is its own.
-      const kept = own === undefined ? session?.toolkit : undefined;
+      const kept = own === undefined ? session?.record.toolkit : undefined;
       const cell = kept ?? { current: own ?? toolkit };
       const whole: PlannedCall = {
         ...plan,
@@ -186,12 +185,17 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const callable = (session?: OwnSession): Callable<OutputOf<Output, Default>> =>
     toCallable((input, given, view) => begin$(session, input, given, view), session !== undefined);
   const ownSession = (id: string, given: SessionOptions): OwnSession => {
+    const seat = seats.seatOf(id);
     const memory = memoryOf(id);
     if (!isMemory(memory)) throw noMemoryMade(owner);
+    const record = recordOf(id, (change) => {
+      const hooks = seat.running?.hooks;
+      hooks?.report(hooks.iteration(), change);
+    });
     return {
-      seat: seats.seatOf(id),
+      seat,
       memory,
-      toolkit: sessionToolkit(id),
+      record,
       context: given.context ?? [],
     };
   };
@@ -219,7 +223,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       checkOptions('session()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('session() needs the id of a session.');
       const own = ownSession(id, given);
-      return createSession(callable(own), own.seat, own.memory, hot.events$, own.toolkit);
+      return createSession(callable(own), own, hot.events$);
     },
   };
 };
@@ -235,7 +239,7 @@ interface OwnSession {
   readonly seat: Seat;
   readonly memory: Memory;
   readonly context: readonly ContextEntry[];
-  readonly toolkit: ToolkitCell;
+  readonly record: SessionRecord;
 }
 
 /** Schemas that were understood before: a call that is made again brings the same one. */

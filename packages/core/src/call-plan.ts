@@ -9,6 +9,7 @@ import type { Memory } from './memory.js';
 import type { Model } from './model.js';
 import type { PhaseFactory } from './phase.js';
 import type { Seat } from './seats.js';
+import type { SessionRecord } from './sessions/session-records.js';
 import type { Validator } from './schema.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 
@@ -36,5 +37,6 @@ export interface CallPlan {
   readonly listener: Listener;
   readonly input: Input;
   /** Where the call sits in its session; a call without a session remembers nothing. */
-  readonly session: { readonly seat: Seat; readonly memory: Memory } | undefined;
+  readonly session:
+    { readonly seat: Seat; readonly memory: Memory; readonly record: SessionRecord } | undefined;
 }

@@ -13,6 +13,7 @@ import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import type { Reply } from './reply.js';
 import type { OpenRun } from './run.js';
+import type { SessionRecord } from './sessions/session-records.js';
 import { type ContextValues, contextValues, valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import { createTrampoline, type Trampoline } from './trampoline.js';
@@ -53,7 +54,9 @@ export interface CallScope {
   readonly isLate: boolean;
   /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
   readonly voice: readonly Interceptor[];
-  /** Tells the calls above what a request has cost. */
+  /** What is known of the session in which it is: its own, or that of the calls above. */
+  readonly record: SessionRecord | undefined;
+  /** Tells the session and the calls above what a request has cost. */
   readonly reportUsage: (usage: Usage) => void;
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
@@ -73,15 +76,28 @@ const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
 export const isJournaled = (parent: ToolContext | undefined): boolean =>
   parent !== undefined && placeOf(parent).scope.journal !== unwritten;
 
+/** What the scope of a call is made of. */
+export interface ScopeInit {
+  readonly agentName: string;
+  readonly options: CallOptions;
+  readonly sessionId: string | undefined;
+  /** Hears every call of the agent. */
+  readonly listener: Listener;
+  readonly interceptors: readonly Interceptor[];
+  readonly opened?: OpenedJournal | undefined;
+  readonly record?: SessionRecord | undefined;
+}
+
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
-export const createScope = (
-  agentName: string,
-  options: CallOptions,
-  sessionId: string | undefined,
-  listener: Listener,
-  interceptors: readonly Interceptor[] = [],
-  opened?: OpenedJournal,
-): CallScope => {
+export const createScope = ({
+  agentName,
+  options,
+  sessionId,
+  listener,
+  interceptors,
+  opened,
+  record,
+}: ScopeInit): CallScope => {
   const {
     parent,
     callId,
@@ -136,7 +152,11 @@ export const createScope = (
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
-    reportUsage: (usage) => above?.spend(usage),
+    record: record ?? scope?.record,
+    reportUsage: (usage) => {
+      record?.spend(usage);
+      above?.spend(usage);
+    },
     lineage: [...(scope?.lineage ?? []), call],
   };
 };

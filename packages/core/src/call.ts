@@ -28,7 +28,9 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
   defer(() => {
     const { agentName, options, session, listener, interceptors, opened } = plan;
     const sessionId = session?.seat.sessionId;
-    const scope = createScope(agentName, options, sessionId, listener, interceptors, opened);
+    const record = session?.record;
+    const init = { agentName, options, sessionId, listener, interceptors, opened, record };
+    const scope = createScope(init);
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;
     const hooks = createHooks({ ...scope, interceptors });

@@ -7,7 +7,7 @@ import type { LazyAbort } from './lazy-abort.js';
 import type { RunStep } from './journal/step.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
-import type { UserMessage } from './message.js';
+import type { ToolUseBlock, UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { OpenRun } from './run.js';
@@ -45,6 +45,8 @@ export interface Context {
   readonly values: ContextValues;
   /** Decide on every run of a tool: those of the call, and those of the calls above it. */
   readonly approvers: readonly Approver[];
+  /** Notes that somebody decides on a tool use, and gives what takes that back. */
+  awaitApproval(toolUse: ToolUseBlock, iteration: number): () => void;
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
   /** What has been found for the call, in the order of the numbers that the model cites. */

@@ -27,7 +27,15 @@ import { noUsage, type Usage } from './usage.js';
 
 type Needs = Pick<
   Context,
-  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'lend'
+  | 'toolkit'
+  | 'hooks'
+  | 'interruption'
+  | 'scheduler'
+  | 'limits'
+  | 'values'
+  | 'approvers'
+  | 'awaitApproval'
+  | 'lend'
 >;
 
 /** What is to become of a tool use: it is run, or answered without. */

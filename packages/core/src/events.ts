@@ -157,8 +157,18 @@ export type ReportedPayload =
       readonly message: UserMessage;
     }
   | {
+      readonly type: 'messagesAppended';
+      /** What the memory of the session has now behind what it had: as it keeps them. One whose id it had already it has once. */
+      readonly messages: readonly Message[];
+    }
+  | {
+      readonly type: 'messagesRemoved';
+      /** The messages that the memory of the session has dropped. */
+      readonly ids: readonly string[];
+    }
+  | {
       readonly type: 'stateChanged';
-      /** What has changed, such as `plan`. */
+      /** What has changed: `plan`, and of a session `groups` and `approvals`. */
       readonly name: string;
       /** What it is now. */
       readonly state: unknown;

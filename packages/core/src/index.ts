@@ -68,6 +68,7 @@ export type {
 } from './long-term-memory/long-term-memory.js';
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
+export type { PendingApproval, SessionState, ToolGroupStates } from './sessions/session-state.js';
 export type { SteerOutcome } from './steering.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {
@@ -94,7 +95,7 @@ export { type Journal, noJournal, type OpenJournal, stepJournal } from './journa
 export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
 export type { RunStep, StepForm } from './journal/step.js';
-export { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
+export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';
 export {
   type AssistantBlock,
   type AssistantMessage,

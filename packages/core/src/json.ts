@@ -27,7 +27,8 @@ export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObject(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
-    level = level.flatMap((item) => Object.values(item).filter(isObject));
+    // What stands in many places is looked at once: what holds itself would grow without end.
+    level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObject)))];
   }
   return true;
 };

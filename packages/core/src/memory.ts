@@ -1,4 +1,5 @@
-import { defer, of, type Observable } from 'rxjs';
+import { defer, type Observable, of, reduce } from 'rxjs';
+import { isRecord } from './json.js';
 import type { Message } from './message.js';
 
 /** Where the conversation of one session is kept. */
@@ -7,9 +8,22 @@ export interface Memory {
   load$(): Observable<readonly Message[]>;
   /**
    * Adds messages, all of them or none, and completes. A message whose id is there already is not
-   * added again, so that an append may be repeated. Cold.
+   * added again, so that an append may be repeated. A memory that keeps others than it is given, or drops older ones for
+   * them, emits a `MemoryChange` that says so; whatever else it emits is passed over. Cold.
    */
   append$(messages: readonly Message[]): Observable<unknown>;
+  /** Emits all that is kept, as it was written, and completes. Cold. Default: what `load$` emits. */
+  all$?(): Observable<readonly Message[]>;
+  /** Puts messages in the place of all there are, all of them or none, and completes. `session.loadState` needs it. Cold. */
+  replace$?(messages: readonly Message[]): Observable<unknown>;
+}
+
+/** What an append has done to a memory. */
+export interface MemoryChange {
+  /** As they are kept. */
+  readonly appended: readonly Message[];
+  /** The ids of those that have been dropped. */
+  readonly removed: readonly string[];
 }
 
 /** Gives the memory of a session. */
@@ -17,28 +31,46 @@ export type MemoryFactory = (sessionId: string) => Memory;
 
 /** Keeps every conversation in this process, for as long as the factory itself is held. */
 export const inProcessMemory = (): MemoryFactory => {
-  const conversations = new Map<string, Memory>();
+  const conversations = new Map<string, Conversation>();
   return (sessionId) => {
-    const known = conversations.get(sessionId);
-    if (known !== undefined) return known;
-    const created = arrayMemory();
-    conversations.set(sessionId, created);
-    return created;
+    const set = (messages: readonly Message[], ids: Set<string>): Observable<undefined> => {
+      if (messages.length === 0) conversations.delete(sessionId);
+      else conversations.set(sessionId, { messages, ids });
+      return of(undefined);
+    };
+    const add = ({ messages, ids }: Conversation, added: readonly Message[]) =>
+      set(messages.concat(added.filter(({ id }) => !ids.has(id) && ids.add(id))), ids);
+    return {
+      load$: () => defer(() => of(conversations.get(sessionId)?.messages ?? [])),
+      append$: (added) => defer(() => add(conversations.get(sessionId) ?? empty(), added)),
+      replace$: (messages) => defer(() => add(empty(), messages)),
+    };
   };
 };
+
+interface Conversation {
+  readonly messages: readonly Message[];
+  /** They are many: the set is the conversation's own, and grows with it. */
+  readonly ids: Set<string>;
+}
+
+const empty = (): Conversation => ({ messages: [], ids: new Set() });
 
 /** The memory of a call without a session: it begins empty and forgets. */
 export const noMemory: Memory = { load$: () => of([]), append$: () => of(undefined) };
 
-const arrayMemory = (): Memory => {
-  let messages: readonly Message[] = [];
-  const ids = new Set<string>();
-  return {
-    load$: () => defer(() => of(messages)),
-    append$: (added) =>
-      defer(() => {
-        messages = messages.concat(added.filter(({ id }) => !ids.has(id) && ids.add(id)));
-        return of(undefined);
-      }),
-  };
-};
+/** Appends, and emits what has changed by it. */
+export const appended$ = (memory: Memory, messages: readonly Message[]): Observable<MemoryChange> =>
+  defer(() => memory.append$(messages)).pipe(
+    reduce<unknown, MemoryChange>(
+      (change, emitted) => (isMemoryChange(emitted) ? emitted : change),
+      { appended: messages, removed: [] },
+    ),
+  );
+
+/** Emits all that a memory keeps. */
+export const kept$ = (memory: Memory): Observable<readonly Message[]> =>
+  defer(() => memory.all$?.() ?? memory.load$());
+
+const isMemoryChange = (value: unknown): value is MemoryChange =>
+  isRecord(value) && Array.isArray(value['appended']) && Array.isArray(value['removed']);

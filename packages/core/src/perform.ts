@@ -47,7 +47,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
     const begin = (place: Omit<Place, 'input' | 'step$'>): Observable<Reply> =>
       begin$(plan, scope, hooks, { ...place, input, step$ });
     if (session === undefined) return noted$.pipe(concatMap(() => begin({ memory: noMemory })));
-    const { seat, memory } = session;
+    const { seat, memory, record } = session;
     const { onBusy = 'reject', maxQueue = 16 } = plan.options;
     const steering = createSteering(call);
     const end = (): void => {
@@ -63,6 +63,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       concatMap(([seated]) => {
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
+        if (seated !== undefined) record.begin();
         const isSuperseded = seated === 'superseded';
         return begin({ memory: own, steering, end, isSuperseded });
       }),

@@ -1,21 +1,43 @@
-import { defer, ignoreElements, type Observable } from 'rxjs';
+import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
 import { contained } from './contained.js';
+import type { Context } from './context.js';
 import { failAs } from './fail-as.js';
 import { freezeMessage } from './freeze-message.js';
-import type { Memory } from './memory.js';
-import type { Message, ToolMessage } from './message.js';
-import { assertPaired } from './run.js';
+import type { Hooks } from './hooks.js';
+import { appended$, noMemory } from './memory.js';
+import type { Message } from './message.js';
+import { assertPaired, type Run } from './run.js';
+
+/** What writing to memory needs of a call. */
+export interface Remembering extends Pick<Context, 'memory'> {
+  readonly hooks: Pick<Hooks, 'report'>;
+}
 
 /**
- * Writes messages, all of them or none, and completes; refuses a tool use that is not with its result. Before them go results that have come
- * later than the turn that asked for them.
+ * Writes messages, all of them or none, tells what memory has of them, and completes; refuses a tool use that is not with its result. Before them
+ * go results that have come later than the turn that asked for them.
  */
 export const remember$ = (
-  memory: Memory,
+  { memory, hooks }: Remembering,
+  { iteration, late }: Pick<Run, 'iteration' | 'late'>,
   messages: readonly Message[],
-  late: readonly ToolMessage[] = [],
 ): Observable<never> =>
   defer(() => {
     assertPaired(messages);
-    return memory.append$([...late, ...messages].map(freezeMessage));
-  }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
+    return memory === noMemory
+      ? EMPTY
+      : appended$(memory, [...late, ...messages].map(freezeMessage));
+  }).pipe(
+    contained(),
+    failAs('memory', 'The memory could not be written'),
+    tap(({ appended, removed }) => {
+      if (removed.length > 0) {
+        hooks.report(iteration, { type: 'messagesRemoved', ids: Object.freeze([...removed]) });
+      }
+      if (appended.length > 0) {
+        const kept = Object.freeze(appended.map(freezeMessage));
+        hooks.report(iteration, { type: 'messagesAppended', messages: kept });
+      }
+    }),
+    ignoreElements(),
+  );

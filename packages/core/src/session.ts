@@ -1,12 +1,14 @@
-import { defer, firstValueFrom, type Observable, of } from 'rxjs';
+import { defer, firstValueFrom, lastValueFrom, type Observable, of } from 'rxjs';
 import type { Callable } from './callable.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import type { Memory } from './memory.js';
 import { ofSession } from './of-session.js';
-import type { QueuedCall, Seat } from './seats.js';
+import type { QueuedCall } from './seats.js';
+import type { SessionState } from './sessions/session-state.js';
+import { loadedState$, savedState$, type SessionPlace } from './sessions/session-states.js';
 import type { SteerOutcome } from './steering.js';
-import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
+import { liveToolkit } from './tools/live-toolkit.js';
 import type { LiveToolkit } from './tools/types.js';
 
 /**
@@ -35,6 +37,22 @@ export interface Session<out Output = unknown> extends Callable<Output> {
   steer$(input: Input, callId?: string): Observable<SteerOutcome>;
   /** The Promise form of `steer$`: it speaks at once. */
   steer(input: Input, callId?: string): Promise<SteerOutcome>;
+  /**
+   * Emits all there is to know of the session as it is now, as plain JSON of its own, and completes. While a call runs, it has what memory has by then.
+   * Errors with `invalidState` where memory holds what is no conversation. Cold.
+   */
+  saveState$(): Observable<SessionState>;
+  /** The Promise form of `saveState$`. */
+  saveState(): Promise<SessionState>;
+  /**
+   * Puts what `saveState` gave, here or elsewhere, in the place of all that the session is, and completes. It takes the object, and checks all of it. Groups of
+   * tools that the agent does not have by now are passed over, and those that the state does not name are as they were in the beginning; tools that were added at run time stay.
+   * Errors with `invalidState` where something is wrong with the state, with `busy` while a call runs or waits, and with `memory` where the memory has no
+   * `replace$` or fails; the session is then as it was. Calls that come while it loads find the session busy. Cold.
+   */
+  loadState$(state: unknown): Observable<never>;
+  /** The Promise form of `loadState$`: it loads at once. */
+  loadState(state: unknown): Promise<void>;
 }
 
 /** The calls of a session that wait, in the order in which they will run. */
@@ -52,11 +70,10 @@ export interface SessionQueue {
 /** Makes the handle on a session. */
 export const createSession = <Output>(
   callable: Callable<Output>,
-  seat: Seat,
-  memory: Memory,
+  place: SessionPlace,
   agentEvents$: Observable<AgentEvent>,
-  toolkit: ToolkitCell,
 ): Session<Output> => {
+  const { seat, memory, record } = place;
   const id = seat.sessionId;
   const steer$: Session['steer$'] = (input, callId) =>
     defer(() => {
@@ -73,7 +90,7 @@ export const createSession = <Output>(
       return agentEvents$.pipe(ofSession(id));
     },
     get toolkit() {
-      return liveToolkit(toolkit);
+      return liveToolkit(record.toolkit);
     },
     get queue() {
       return {
@@ -89,6 +106,10 @@ export const createSession = <Output>(
     interrupt: seat.interrupt,
     steer$,
     steer: (input, callId) => firstValueFrom(steer$(input, callId)),
+    saveState$: () => savedState$(place),
+    saveState: () => firstValueFrom(savedState$(place)),
+    loadState$: (state) => loadedState$(place, state),
+    loadState: (state) => lastValueFrom(loadedState$(place, state), { defaultValue: undefined }),
   };
 };
 

@@ -1,10 +1,12 @@
 import type { Observable } from 'rxjs';
-import type { CallScope } from './call-scope.js';
 import type { AgentEvent } from './events.js';
 import type { Reply } from './reply.js';
 
 /** What a caller sees of a call. */
-export type View<Seen> = (scope: Pick<CallScope, 'events$' | 'reply$'>) => Observable<Seen>;
+export type View<Seen> = (call: {
+  readonly events$: Observable<AgentEvent>;
+  readonly reply$: Observable<Reply>;
+}) => Observable<Seen>;
 
 /** Everything that happens in it. */
 export const eventsOf: View<AgentEvent> = ({ events$ }) => events$;

@@ -85,6 +85,8 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'stateChanged':
     case 'stepReplayed':
     case 'uncertain':
+    case 'messagesAppended':
+    case 'messagesRemoved':
     case 'warning':
       return [];
   }

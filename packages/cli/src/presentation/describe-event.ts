@@ -27,6 +27,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'prePlanning':
       return note(`Thinks beside the loop: ${event.phase}.`);
     case 'stateChanged':
+      // What waits for approval is told where it begins and ends to wait.
+      if (event.name === 'approvals') return [];
       return isPlan(event.state)
         ? planText(event.state).split('\n').flatMap(note)
         : note(`${event.name}: ${asText(event.state)}`);
@@ -78,6 +80,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(event.message);
     case 'error':
       return event.parentId === undefined ? [] : note(`${event.agent.join('/')} failed.`);
+    case 'messagesAppended':
+    case 'messagesRemoved':
     case 'preCall':
     case 'stepReplayed':
     case 'preReasoning':

@@ -42,8 +42,10 @@ describe('logEvents', () => {
       'debug postReasoning',
       'debug preActing',
       'debug postActing',
+      'debug messagesAppended',
       'debug preReasoning',
       'debug postReasoning',
+      'debug messagesAppended',
       'info postCall',
     ]);
     for (const [, fields, message] of lines) {
@@ -62,7 +64,7 @@ describe('logEvents', () => {
       isError: false,
       characters: 7,
     });
-    expect(lines[7]?.[1]).toMatchObject({ reason: 'answer', iterations: 2, toolUses: 1 });
+    expect(lines.at(-1)?.[1]).toMatchObject({ reason: 'answer', iterations: 2, toolUses: 1 });
   });
 
   it('X10: says nothing of what was said', async () => {

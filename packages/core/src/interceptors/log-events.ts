@@ -136,6 +136,10 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       return { phase: event.phase, ...answerDetails(event) };
     case 'recalled':
       return { memories: event.memories.length };
+    case 'messagesAppended':
+      return { messages: event.messages.length };
+    case 'messagesRemoved':
+      return { messages: event.ids.length };
     case 'stateChanged':
       return { name: event.name, patches: event.patches.length };
     case 'preActing':

@@ -1,6 +1,6 @@
 import { defer } from 'rxjs';
 import { checkInner } from '../memories/inner-memory.js';
-import type { MemoryFactory } from '../memory.js';
+import { appended$, type MemoryFactory } from '../memory.js';
 import { type Message, textBlock } from '../message.js';
 import { usesIn } from '../tools/suspend.js';
 import { retrieveMemoryName } from './memory-tools.js';
@@ -12,7 +12,7 @@ export const withoutRecalled = (inner: MemoryFactory): MemoryFactory => {
     const memory = inner(sessionId);
     return {
       load$: () => memory.load$(),
-      append$: (messages) => defer(() => memory.append$(stripped(messages))),
+      append$: (messages) => defer(() => appended$(memory, stripped(messages))),
     };
   };
 };

@@ -48,7 +48,7 @@ describe('compact', () => {
             : begun;
           const next = append(run, ...exchange('z/1'));
           of(next)
-            .pipe(storeMemory({ memory: inner }))
+            .pipe(storeMemory({ memory: inner, hooks: { report: () => undefined } }))
             .subscribe();
           return held(inner);
         });

@@ -1,6 +1,6 @@
-import { defer, map, type Observable } from 'rxjs';
+import { defer, EMPTY, map, type Observable } from 'rxjs';
 import { misuse } from '../errors.js';
-import type { Memory, MemoryFactory } from '../memory.js';
+import { kept$, type Memory, type MemoryFactory } from '../memory.js';
 import type { Message } from '../message.js';
 import { withResults } from '../tools/suspend.js';
 
@@ -22,11 +22,29 @@ export const shownBy =
       sessionId: string,
       messages$: Observable<readonly Message[]>,
     ) => ReturnType<Memory['load$']>,
+    /** Hears when all that there was is to be replaced. */
+    forget: (sessionId: string) => void = () => undefined,
   ): MemoryFactory =>
   (sessionId) => {
     const memory = inner(sessionId);
     return {
       load$: () => show(sessionId, settled$(memory)),
       append$: (messages) => defer(() => memory.append$(messages)),
+      ...wholeOf(memory, () => forget(sessionId)),
     };
   };
+
+/** What one that shows another memory passes on to it: all that it keeps can be read, and replaced where it can. */
+export const wholeOf = (
+  memory: Memory,
+  forget: () => void = () => undefined,
+): Pick<Memory, 'all$' | 'replace$'> => ({
+  all$: () => kept$(memory),
+  ...(memory.replace$ !== undefined && {
+    replace$: (messages) =>
+      defer(() => {
+        forget();
+        return memory.replace$?.(messages) ?? EMPTY;
+      }),
+  }),
+});

@@ -1,9 +1,9 @@
 import { defer, map } from 'rxjs';
-import type { MemoryFactory } from '../memory.js';
+import { appended$, type MemoryFactory } from '../memory.js';
 import type { AssistantMessage, Message } from '../message.js';
 import { toolUsesOf } from '../message.js';
 import { assertPaired } from '../run.js';
-import { checkInner, settled$ } from './inner-memory.js';
+import { checkInner, settled$, wholeOf } from './inner-memory.js';
 import { isWaiting, turnStarts } from './turns.js';
 
 /**
@@ -21,10 +21,12 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
       append$: (messages) =>
         defer(() => {
           assertPaired(messages.filter((message, index) => !isLate(message, messages[index - 1])));
-          return memory.append$(
+          return appended$(
+            memory,
             messages.some(isWaiting) ? messages : messages.flatMap(essenceOrLate),
           );
         }),
+      ...wholeOf(memory),
     };
   };
 };

@@ -87,7 +87,7 @@ export const summarisingMemory = (
   const { keepTurns = 4, whenTokens = defaultWhenTokens, maxSessions = 1_000 } = options;
   const sessions = createRecent<Shared>(maxSessions);
   const make$ = maker(options);
-  return shownBy(inner, (sessionId, messages$) =>
+  const show = (sessionId: string, messages$: Observable<readonly Message[]>) =>
     messages$.pipe(
       concatMap((messages) => {
         const { known, rest } = viewOf(messages, sessions.get(sessionId)?.known);
@@ -106,8 +106,9 @@ export const summarisingMemory = (
           ),
         );
       }),
-    ),
-  );
+    );
+  // Other messages may have the same ids: a summary must not say what is no longer there.
+  return shownBy(inner, show, (sessionId) => sessions.set(sessionId, {}));
 };
 
 /** Whoever loads the same while it is made waits for the same request. */

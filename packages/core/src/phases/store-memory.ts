@@ -1,13 +1,12 @@
 import { concat, of } from 'rxjs';
-import type { Context } from '../context.js';
 import { noMemory } from '../memory.js';
 import { type Phase, phase, transition } from '../phase.js';
-import { remember$ } from '../remember.js';
+import { remember$, type Remembering } from '../remember.js';
 import { assertPaired, type OpenRun } from '../run.js';
 
 /** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */
-export const storeMemory = ({ memory }: Pick<Context, 'memory'>): Phase =>
-  memory === noMemory
+export const storeMemory = (context: Remembering): Phase =>
+  context.memory === noMemory
     ? transition((run) => {
         assertPaired(unstored(run));
         return stored(run);
@@ -16,7 +15,7 @@ export const storeMemory = ({ memory }: Pick<Context, 'memory'>): Phase =>
         const messages = unstored(run);
         return messages.length + run.late.length === 0
           ? of(run)
-          : concat(remember$(memory, messages, run.late), of(stored(run)));
+          : concat(remember$(context, run, messages), of(stored(run)));
       });
 
 const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);

@@ -2,6 +2,7 @@ import { map } from 'rxjs';
 import { discard } from '../discard.js';
 import { frozen } from '../frozen.js';
 import { noteWords } from '../words-before.js';
+import { noMemory } from '../memory.js';
 import type { CallStage } from './call-stage.js';
 import { replyOf, runOf } from './review-reply.js';
 
@@ -11,6 +12,8 @@ export const completeCall: CallStage = ({ call, hooks, settle }) =>
     const run = runOf(state, 'completeCall');
     const reply = frozen(replyOf(state, 'completeCall'));
     noteWords(reply, run, call);
+    // A call that was interrupted while it waited has not been one of the session's.
+    if (state.memory !== noMemory) state.plan.session?.record.end(reply.reason === 'interrupted');
     settle(reply);
     if (reply.id !== run.answer.id) discard({ hooks }, run.iteration, run.answer, 'stopped');
     hooks.report(run.iteration, { type: 'postCall', reply });

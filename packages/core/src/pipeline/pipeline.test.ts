@@ -166,7 +166,7 @@ describe('the pipeline', () => {
       pipeline: insertStageAfter(loadHistory, cached),
     });
     const events = await record(cachedAgent.session('t').stream$('?').pipe(verifyEvents()));
-    expect(events.map(({ type }) => type)).toEqual(['preCall', 'postCall']);
+    expect(events.map(({ type }) => type)).toEqual(['preCall', 'messagesAppended', 'postCall']);
     expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer', iterations: 0 } });
     expect((await lastValueFrom(memory('t').load$())).map(textOf)).toEqual(['?', 'As ever.']);
   });

@@ -121,6 +121,10 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
     retryBudget: scope.retryBudget,
     values,
     approvers: scope.approvers,
+    awaitApproval: (toolUse, iteration) =>
+      scope.record?.await({ callId: call.callId, toolUse }, (change) =>
+        hooks.report(iteration, change),
+      ) ?? (() => undefined),
     toolUseIds: new Set(),
     step$,
     mayBeWritten: (id) => scope.journal.isWritten?.(`${call.callId}/${id}`) ?? true,

@@ -5,9 +5,10 @@ import type { CallStage } from './call-stage.js';
 import { replyOf, runOf } from './review-reply.js';
 
 /** Writes what memory lacks: the messages since it was last written, and the final one. */
-export const saveHistory: CallStage = () =>
+export const saveHistory: CallStage = ({ hooks }) =>
   concatMap((state) => {
     const run = runOf(state, 'saveHistory');
     const reply = replyOf(state, 'saveHistory');
-    return concat(remember$(state.memory, unstored(run, reply), run.late), of(state));
+    const { memory } = state;
+    return concat(remember$({ memory, hooks }, run, unstored(run, reply)), of(state));
   });

@@ -341,7 +341,11 @@ describe('asAgent', () => {
       scheduler.schedule(() => {
         expect(second.requests).toEqual([]);
         expect(types).not.toContain('team/b preCall');
-        expect(types.slice(-2)).toEqual(['team/a postCall', 'team postCall']);
+        expect(types.slice(-3)).toEqual([
+          'team/a postCall',
+          'team messagesAppended',
+          'team postCall',
+        ]);
       }, 5);
     });
   });

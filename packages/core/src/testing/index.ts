@@ -13,4 +13,5 @@ export {
   toolContract,
   type ToolSamples,
 } from './tool-contract.js';
+export { sessionStoreContract } from './session-store-contract.js';
 export { verifyEvents, type VerifyEventsOptions } from './verify-events.js';

@@ -1,5 +1,5 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
-import { lastValueFrom } from 'rxjs';
+import { EMPTY, lastValueFrom } from 'rxjs';
 import type { Memory, MemoryFactory } from '../memory.js';
 import { type Message, textBlock } from '../message.js';
 import type { Check } from './contract.js';
@@ -11,7 +11,13 @@ const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memo
 const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
   lastValueFrom(memory.append$(messages), { defaultValue: undefined });
 
-/** What every memory must do. `create` makes a factory that has not been used. */
+const replace = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
+  lastValueFrom(memory.replace$?.(messages) ?? EMPTY, { defaultValue: undefined });
+
+const all = (memory: Memory): Promise<readonly Message[]> =>
+  lastValueFrom(memory.all$?.() ?? memory.load$());
+
+/** What every memory must do, and one with `replace$` besides. `create` makes a factory that has not been used. */
 export const memoryContract = (create: () => MemoryFactory): readonly Check[] => [
   {
     name: 'begins empty',
@@ -60,6 +66,35 @@ export const memoryContract = (create: () => MemoryFactory): readonly Check[] =>
       const ids = ['a', 'b', '__proto__', 'constructor', '../../a', 'a\u0000b', 'é'.repeat(2000)];
       for (const id of ids) await append(factory(id), said(id));
       for (const id of ids) deepStrictEqual(await load(factory(id)), [said(id)]);
+    },
+  },
+  {
+    name: 'gives all that it keeps',
+    run: async () => {
+      const memory = create()('s');
+      await append(memory, said('a'), said('b'));
+      deepStrictEqual(await all(memory), [said('a'), said('b')]);
+    },
+  },
+  {
+    name: 'takes other messages in the place of all, where it can',
+    run: async () => {
+      const factory = create();
+      const memory = factory('s');
+      if (memory.replace$ === undefined) return;
+      await append(memory, said('a'), said('b'));
+      await append(factory('t'), said('t'));
+      void memory.replace$([]);
+      const before = await all(memory);
+      strictEqual(before.length, 2);
+      await replace(memory, said('c'), said('a'));
+      strictEqual(before.length, 2);
+      deepStrictEqual(await all(memory), [said('c'), said('a')]);
+      await append(memory, said('a'), said('b'));
+      deepStrictEqual(await all(factory('s')), [said('c'), said('a'), said('b')]);
+      await replace(memory);
+      deepStrictEqual(await all(memory), []);
+      deepStrictEqual(await load(factory('t')), [said('t')]);
     },
   },
 ];

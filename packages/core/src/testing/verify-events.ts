@@ -138,6 +138,8 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'stateChanged':
     case 'stepReplayed':
     case 'uncertain':
+    case 'messagesAppended':
+    case 'messagesRemoved':
       return;
   }
 };

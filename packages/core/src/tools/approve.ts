@@ -11,6 +11,7 @@ import {
   type ObservableInput,
   of,
   take,
+  tap,
   throwError,
   timeout,
 } from 'rxjs';
@@ -25,7 +26,7 @@ import type { OpenRun } from '../run.js';
 import { withoutKeys } from './parameters.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './types.js';
 
-type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers'>;
+type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers' | 'awaitApproval'>;
 
 /** What was decided. */
 interface Decision {
@@ -155,6 +156,7 @@ const afterApproval$ = (
     const { toolUse, input, value } = ready;
     const refused = (why: string): Checked => ({ status: 'refused', toolUse, problems: [], why });
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
+    const settled = context.awaitApproval(toolUse, iteration);
     const request: ApprovalRequest = {
       tool: name,
       toolUseId: toolUse.id,
@@ -168,6 +170,8 @@ const afterApproval$ = (
           : of(['The input must be an object.']),
     };
     return decided$(context, run, approver, request).pipe(
+      // Before the tool runs, and also where nobody waits for the decision any more.
+      tap({ next: settled, finalize: settled }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
         const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
         const why = reason === undefined ? {} : { reason };

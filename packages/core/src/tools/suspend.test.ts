@@ -56,12 +56,13 @@ describe('T13: a tool that suspends', () => {
   it('is told of by an event', async () => {
     const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
     const events = await record(agentOf(model).session('s').stream$('Sign A.'));
-    expect(events.map(({ type }) => type).slice(-3)).toEqual([
+    expect(events.map(({ type }) => type).slice(-4)).toEqual([
       'postActing',
       'suspended',
+      'messagesAppended',
       'postCall',
     ]);
-    expect(events.at(-2)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
+    expect(events.at(-3)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
   });
 
   it('T7: tells of extras that are lost with it', async () => {
@@ -73,7 +74,7 @@ describe('T13: a tool that suspends', () => {
     const model = scriptedModel([toolUse('gives'), toolUse('sign', { paper: 'A' })]);
     const agent = createAgent({ model, tools: [sign, gives] });
     const events = await record(agent.session('s').stream$('Sign A.'));
-    expect(events.at(-2)).toMatchObject({
+    expect(events.at(-3)).toMatchObject({
       type: 'warning',
       message: expect.stringContaining('these extras yet: rows. They are lost.'),
     });

@@ -1,5 +1,6 @@
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
+import { toJsonPatch } from '@millrace/core/sessions';
 import type { Masks } from '../masks.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolUseRef } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
@@ -121,11 +122,8 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
     case 'state': {
       const { of: name, state } = notice;
       if ('subagentRunId' in tag) return custom('state', { name, state: plainJson(state) }, tag);
-      const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      return {
-        type: EventType.STATE_DELTA,
-        delta: [{ op: 'add', path, value: plainJson(state) }],
-      };
+      const patch = toJsonPatch([{ op: 'add', path: [name], value: plainJson(state) }]);
+      return { type: EventType.STATE_DELTA, delta: [...patch] };
     }
     case 'steered': {
       const { messageId, text } = notice;

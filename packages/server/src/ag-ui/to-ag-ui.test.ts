@@ -283,6 +283,22 @@ describe('toAgUi', () => {
     });
   });
 
+  it('S5: tells states as a JSON Patch, what memory has not at all, and an approval once', async () => {
+    const message = { id: 'm', role: 'user', content: [] } as const;
+    const groups = { name: 'a/b', state: { web: true }, patches: [] };
+    const events$ = of(
+      begun,
+      eventOf({ type: 'stateChanged', ...groups }),
+      eventOf({ type: 'stateChanged', name: 'approvals', state: [], patches: [] }),
+      eventOf({ type: 'messagesAppended', messages: [message] }),
+      eventOf({ type: 'messagesRemoved', ids: ['m'] }),
+    );
+    const told = (await all(events$.pipe(toAgUi()))).slice(1, -1);
+    expect(told).toEqual([
+      { type: 'STATE_DELTA', delta: [{ op: 'add', path: '/a~1b', value: { web: true } }] },
+    ]);
+  });
+
   it('notices what may be cited, and that a call waits', async () => {
     const passages = [{ source: 'a.md', text: '.' }];
     const events$ = of(

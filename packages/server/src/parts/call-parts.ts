@@ -225,6 +225,8 @@ const noticeOf = (event: AgentEvent): Notice | undefined => {
     case 'retrieved':
       return { name: 'sources', sources: event.passages.map(toSource) };
     case 'stateChanged':
+      // Each approval is told by events of its own.
+      if (event.name === 'approvals') return undefined;
       return { name: 'state', of: event.name, state: event.state };
     case 'steered':
       return { name: 'steered', messageId: event.message.id, text: textOf(event.message) };

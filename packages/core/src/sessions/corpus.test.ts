@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { toolResults } from '../tools/suspend.js';
+import { text } from '../testing/index.js';
+import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
+import { type SessionState, stateVersion } from './session-state.js';
+
+const corpus = join(import.meta.dirname, '../../corpus/states');
+
+const filesIn = (folder: string): readonly (readonly [name: string, text: string])[] =>
+  readdirSync(join(corpus, folder)).map((file) => [
+    file.replace('.json', ''),
+    readFileSync(join(corpus, folder, file), 'utf8'),
+  ]);
+
+const versions = readdirSync(corpus).filter((folder) => /^v\d+$/.test(folder));
+
+describe.each(versions)('S4: the states of %s', (version) => {
+  it.each(filesIn(version))('%s is loaded, and saved as what it is', async (_name, saved) => {
+    const session = sampleAgent().session('s');
+    const state = JSON.parse(saved) as SessionState;
+    await session.loadState(state);
+    expect(await session.saveState()).toEqual({ ...state, version: stateVersion });
+    // It can be saved by another one again, as text.
+    const other = sampleAgent().session('other');
+    await other.loadState(JSON.parse(JSON.stringify(await session.saveState())));
+    expect(await other.saveState()).toEqual(await session.saveState());
+  });
+
+  it.each(filesIn(version))('%s is a session that goes on', async (name, saved) => {
+    const session = sampleAgent([[text('Gladly.')]]).session('s');
+    const state = JSON.parse(saved) as SessionState;
+    await session.loadState(state);
+    const input = name === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
+    expect((await session.call(input, { callId: 'next' })).reason).toBe('answer');
+    const { messages, interrupted, approvals } = await session.saveState();
+    expect(messages.slice(0, state.messages.length)).toEqual(state.messages);
+    expect([interrupted, approvals]).toEqual([false, []]);
+  });
+});
+
+describe('S4: the corpus', () => {
+  it.each(Object.entries(sampleStates))('has what is saved now: %s', async (name, make) => {
+    const file = join(corpus, `v${stateVersion}`, `${name}.json`);
+    expect(await make()).toEqual(JSON.parse(readFileSync(file, 'utf8')));
+  });
+
+  it.each(filesIn('refused'))(
+    'X15: refuses %s, says why, and leaves all as it was',
+    async (_name, given) => {
+      const session = sampleAgent().session('s');
+      const [, chat = ''] = filesIn('v1').find(([name]) => name === 'groups') ?? [];
+      await session.loadState(JSON.parse(chat));
+      const before = await session.saveState();
+      const { state, error } = JSON.parse(given) as { state: unknown; error: string };
+      await expect(session.loadState(state)).rejects.toMatchObject({
+        code: 'invalidState',
+        message: expect.stringContaining(`The state cannot be used: ${error}`),
+      });
+      expect(await session.saveState()).toEqual(before);
+      expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    },
+  );
+});

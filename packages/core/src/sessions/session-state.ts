@@ -1,0 +1,32 @@
+import type { Message, ToolUseBlock } from '../message.js';
+import type { Usage } from '../usage.js';
+
+/** All there is to know of a session, as plain JSON. */
+export interface SessionState {
+  /** The form that it has: other ones have other numbers. */
+  readonly version: 1;
+  /** What the memory of the session keeps, oldest first. `details` of results are left out where JSON cannot hold them. */
+  readonly messages: readonly Message[];
+  /** Which groups of tools are active, by name. */
+  readonly groups: ToolGroupStates;
+  /** What somebody decides on. */
+  readonly approvals: readonly PendingApproval[];
+  /** Added up over the calls of the session, also over those that failed. */
+  readonly usage: Usage;
+  /** Whether the last call ended by an interrupt. */
+  readonly interrupted: boolean;
+}
+
+/** Whether groups of tools are active, by name. */
+export type ToolGroupStates = Readonly<Record<string, boolean>>;
+
+/** A tool use of a running call that waits for approval. */
+export interface PendingApproval {
+  /** The call that asked for the tool: one of the session's, or one below it. */
+  readonly callId: string;
+  /** With the input that it would run with. */
+  readonly toolUse: ToolUseBlock;
+}
+
+/** The version of the states that are saved now. */
+export const stateVersion: SessionState['version'] = 1;

@@ -1,0 +1,296 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import jsonPatch from 'fast-json-patch';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { createAgent } from '../agent.js';
+import type { AgentEvent, EventOf } from '../events.js';
+import { inputAndAnswer, windowMemory } from '../memories/index.js';
+import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import type { ModelChunk } from '../model.js';
+import { only } from '../only.js';
+import type { Session } from '../session.js';
+import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
+import { tool } from '../tool.js';
+import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
+import { toolGroup } from '../tools/tool-group.js';
+import { addUsage } from '../usage.js';
+import type { SessionState } from './session-state.js';
+import { toJsonPatch } from './to-json-patch.js';
+
+/** What a state becomes by an event of a call of its session, for whoever has only the events. */
+const after = (state: SessionState, event: AgentEvent, callId: string): SessionState => {
+  const isOwn = event.callId === callId;
+  switch (event.type) {
+    case 'preCall':
+      return isOwn ? { ...state, approvals: [], interrupted: false } : state;
+    case 'messagesRemoved':
+      return { ...state, messages: state.messages.filter(({ id }) => !event.ids.includes(id)) };
+    case 'messagesAppended': {
+      const known = new Set(state.messages.map(({ id }) => id));
+      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
+      return { ...state, messages: [...state.messages, ...added] };
+    }
+    case 'stateChanged': {
+      if (event.name !== 'groups' && event.name !== 'approvals') return state;
+      return { ...state, [event.name]: patched(state[event.name], event) };
+    }
+    case 'postCall': {
+      if (!isOwn) return state;
+      const { reason, usage } = event.reply;
+      return {
+        ...state,
+        usage: addUsage(state.usage, usage),
+        interrupted: reason === 'interrupted',
+      };
+    }
+    default:
+      return state;
+  }
+};
+
+const patched = (before: unknown, { state, patches }: EventOf<'stateChanged'>): unknown => {
+  const patch = structuredClone(toJsonPatch(patches)) as Parameters<typeof jsonPatch.applyPatch>[1];
+  const { newDocument } = jsonPatch.applyPatch(structuredClone(before), patch, true);
+  expect(newDocument).toEqual(state);
+  return newDocument;
+};
+
+/** Keeps few messages, in whole turns, and says what it drops. */
+const forgetful =
+  (inner: MemoryFactory, most: number): MemoryFactory =>
+  (id) => {
+    const memory = inner(id);
+    return {
+      ...memory,
+      append$: (appended) =>
+        memory.append$(appended).pipe(
+          concatMap(() => memory.load$()),
+          concatMap((all) => {
+            const from = all.findIndex(
+              ({ role }, index) => role === 'user' && index >= all.length - most,
+            );
+            if (from < 1 || suspensionsIn(all).length > 0) return EMPTY;
+            const removed = all.slice(0, from).map((message) => message.id);
+            const kept = appended.filter((message) => !removed.includes(message.id));
+            return defer(() => memory.replace$?.(all.slice(from)) ?? EMPTY).pipe(
+              map(() => ({ appended: kept, removed })),
+            );
+          }),
+        ),
+    };
+  };
+
+const memories: Readonly<Record<string, () => MemoryFactory>> = {
+  whole: inProcessMemory,
+  window: () => windowMemory(inProcessMemory(), { turns: 1 }),
+  inputAndAnswer: () => inputAndAnswer(inProcessMemory()),
+  forgetful: () => forgetful(inProcessMemory(), 4),
+};
+
+const groups = ['a', 'b'] as const;
+const named = fc.subarray([...groups]);
+const use: fc.Arbitrary<ModelChunk> = fc.oneof(
+  fc.record({ activate: named, deactivate: named }).map((input) => toolUse('manage_tools', input)),
+  fc.constantFrom('yes', 'no', 'broken', 'interrupt').map((how) => toolUse('ask', { how })),
+  fc.constantFrom('plain', 'fails', 'waits', 'toggles', 'below').map((name) => toolUse(name)),
+);
+const turn = fc.array(use, { minLength: 1, maxLength: 3 });
+const call = fc.record({
+  turns: fc.array(turn, { maxLength: 3 }),
+  end: fc.constantFrom('answer', 'answer', 'answer', 'failure'),
+});
+type Call = typeof call extends fc.Arbitrary<infer Value> ? Value : never;
+
+const usage: ModelChunk = { type: 'usage', usage: { inputTokens: 3, outputTokens: 1 } };
+
+const answersOf = ({ turns, end }: Call) => [
+  ...turns.map((chunks) => [text('Hm.'), ...chunks, usage, finish()]),
+  end === 'answer' ? [text('Done.'), usage, finish()] : throwError(() => new Error('broken')),
+];
+
+const play = (calls: readonly Call[], memory: MemoryFactory) => {
+  const scripts = calls.map((it) => scriptedModel(...answersOf(it)));
+  const plain = (name: string, run: () => unknown = () => name) =>
+    tool({ name, description: name, run });
+  const ask = (decides: () => Session | undefined) =>
+    tool({
+      name: 'ask',
+      description: 'Asks.',
+      input: { type: 'object', properties: { how: { type: 'string' } } },
+      approve: ({ input: { how } }) => {
+        if (how === 'broken') throw new Error('broken');
+        if (how !== 'interrupt') return of(how === 'yes');
+        decides()?.interrupt();
+        return NEVER;
+      },
+      run: () => 'asked',
+    });
+  const below = tool({
+    name: 'below',
+    description: 'Asks another.',
+    run: (_input, parent) =>
+      createAgent({
+        name: 'below',
+        model: scriptedModel([toolUse('ask', { how: 'yes' }), usage], [text('ok'), usage]),
+        tools: [ask(() => undefined)],
+      }).call$('?', { parent }),
+  });
+  const session: Session = createAgent({
+    model: scriptedModel(),
+    memory,
+    tools: [
+      plain('plain'),
+      plain('fails', () => {
+        throw new Error('It fails.');
+      }),
+      plain('waits', () => suspend({ for: 'it' })),
+      plain('toggles', () => {
+        const { toolkit } = session;
+        const { name, active } = toolkit.groups[0] ?? { name: 'a', active: false };
+        if (active) toolkit.deactivate(name);
+        else toolkit.activate(name);
+      }),
+      ask(() => session),
+      below,
+      ...groups.map((name) => toolGroup({ name, description: name, tools: [plain(`in_${name}`)] })),
+    ],
+  }).session('s');
+  const heard = (index: number, callId: string, waiting: readonly string[]) =>
+    lastValueFrom(
+      session
+        .stream$(
+          waiting.length === 0
+            ? '?'
+            : toolResults(Object.fromEntries(waiting.map((id) => [id, 'came']))),
+          { callId, model: scripts[index] ?? scriptedModel() },
+        )
+        .pipe(
+          verifyEvents(),
+          catchError(() => EMPTY),
+          toArray(),
+        ),
+    );
+  return { session, heard };
+};
+
+describe('S5: the events of a call', () => {
+  it('S4: make of the state before it the state after it, whatever happens', async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(call, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(...Object.keys(memories)),
+        async (calls, memory) => {
+          const { session, heard } = play(calls, memories[memory]?.() ?? inProcessMemory());
+          let before = await session.saveState();
+          for (const index of calls.keys()) {
+            const callId = `c${index}`;
+            const waiting = suspensionsIn(before.messages).map(({ toolUse: { id } }) => id);
+            const events = await heard(index, callId, waiting);
+            const rebuilt = events.reduce((state, event) => after(state, event, callId), before);
+            const saved = await session.saveState();
+            // A reply says what a call has cost, and one that fails has none.
+            const hasReply = events.at(-1)?.type === 'postCall';
+            expect(hasReply ? rebuilt : { ...rebuilt, usage: saved.usage }).toEqual(saved);
+            for (const event of events) {
+              const reason = event.type === 'postCall' ? ` ${event.reply.reason}` : '';
+              seen.add(event.type === 'stateChanged' ? event.name : `${event.type}${reason}`);
+            }
+            before = saved;
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+    expect([...seen]).toEqual(
+      expect.arrayContaining([
+        'groups',
+        'approvals',
+        'messagesAppended',
+        'messagesRemoved',
+        'error',
+        'postCall answer',
+        'postCall suspended',
+        'postCall interrupted',
+      ]),
+    );
+  });
+
+  it('tell what memory has of a call, late results too, when it has it', async () => {
+    const { session } = play([], inProcessMemory());
+    const model = scriptedModel([toolUse('waits', {}, 'w')], [text('Done.')]);
+    await session.call('?', { callId: 'a', model });
+    const events = await record(
+      session.stream$(toolResults({ w: 'came' }), { callId: 'b', model }),
+    );
+    const appended = await lastValueFrom(of(...events).pipe(only('messagesAppended'), toArray()));
+    expect(appended.map(({ messages }) => messages.map(({ id }) => id))).toEqual([
+      ['b/input/0', 'b/1'],
+    ]);
+    expect(
+      appended.every(
+        ({ messages }) => Object.isFrozen(messages) && messages.every(Object.isFrozen),
+      ),
+    ).toBe(true);
+  });
+
+  it('tell nothing of what has not changed, and of a call without a session nothing', async () => {
+    const { session } = play([], inProcessMemory());
+    session.toolkit.activate('a');
+    const manages = () =>
+      scriptedModel(
+        [toolUse('manage_tools', { activate: ['a'], deactivate: ['b'] })],
+        [text('ok')],
+      );
+    const events = await record(session.stream$('?', { model: manages() }));
+    expect(events.map(({ type }) => type)).not.toContain('stateChanged');
+    const search = toolGroup({ name: 'a', description: 'a', tools: [] });
+    const bare = createAgent({
+      model: scriptedModel([toolUse('manage_tools', { activate: ['a'] })], [text('ok')]),
+      tools: [search],
+    });
+    const types = (await record(bare.stream$('?'))).map(({ type }) => type);
+    expect(types).not.toContain('stateChanged');
+    expect(types).not.toContain('messagesAppended');
+  });
+
+  it('tell the groups and the approvals with patches', async () => {
+    const { session } = play([], inProcessMemory());
+    const model = scriptedModel(
+      [toolUse('manage_tools', { activate: ['b'] })],
+      [toolUse('ask', { how: 'no' }, 'x')],
+      [text('ok')],
+    );
+    const events = await record(session.stream$('?', { callId: 'c', model }));
+    const pending = {
+      callId: 'c',
+      toolUse: { ...toolUse('ask', { how: 'no' }, 'x'), type: 'tool_use' },
+    };
+    expect(events.filter(({ type }) => type === 'stateChanged')).toMatchObject([
+      {
+        iteration: 1,
+        name: 'groups',
+        state: { a: false, b: true },
+        patches: [{ op: 'replace', path: ['b'], value: true }],
+      },
+      {
+        iteration: 2,
+        name: 'approvals',
+        state: [pending],
+        patches: [{ op: 'add', path: [0], value: pending }],
+      },
+      { iteration: 2, name: 'approvals', state: [], patches: [{ op: 'remove', path: [0] }] },
+    ]);
+  });
+});

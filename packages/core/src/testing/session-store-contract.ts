@@ -1,0 +1,182 @@
+import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import { firstValueFrom, lastValueFrom } from 'rxjs';
+import { isMillraceError } from '../errors.js';
+import { type Message, textBlock } from '../message.js';
+import type { SessionState } from '../sessions/session-state.js';
+import type { SessionStore, StoredSession } from '../sessions/session-store.js';
+import { noUsage } from '../usage.js';
+import type { Check } from './contract.js';
+
+const stateOf = (...texts: readonly string[]): SessionState => ({
+  version: 1,
+  messages: texts.map((text, index): Message => ({
+    id: `m${index}`,
+    role: 'user',
+    content: [textBlock(text)],
+  })),
+  groups: { web: true },
+  approvals: [],
+  usage: { ...noUsage, inputTokens: texts.length },
+  interrupted: false,
+});
+
+const load = (store: SessionStore, id: string): Promise<StoredSession | undefined> =>
+  lastValueFrom(store.load$(id));
+
+const save = (
+  store: SessionStore,
+  id: string,
+  state: SessionState,
+  expected?: number,
+): Promise<number> => firstValueFrom(store.save$(id, state, expected));
+
+const list = async (store: SessionStore): Promise<readonly string[]> =>
+  [...(await lastValueFrom(store.list$()))].sort();
+
+const remove = (store: SessionStore, id: string): Promise<unknown> =>
+  lastValueFrom(store.remove$(id), { defaultValue: undefined });
+
+const conflict = { code: 'conflict' };
+
+const hostileIds: readonly string[] = [
+  '../../x',
+  '/etc/passwd',
+  'a\u0000b',
+  '__proto__',
+  'constructor',
+  "a' OR '1'='1",
+  'CON',
+  'a/b',
+  'A',
+  'a',
+  ' a',
+  '.',
+  'é',
+  'e\u0301',
+  'x'.repeat(10_000),
+];
+
+/** What every store of sessions must do. `create` makes one that is empty; what it makes may be a Promise. */
+export const sessionStoreContract = (
+  create: () => SessionStore | Promise<SessionStore>,
+): readonly Check[] => [
+  {
+    name: 'begins empty',
+    run: async () => {
+      const store = await create();
+      strictEqual(await load(store, 's'), undefined);
+      deepStrictEqual(await list(store), []);
+    },
+  },
+  {
+    name: 'gives back what was saved, under a version of its own',
+    run: async () => {
+      const store = await create();
+      const state = stateOf('Tea 🍵', '\u2028 "quoted" \\', '');
+      const first = await save(store, 's', state);
+      deepStrictEqual(await load(store, 's'), { version: first, state });
+      const second = await save(store, 's', stateOf('more'), first);
+      notStrictEqual(second, first);
+      deepStrictEqual(await load(store, 's'), { version: second, state: stateOf('more') });
+    },
+  },
+  {
+    name: 'saves nothing that does not follow what is there',
+    run: async () => {
+      const store = await create();
+      await rejects(save(store, 's', stateOf('x'), 1), conflict);
+      strictEqual(await load(store, 's'), undefined);
+      const first = await save(store, 's', stateOf('a'));
+      const second = await save(store, 's', stateOf('b'), first);
+      const before = await load(store, 's');
+      await rejects(save(store, 's', stateOf('x')), conflict);
+      await rejects(save(store, 's', stateOf('x'), first), conflict);
+      await rejects(save(store, 's', stateOf('x'), second + 1), conflict);
+      deepStrictEqual(await load(store, 's'), before);
+    },
+  },
+  {
+    name: 'lets one win of many who save at once, in each round',
+    run: async () => {
+      const store = await create();
+      let version: number | undefined;
+      for (const round of [1, 2, 3, 4, 5]) {
+        const savers = Array.from({ length: 20 }, (_, index) => `${round}/${index}`);
+        const saves = await Promise.allSettled(
+          savers.map((saver) => save(store, 's', stateOf(saver), version)),
+        );
+        const winners = savers.filter((_, index) => saves[index]?.status === 'fulfilled');
+        strictEqual(winners.length, 1);
+        for (const result of saves) {
+          if (result.status === 'rejected') {
+            ok(isMillraceError(result.reason) && result.reason.code === 'conflict');
+          } else version = result.value;
+        }
+        deepStrictEqual(await load(store, 's'), { version, state: stateOf(...winners) });
+      }
+    },
+  },
+  {
+    name: 'gives and takes copies',
+    run: async () => {
+      const store = await create();
+      const state = { ...stateOf('a'), groups: { web: true } };
+      await save(store, 's', state);
+      state.groups.web = false;
+      const given = (await load(store, 's'))?.state;
+      deepStrictEqual(given, stateOf('a'));
+      notStrictEqual((await load(store, 's'))?.state, given);
+      try {
+        Reflect.set(Object(Reflect.get(Object(given), 'groups')), 'web', 'no');
+      } catch {
+        // A frozen copy is as good.
+      }
+      deepStrictEqual((await load(store, 's'))?.state, stateOf('a'));
+    },
+  },
+  {
+    name: 'does nothing before it is subscribed to',
+    run: async () => {
+      const store = await create();
+      void store.save$('s', stateOf('a'), undefined);
+      deepStrictEqual(await list(store), []);
+      await save(store, 's', stateOf('a'));
+      void store.remove$('s');
+      deepStrictEqual(await list(store), ['s']);
+    },
+  },
+  {
+    name: 'keeps sessions apart, or refuses an id, whatever it is',
+    run: async () => {
+      const store = await create();
+      const kept: string[] = [];
+      for (const id of hostileIds) {
+        try {
+          await save(store, id, stateOf(id));
+          kept.push(id);
+        } catch (error) {
+          ok(isMillraceError(error) && error.code === 'invalidRequest', `${id}: ${String(error)}`);
+        }
+      }
+      ok(kept.includes('a'));
+      for (const id of kept) deepStrictEqual((await load(store, id))?.state, stateOf(id));
+      deepStrictEqual(await list(store), [...kept].sort());
+    },
+  },
+  {
+    name: 'removes a session, and no other',
+    run: async () => {
+      const store = await create();
+      const version = await save(store, 'a', stateOf('a'));
+      await save(store, 'b', stateOf('b'));
+      await remove(store, 'a');
+      await remove(store, 'a');
+      await remove(store, 'never there');
+      deepStrictEqual(await list(store), ['b']);
+      strictEqual(await load(store, 'a'), undefined);
+      await rejects(save(store, 'a', stateOf('x'), version), conflict);
+      await save(store, 'a', stateOf('anew'));
+      deepStrictEqual((await load(store, 'a'))?.state, stateOf('anew'));
+    },
+  },
+];
