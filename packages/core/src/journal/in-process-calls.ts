@@ -13,10 +13,12 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
         if (call.isOpen) throw taken(callId);
         calls.set(callId, call);
         call.isOpen = true;
+        let isHeld = true;
         return NEVER.pipe(
           startWith({
             append$: (records: readonly NewRecord[]) =>
               defer(() => {
+                if (!isHeld) throw taken(callId);
                 for (const record of records) {
                   const position = call.records.length + 1;
                   call.records.push(Object.freeze({ ...record, position }));
@@ -27,6 +29,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
               }),
           }),
           finalize(() => {
+            isHeld = false;
             call.isOpen = false;
           }),
         );

@@ -1,5 +1,6 @@
 export { finish, text, thinking, toolUse } from './chunks.js';
 export type { Check } from './contract.js';
+export { type CallStoreHandles, journalContract } from './journal-contract.js';
 export { longTermMemoryContract } from './long-term-memory-contract.js';
 export { type MarbleHelpers, type MarbleModel, marbles, type Subscriptions } from './marbles.js';
 export { memoryContract } from './memory-contract.js';

@@ -1,0 +1,276 @@
+import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import { lastValueFrom } from 'rxjs';
+import { isMillraceError } from '../errors.js';
+import type {
+  CallStoreDriver,
+  NewRecord,
+  RecordRange,
+  StoredRecord,
+} from '../journal/call-store-driver.js';
+import { append, at, event, isIn, list, read, step, write } from './call-records.js';
+import type { Check } from './contract.js';
+import { holdCall } from './hold-call.js';
+
+/** Two ways into one store of calls, as two processes have them. */
+export interface CallStoreHandles {
+  readonly first: CallStoreDriver;
+  /** Default: the first, of a store that one process has alone. */
+  readonly second?: CallStoreDriver;
+  /** Has the lease of a call run out, as when its holder hangs. Default: leases do not run out. */
+  readonly expire?: (callId: string) => Promise<unknown>;
+}
+
+/** What every store of calls must do. `create` makes one that is empty. */
+export const journalContract = (
+  create: () => CallStoreHandles | Promise<CallStoreHandles>,
+): readonly Check[] => {
+  const check = (
+    name: string,
+    run: (handles: Required<Omit<CallStoreHandles, 'expire'>> & CallStoreHandles) => Promise<void>,
+  ): Check => ({
+    name,
+    run: async () => {
+      const handles = await create();
+      await run({ second: handles.first, ...handles });
+    },
+  });
+  return [
+    check('begins empty', async ({ first }) => {
+      deepStrictEqual(await read(first, 'c'), []);
+      deepStrictEqual(await list(first), []);
+      await lastValueFrom(first.remove$('c'), { defaultValue: undefined });
+    }),
+    check('does nothing before it is subscribed to', async ({ first }) => {
+      void first.claim$('c');
+      void first.remove$('c');
+      const hold = await holdCall(first, 'c');
+      void hold.claim.append$([step('a')]);
+      deepStrictEqual(await read(first, 'c'), []);
+      hold.leave();
+    }),
+    check('gives back what was written, in its order and place', async ({ first, second }) => {
+      await write(first, 'c', [step('a', 0), event('said', 3)], [step('b', 3)]);
+      await write(second, 'c', [event('said', 4)]);
+      const expected = [step('a', 0), event('said', 3), step('b', 3), event('said', 4)];
+      for (const driver of [first, second]) deepStrictEqual(await read(driver, 'c'), at(expected));
+    }),
+    check('writes nothing of an empty list', async ({ first }) => {
+      await write(first, 'c', [], [step('a')], []);
+      deepStrictEqual(await read(first, 'c'), at([step('a')]));
+    }),
+    check('reads what a range names', async ({ first }) => {
+      const all = at([step('a', 0), event('x', 1), event('y', 2), step('b', 2), event('z', 3)]);
+      await write(first, 'c', all.slice(0, 2).map(asNew), all.slice(2).map(asNew));
+      const ranges: readonly RecordRange[] = [
+        {},
+        { kind: 'step' },
+        { kind: 'event' },
+        { after: 2 },
+        { after: 5 },
+        { after: 99 },
+        { afterSeq: 0 },
+        { afterSeq: 2 },
+        { kind: 'step', after: 1 },
+        { kind: 'event', after: 2, afterSeq: 2 },
+      ];
+      for (const range of [...ranges, ...ranges]) {
+        deepStrictEqual(await read(first, 'c', range), all.filter(isIn(range)));
+      }
+    }),
+    check('keeps thousands of records', async ({ first, second }) => {
+      const batches = Array.from({ length: 25 }, (_, batch) =>
+        Array.from({ length: 100 }, (_, index) => event('e', batch * 100 + index)),
+      );
+      await write(first, 'c', ...batches);
+      const all = await read(second, 'c');
+      deepStrictEqual(all, at(batches.flat()));
+      deepStrictEqual(await read(second, 'c', { after: 2_490 }), all.slice(2_490));
+    }),
+    check('keeps texts of a megabyte, and whatever is in them', async ({ first, second }) => {
+      const odd = ['\u0000', '\ud800', '\udc00x', '🍵é', '\u001a0000', '\n\r\u2028', '\'\\"%'];
+      const records = [
+        ...odd.map((text) => step(text, 0, JSON.stringify(text))),
+        ...odd.map((text) => event(`e${text}`, 1, text)),
+        step('é'.repeat(20_000), 1, JSON.stringify('🍵'.repeat(500_000))),
+        step('last', 1, JSON.stringify('x'.repeat(1_000_000))),
+      ];
+      await write(first, 'c', records);
+      await write(first, 'c', [event('e', 2)]);
+      deepStrictEqual(await read(second, 'c'), at([...records, event('e', 2)]));
+      const [call] = await list(second);
+      strictEqual(call?.last?.seq, 2);
+    }),
+    check('shows what was appended whole or not at all', async ({ first, second }) => {
+      const hold = await holdCall(first, 'c');
+      const batch = Array.from({ length: 40 }, (_, index) => event('e', index, 'x'.repeat(2_000)));
+      const appending = (async () => {
+        for (let round = 0; round < 15; round += 1) await append(hold, batch);
+      })();
+      const whole = { isDone: false };
+      void appending.then(() => (whole.isDone = true));
+      while (!whole.isDone) strictEqual((await read(second, 'c')).length % batch.length, 0);
+      await appending;
+      strictEqual((await read(second, 'c')).length, 15 * batch.length);
+      hold.leave();
+    }),
+    check('takes or refuses any call id, and takes none for another', async ({ first, second }) => {
+      const taken: string[] = [];
+      for (const callId of hostileIds) {
+        if (await isTaken(first, callId)) taken.push(callId);
+      }
+      ok(taken.includes('a') && taken.includes('A') && taken.includes('a/b'));
+      for (const callId of hostileIds) {
+        const records = await read(second, callId).catch(asRefused);
+        deepStrictEqual(
+          records.map(({ text }) => text),
+          taken.includes(callId) ? [JSON.stringify(callId)] : [],
+        );
+      }
+      const ids = (await list(second)).map(({ callId }) => callId);
+      deepStrictEqual([...ids].sort(), [...taken].sort());
+    }),
+    check('has one writer', async ({ first, second }) => {
+      const hold = await holdCall(first, 'c');
+      for (const driver of [first, second]) {
+        await rejects(holdCall(driver, 'c'), { code: 'conflict' });
+      }
+      await append(hold, [step('a')]);
+      await write(second, 'other', [step('b')]);
+      deepStrictEqual(await read(second, 'c'), at([step('a')]));
+      hold.leave();
+    }),
+    check('gives a call to one of those who want it at once', async ({ first, second }) => {
+      const tries = await Promise.allSettled(
+        [first, second, first, second].map((driver) => holdCall(driver, 'c')),
+      );
+      const holds = tries.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
+      strictEqual(holds.length, 1);
+      holds.forEach((hold) => hold.leave());
+    }),
+    check('gives a call on that was given back', async ({ first, second }) => {
+      for (const driver of [first, second, second, first]) {
+        await write(driver, 'c', [step('a')]);
+      }
+      strictEqual((await read(first, 'c')).length, 4);
+      const left = first.claim$('c').subscribe({ error: () => undefined });
+      left.unsubscribe();
+      await write(second, 'c', [step('b')]);
+    }),
+    check('writes nothing for who has given the call back', async ({ first, second }) => {
+      const left = await holdCall(first, 'c');
+      left.leave();
+      await rejects(append(left, [step('late')]), { code: 'conflict' });
+      const hold = await holdCall(second, 'c');
+      await rejects(append(left, [step('late')]), { code: 'conflict' });
+      await append(hold, [step('a')]);
+      deepStrictEqual(await read(first, 'c'), at([step('a')]));
+      hold.leave();
+    }),
+    check('writes nothing for who has lost its lease', async ({ first, second, expire }) => {
+      if (expire === undefined) return;
+      const lost = await holdCall(first, 'c');
+      await append(lost, [step('a')]);
+      await expire('c');
+      const hold = await holdCall(second, 'c');
+      await rejects(append(lost, [step('late')]), { code: 'conflict' });
+      await append(hold, [step('b')]);
+      await rejects(append(lost, [step('late')]), { code: 'conflict' });
+      await rejects(lost.lost, { code: 'conflict' });
+      await append(hold, [step('c')]);
+      await rejects(holdCall(first, 'c'), { code: 'conflict' });
+      deepStrictEqual(await read(first, 'c'), at(['a', 'b', 'c'].map((name) => step(name))));
+      hold.leave();
+    }),
+    check('tells of what others write', async ({ first, second }) => {
+      const hold = await holdCall(first, 'c');
+      const seen = new Promise<void>((resolve, reject) => {
+        const changes = second.changes$('c').subscribe({
+          next: () => {
+            read(second, 'c').then((records) => {
+              if (records.length === 0) return;
+              changes.unsubscribe();
+              resolve();
+            }, reject);
+          },
+          error: reject,
+          complete: () => reject(new Error('changes$() has completed')),
+        });
+      });
+      await append(hold, [event('e', 0)]);
+      await seen;
+      hold.leave();
+    }),
+    check('lists calls, the one first that was last written to', async ({ first, second }) => {
+      await write(first, 'a', [step('a1')], [step('a2')]);
+      await nextMillisecond();
+      await write(second, 'b', [step('b1')]);
+      await nextMillisecond();
+      const hold = await holdCall(first, 'a');
+      await append(hold, [event('a3', 7)]);
+      const calls = await list(second);
+      deepStrictEqual(
+        calls.map(({ callId, isOpen, first, last }) => [callId, isOpen, first, last]),
+        [
+          ['a', true, ...at([step('a1')]), { ...event('a3', 7), position: 3 }],
+          ['b', false, ...at([step('b1')]), ...at([step('b1')])],
+        ],
+      );
+      for (const { createdAt, updatedAt } of calls) ok(createdAt > 0 && createdAt <= updatedAt);
+      hold.leave();
+    }),
+    check('lists a call of which nothing is written', async ({ first, second }) => {
+      const hold = await holdCall(first, 'c');
+      const [call] = await list(second);
+      deepStrictEqual([call?.callId, call?.isOpen, call?.last], ['c', true, undefined]);
+      hold.leave();
+    }),
+    check('deletes a call, but none that is open', async ({ first, second }) => {
+      await write(first, 'kept', [step('a')]);
+      const hold = await holdCall(first, 'c');
+      await append(hold, [step('a')]);
+      for (const driver of [first, second]) {
+        await rejects(lastValueFrom(driver.remove$('c')), { code: 'conflict' });
+      }
+      await append(hold, [step('b')]);
+      hold.leave();
+      await lastValueFrom(second.remove$('c'), { defaultValue: undefined });
+      deepStrictEqual(await read(first, 'c'), []);
+      await rejects(append(hold, [step('late')]), { code: 'conflict' });
+      deepStrictEqual(
+        (await list(first)).map(({ callId }) => callId),
+        ['kept'],
+      );
+      await write(first, 'c', [step('anew')]);
+      deepStrictEqual(await read(second, 'c'), at([step('anew')]));
+    }),
+  ];
+};
+
+const hostileIds = [
+  ...['a', 'A', 'á', 'a/b', 'a_b', 'a_2fb', 'a\\b', '..', '.', '../../x', '/etc/x', 'con', 'nul'],
+  ...['__proto__', 'constructor', 'a\u0000b', 'a\nb', ' ', '', '%', "a' OR '1'='1", 'c.lock'],
+  ...['\ud800', '\udc00', '\ufffd', '🍵', 'x'.repeat(10_000), `${'x'.repeat(9_999)}y`],
+];
+
+const asNew = ({ kind, name, seq, text }: StoredRecord): NewRecord => ({ kind, name, seq, text });
+
+const isTaken = async (driver: CallStoreDriver, callId: string): Promise<boolean> => {
+  try {
+    await write(driver, callId, [step('id', 0, JSON.stringify(callId))]);
+    return true;
+  } catch (error) {
+    asRefused(error);
+    return false;
+  }
+};
+
+const asRefused = (error: unknown): readonly StoredRecord[] => {
+  ok(isMillraceError(error) && (error.code === 'config' || error.code === 'tooLarge'));
+  return [];
+};
+
+/** Dates of a store are as fine as a millisecond. */
+const nextMillisecond = async (): Promise<void> => {
+  const now = Date.now();
+  while (Date.now() <= now) await Promise.resolve();
+};
