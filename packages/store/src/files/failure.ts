@@ -1,0 +1,42 @@
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+
+/** The code of an error of the file system, such as `ENOENT`. */
+export const codeOf = (error: unknown): string | undefined =>
+  isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined;
+
+/** Tells whether an error says that there is no such file. */
+export const isGone = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+
+/** What an error of the file system is to those who use a store in this directory. */
+export const fileFailure =
+  (directory: string) =>
+  (error: unknown): MillraceError => {
+    if (isMillraceError(error)) return error;
+    const code = codeOf(error) ?? '';
+    const reason = Object.hasOwn(reasons, code) ? reasons[code] : undefined;
+    const [why, retryable] = reason ?? [`it could not be used (${messageOf(error)})`, false];
+    return new MillraceError('store', `The store in ${directory} failed: ${why}.`, {
+      cause: error,
+      retryable,
+    });
+  };
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean]>> = {
+  ENOSPC: ['the disk is full. Make room on it, and try again', true],
+  EDQUOT: ['the quota of the disk is used up. Make room, or raise it, and try again', true],
+  EROFS: ['the file system is read-only. Choose a directory that can be written to', false],
+  EACCES: ['this user may not write there. Give it the right, or choose another directory', false],
+  EPERM: ['this user may not write there. Give it the right, or choose another directory', false],
+  ENOTDIR: ['a part of its path is a file. Choose a path of directories', false],
+  EEXIST: ['a file is where a directory should be. Choose another directory', false],
+  EMFILE: [
+    'too many files are open. Raise the limit (ulimit -n), or run fewer calls at once',
+    true,
+  ],
+  ENFILE: ['too many files are open on this machine. Try again later', true],
+  EIO: ['the disk reported an error. Look at its health, and into the log of the system', true],
+};

@@ -1,0 +1,26 @@
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { journalContract } from '@millrace/core/testing';
+import { storedName } from '../stored-name.js';
+import { fileCalls } from './file-calls.js';
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'calls-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+describe('fileCalls', () => {
+  const contract = journalContract(async () => {
+    const directory = await mkdtemp(join(root, 'store-'));
+    const options = { leaseMs: 2_000 };
+    return {
+      first: fileCalls(directory, options),
+      second: fileCalls(directory, options),
+      expire: (callId) => utimes(join(directory, `${storedName(callId)}.lock`), 0, 0),
+    };
+  });
+  for (const { name, run } of contract) it.concurrent(`S6: ${name}`, run);
+});

@@ -1,0 +1,165 @@
+import { rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fromPull, openDemand } from '@millrace/core';
+import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
+import type { CallStoreDriver, RecordRange, StoredRecord } from '@millrace/core/journal';
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  from,
+  map,
+  merge,
+  type Observable,
+  type SchedulerLike,
+  Subject,
+  switchMap,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
+import { type Attempt, leased$ } from '../leased.js';
+import { checkId, storedName } from '../stored-name.js';
+import { taken } from '../taken.js';
+import { appendTo } from './append-records.js';
+import { callChanges$ } from './call-changes.js';
+import { fileFailure } from './failure.js';
+import { tryLock } from './file-lock.js';
+import { heldCall, type HeldCall } from './held-call.js';
+import { createKnownPlaces } from './known-places.js';
+import { laterSegmentsOn } from './later-segments.js';
+import { listCalls } from './list-calls.js';
+import { makeDirectory, openSegment } from './open-segment.js';
+import type { DatedRecord } from './read-batches.js';
+import { readCall } from './read-call.js';
+import { segmentNumbers } from './segments.js';
+
+/** What calls in files are told. */
+export interface FileCallsOptions {
+  /**
+   * How long after its last sign of life a writer counts as gone, and another may go on with its call, in milliseconds, from 2,000: one that was only slow is refused
+   * from then on. Default: 10,000.
+   */
+  readonly leaseMs?: number;
+  /** What tells the time and waits. Default: `asyncScheduler`. The locks have timers of their own. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Keeps calls in a directory, each as lines of JSON in a directory of its own, which only this user can read. Several processes of one machine may use it at the same
+ * time. A step is on the disk when its append completes. It errors with `store` where the file system fails, and with `invalidState` where a file is damaged. Nothing is
+ * opened before it is used.
+ */
+export const fileCalls = (directory: string, options: FileCallsOptions = {}): CallStoreDriver => {
+  checkOptions('fileCalls()', options, fileRules);
+  const { leaseMs = 10_000, scheduler = asyncScheduler } = options;
+  const root = resolve(directory);
+  const laterSegments = laterSegmentsOn(scheduler);
+  const places = createKnownPlaces();
+  const written$ = new Subject<string>();
+  const held = new Set<string>();
+  const now = (): number => scheduler.now();
+
+  const hold$ = (callId: string, path: string): Observable<HeldCall> =>
+    defer(() => {
+      if (held.has(path)) throw taken(callId);
+      held.add(path);
+      const lost$ = new Subject<never>();
+      const onLost = (): void => lost$.error(taken(callId));
+      const attempt = async (): Promise<Attempt<HeldCall>> => {
+        await makeDirectory(root);
+        const tried = await tryLock(`${path}.lock`, leaseMs, onLost);
+        if (!('lease' in tried)) return tried;
+        try {
+          const segment = await openSegment(path, callId, now());
+          if (segment === undefined) throw taken(callId);
+          const append = appendTo(path, segment, laterSegments, now);
+          return { lease: heldCall(callId, tried.lease, segment, append, onLost) };
+        } catch (error) {
+          tried.lease.release();
+          throw error;
+        }
+      };
+      const giveBack = (call: HeldCall): void => call.release();
+      const call$ = leased$({ attempt, giveBack, taken: () => taken(callId), leaseMs, scheduler });
+      return merge(call$, lost$).pipe(finalize(() => held.delete(path)));
+    });
+  /** What is done with the path of a call. */
+  const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>
+    defer(() => {
+      checkId('A call', callId);
+      return work$(join(root, storedName(callId)));
+    }).pipe(failing(root));
+  return {
+    claim$: (callId) =>
+      at$(callId, (path) =>
+        hold$(callId, path).pipe(
+          map(({ claim }) => ({
+            append$: (records) =>
+              claim.append$(records).pipe(
+                tap(() => written$.next(path)),
+                failing(root),
+              ),
+          })),
+        ),
+      ),
+    read$: (callId, range = {}) =>
+      at$(callId, (path) =>
+        fromPull(async function* () {
+          const from = await places.find(path, range);
+          for await (const { records, place } of readCall(path, from, laterSegments)) {
+            await places.remember(path, place);
+            yield records.filter(isIn(range)).map(undated);
+          }
+        }, openDemand),
+      ).pipe(filter((records) => records.length > 0)),
+    changes$: (callId) =>
+      at$(callId, (path) =>
+        merge(written$.pipe(filter((it) => it === path)), callChanges$(path, scheduler)),
+      ),
+    list$: () =>
+      fromPull(() => listCalls(root, laterSegments, leaseMs), openDemand).pipe(failing(root)),
+    remove$: (callId) =>
+      at$(callId, (path) =>
+        from(segmentNumbers(path)).pipe(
+          switchMap((numbers) =>
+            numbers.length === 0
+              ? EMPTY
+              : hold$(callId, path).pipe(
+                  switchMap(() => from(discard(path))),
+                  take(1),
+                ),
+          ),
+        ),
+      ),
+  };
+};
+
+/** What options of files may be. */
+export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
+  leaseMs: wholeNumber(2_000),
+  scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
+};
+
+const failing =
+  (root: string) =>
+  <T>(source: Observable<T>): Observable<T> =>
+    source.pipe(catchError((error: unknown) => throwError(() => fileFailure(root)(error))));
+
+/** The directory goes at once, and then what is in it: a crash in between leaves no half of a call. */
+const discard = async (path: string): Promise<void> => {
+  const away = `${path}.removed`;
+  await rm(away, { recursive: true, force: true });
+  await rename(path, away);
+  await rm(away, { recursive: true, force: true });
+};
+
+const isIn =
+  ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
+  (record: StoredRecord): boolean =>
+    (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
+
+const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;

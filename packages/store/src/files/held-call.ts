@@ -1,0 +1,52 @@
+import type { Claim, NewRecord } from '@millrace/core/journal';
+import { defer, from } from 'rxjs';
+import { taken } from '../taken.js';
+import type { AppendRecords } from './append-records.js';
+import type { FileLock } from './file-lock.js';
+import type { OpenSegment } from './open-segment.js';
+
+/** A call that is held for writing. */
+export interface HeldCall {
+  readonly claim: Claim;
+  /** Gives it back: at once, or when what is being written is written. */
+  release(): void;
+}
+
+/** Makes the hold of a call whose lock is had and whose segment is begun. */
+export const heldCall = (
+  callId: string,
+  lock: FileLock,
+  { file }: OpenSegment,
+  append: AppendRecords,
+  onLost: () => void,
+): HeldCall => {
+  const state = { isHeld: true, isWriting: false };
+  const end = (): void => {
+    lock.release();
+    file.close().catch(() => undefined);
+  };
+  const write = async (records: readonly NewRecord[]): Promise<void> => {
+    state.isWriting = true;
+    try {
+      if (await append(records)) return;
+      onLost();
+      throw taken(callId);
+    } finally {
+      state.isWriting = false;
+      if (!state.isHeld) end();
+    }
+  };
+  return {
+    claim: {
+      append$: (records) =>
+        defer(() => {
+          if (!state.isHeld) throw taken(callId);
+          return from(write(records));
+        }),
+    },
+    release: () => {
+      state.isHeld = false;
+      if (!state.isWriting) end();
+    },
+  };
+};

@@ -1,0 +1,1 @@
+export { fileCalls, type FileCallsOptions } from './files/file-calls.js';

@@ -1,0 +1,61 @@
+import { concat, defer, NEVER, Observable, of, type SchedulerLike, switchMap, timer } from 'rxjs';
+
+/** What came of trying to get a lease: the lease, or a sign of who has it, which changes when that one shows to be alive. */
+export type Attempt<Lease> = { readonly lease: Lease } | { readonly holder: string };
+
+/** How a lease is got. */
+export interface LeaseOptions<Lease> {
+  readonly attempt: () => Promise<Attempt<Lease>>;
+  readonly giveBack: (lease: Lease) => void;
+  /** The error of who does not get it. */
+  readonly taken: () => Error;
+  readonly leaseMs: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/**
+ * Gets a lease, emits it once, and gives it back when it is left. Where somebody has it, it waits: until the lease of one who is gone
+ * has run out, or until one shows to be alive, which is an error. Cold.
+ */
+export const leased$ = <Lease>({
+  attempt,
+  giveBack,
+  taken,
+  leaseMs,
+  scheduler,
+}: LeaseOptions<Lease>): Observable<Lease> => {
+  const patience = 3 * leaseMs;
+  const try$ = (waited: number, delay: number, known?: string): Observable<Lease> =>
+    attempted$(attempt, giveBack).pipe(
+      switchMap((outcome) => {
+        if ('lease' in outcome) return concat(of(outcome.lease), NEVER);
+        const isAlive = known !== undefined && known !== outcome.holder;
+        if (isAlive || waited > patience) throw taken();
+        const next = Math.min(delay * 2, leaseMs / 8);
+        return timer(delay, scheduler).pipe(
+          switchMap(() => try$(waited + delay, next, outcome.holder)),
+        );
+      }),
+    );
+  return defer(() => try$(0, 25));
+};
+
+/** An Observable of its own making: what is got after all have left must be given back, too. */
+const attempted$ = <Lease>(
+  attempt: () => Promise<Attempt<Lease>>,
+  giveBack: (lease: Lease) => void,
+): Observable<Attempt<Lease>> =>
+  new Observable((subscriber) => {
+    attempt().then(
+      (outcome) => {
+        if (!('lease' in outcome)) {
+          subscriber.next(outcome);
+          subscriber.complete();
+          return;
+        }
+        subscriber.add(() => giveBack(outcome.lease));
+        subscriber.next(outcome);
+      },
+      (error: unknown) => subscriber.error(error),
+    );
+  });
