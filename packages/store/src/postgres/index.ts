@@ -1,0 +1,2 @@
+export { openPostgres, type PostgresOptions } from './open-postgres.js';
+export type { Store } from '../store.js';

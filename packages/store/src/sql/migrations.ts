@@ -1,0 +1,24 @@
+/** What has made the tables, version by version: what was released is never changed, only added to. Each is a list of statements. */
+export const migrationsOf = (schema: string): readonly (readonly string[])[] => [
+  [
+    `create table ${schema}.calls (
+      key text primary key,
+      id text not null,
+      owner text,
+      expires_at timestamptz,
+      last_position bigint not null default 0,
+      created_at timestamptz not null default clock_timestamp(),
+      updated_at timestamptz not null default clock_timestamp()
+    )`,
+    `create index calls_by_update on ${schema}.calls (updated_at desc)`,
+    `create table ${schema}.records (
+      call text not null references ${schema}.calls on delete cascade,
+      position bigint not null,
+      kind text not null,
+      name text not null,
+      seq bigint not null,
+      text text not null,
+      primary key (call, position)
+    )`,
+  ],
+];
