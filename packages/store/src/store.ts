@@ -1,3 +1,4 @@
+import type { MemoryFactory } from '@millrace/core';
 import type { CallStoreDriver } from '@millrace/core/journal';
 import type { Observable } from 'rxjs';
 
@@ -5,6 +6,11 @@ import type { Observable } from 'rxjs';
 export interface Store {
   /** Calls: their steps and their events. */
   readonly calls: CallStoreDriver;
+  /**
+   * The memory of an agent: `createAgent({ memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
+   * added to.
+   */
+  readonly memory: MemoryFactory;
   /** Ends all that is open, and completes; what is used later errors with `store`. Cold. */
   close$(): Observable<unknown>;
 }

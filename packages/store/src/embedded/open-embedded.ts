@@ -3,6 +3,7 @@ import { checkOptions, isFunction, type Rule } from '@millrace/core/adapter';
 import { asyncScheduler, defer, from } from 'rxjs';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { sqlCalls } from '../sql/sql-calls.js';
+import { sqlMemory } from '../sql/sql-memory.js';
 import type { Store } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 
@@ -22,6 +23,7 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
   const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
   return {
     calls: sqlCalls(sql, { leaseMs, scheduler }),
+    memory: sqlMemory(sql),
     close$: () => defer(() => from(sql.close())),
   };
 };

@@ -1,11 +1,13 @@
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { CallStoreDriver, Claim } from '@millrace/core/journal';
 import { lastValueFrom, map, ReplaySubject, firstValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
+import { openSegment } from './open-segment.js';
 
 let root: string;
 beforeAll(async () => {
@@ -67,4 +69,27 @@ it('S7: what a writer was told is written stays, and nothing else, whenever anot
   expect([...stored].sort()).toEqual([...acknowledged].sort());
   expect(refused.length).toBeGreaterThan(0);
   [...stopped, leave].forEach((stop) => stop());
+}, 30_000);
+
+it('S7: what is being written when another one takes over counts for both, or for neither', async () => {
+  const big = { kind: 'event', name: 'big', seq: 1, text: 'x'.repeat(3_000_000) } as const;
+  for (let delay = 0; delay < 30; delay += 1) {
+    const directory = await mkdtemp(join(root, 'store-'));
+    const { claim, leave } = hold(fileCalls(directory));
+    const appended = lastValueFrom((await claim).append$([big, big]), { defaultValue: 0 }).then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toMatchObject({ code: 'conflict' });
+        return false;
+      },
+    );
+    for (let turn = 0; turn < delay; turn += 1) await setImmediate();
+    const segment = await openSegment(join(directory, storedName('c')), 'c', 0);
+    const isWritten = await appended;
+    const stored = await names(fileCalls(directory));
+    expect(stored).toEqual(isWritten ? ['big', 'big'] : []);
+    expect(segment?.place.position).toBe(stored.length);
+    await segment?.file.close();
+    leave();
+  }
 }, 30_000);

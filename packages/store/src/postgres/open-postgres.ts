@@ -3,6 +3,7 @@ import { checkOptions, having, isObject, type Rule, wholeNumber } from '@millrac
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, defer, from, type SchedulerLike } from 'rxjs';
 import { sqlCalls } from '../sql/sql-calls.js';
+import { sqlMemory } from '../sql/sql-memory.js';
 import type { Store } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
@@ -37,6 +38,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Store 
   const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
   return {
     calls: sqlCalls(sql, { leaseMs, scheduler }),
+    memory: sqlMemory(sql),
     close$: () => defer(() => from(sql.close())),
   };
 };

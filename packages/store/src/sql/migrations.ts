@@ -20,5 +20,20 @@ export const migrationsOf = (schema: string): readonly (readonly string[])[] => 
       text text not null,
       primary key (call, position)
     )`,
+    `create table ${schema}.conversations (
+      key text primary key,
+      id text not null,
+      length bigint not null default 0,
+      created_at timestamptz not null default clock_timestamp(),
+      updated_at timestamptz not null default clock_timestamp()
+    )`,
+    `create table ${schema}.messages (
+      conversation text not null references ${schema}.conversations on delete cascade,
+      position bigint not null,
+      id text not null,
+      message text not null,
+      primary key (conversation, position),
+      unique (conversation, id)
+    )`,
   ],
 ];

@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { journalContract } from '@millrace/core/testing';
+import type { MemoryFactory } from '@millrace/core';
+import { journalContract, memoryContract } from '@millrace/core/testing';
 import { lastValueFrom, toArray } from 'rxjs';
+import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import type { Store } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
 
@@ -30,4 +32,19 @@ describe('openEmbedded: calls', () => {
     return { first: store.calls };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+});
+
+describe('openEmbedded: memory', () => {
+  // One database for all, as it takes long to make one: each has sessions of its own.
+  let made = 0;
+  const newMemory = (): MemoryFactory => {
+    const own = `${(made += 1)}: `;
+    return (sessionId) => store.memory(own + sessionId);
+  };
+  for (const { name, run } of memoryContract(newMemory)) it(`G2: ${name}`, run);
+  const shared = sharedMemoryContract(() => {
+    const memory = newMemory();
+    return Promise.resolve([memory, memory]);
+  });
+  for (const { name, run } of shared) it(`G2: ${name}`, run);
 });

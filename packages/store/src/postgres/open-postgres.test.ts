@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, it } from '@jest/globals';
-import { journalContract } from '@millrace/core/testing';
+import { journalContract, memoryContract } from '@millrace/core/testing';
 import pg from 'pg';
 import { lastValueFrom } from 'rxjs';
+import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { storedName } from '../stored-name.js';
 import type { Store } from '../store.js';
 import { openPostgres } from './open-postgres.js';
@@ -30,9 +31,11 @@ const openStore = (schema: string): Store => {
   return store;
 };
 
+const newSchema = (): string => `t_${randomBytes(6).toString('hex')}`;
+
 describe('openPostgres: calls', () => {
   const contract = journalContract(() => {
-    const schema = `t_${randomBytes(6).toString('hex')}`;
+    const schema = newSchema();
     return {
       first: openStore(schema).calls,
       second: openStore(schema).calls,
@@ -43,4 +46,15 @@ describe('openPostgres: calls', () => {
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+});
+
+describe('openPostgres: memory', () => {
+  for (const { name, run } of memoryContract(() => openStore(newSchema()).memory)) {
+    it(`G2: ${name}`, run);
+  }
+  const shared = sharedMemoryContract(() => {
+    const schema = newSchema();
+    return Promise.resolve([openStore(schema).memory, openStore(schema).memory]);
+  });
+  for (const { name, run } of shared) it(`G2: ${name}`, run);
 });
