@@ -22,7 +22,7 @@ export const embeddedSql = (
 ): LazySql => {
   const schema = 'millrace';
   const where = `The embedded database in ${directory}`;
-  const state: { opened?: Promise<Opened>; isClosed: boolean } = { isClosed: false };
+  const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
   const failed = (error: unknown): MillraceError => sqlFailure(error, where);
 
   const connect = async (): Promise<Opened> => {
@@ -39,6 +39,13 @@ export const embeddedSql = (
       throw fileFailure(directory)(error);
     }
   };
+  const end = async (): Promise<void> => {
+    const opened = await state.opened?.catch(() => undefined);
+    if (opened === undefined) return;
+    // Where another process has it by now, nothing more is written to it.
+    if (opened.lock.isHeld()) await opened.database.close();
+    opened.lock.release();
+  };
   return {
     open: async () => {
       if (state.isClosed)
@@ -50,13 +57,9 @@ export const embeddedSql = (
       });
       return (await state.opened).sql;
     },
-    close: async () => {
-      state.isClosed = true;
-      const opened = await state.opened?.catch(() => undefined);
-      if (opened === undefined) return;
-      // Where another process has it by now, nothing more is written to it.
-      if (opened.lock.isHeld()) await opened.database.close();
-      opened.lock.release();
+    close: () => {
+      state.closed ??= end();
+      return state.closed;
     },
   };
 };

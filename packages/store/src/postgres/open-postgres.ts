@@ -43,8 +43,11 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Store 
   };
 };
 
-const isUrl = (url: string): boolean =>
-  URL.canParse(url) && /^postgres(?:ql)?:$/.test(new URL(url).protocol);
+const isUrl = (url: string): boolean => {
+  if (!URL.canParse(url)) return false;
+  const { protocol, password } = new URL(url);
+  return /^postgres(?:ql)?:$/.test(protocol) && /^(?:[^%]|%[0-9a-f]{2})*$/i.test(password);
+};
 
 const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
   schema: [

@@ -16,7 +16,7 @@ export const postgresSql = (
 ): LazySql => {
   const secrets = secretsIn(config);
   const failed = (error: unknown): MillraceError => sqlFailure(error, 'Postgres', secrets);
-  const state: { pool?: pg.Pool; opened?: Promise<Sql>; isClosed: boolean } = { isClosed: false };
+  const state: { pool?: pg.Pool; opened?: Promise<Sql>; closed?: Promise<void> } = {};
 
   const connect = async (): Promise<Sql> => {
     const pool = (state.pool ??= poolOf(config));
@@ -62,9 +62,13 @@ export const postgresSql = (
       ),
     };
   };
+  const end = async (): Promise<void> => {
+    await state.opened?.catch(() => undefined);
+    await state.pool?.end();
+  };
   return {
     open: () => {
-      if (state.isClosed) return Promise.reject(closed());
+      if (state.closed !== undefined) return Promise.reject(closed());
       // What failed is tried again by the next who asks.
       state.opened ??= connect().catch((error: unknown) => {
         delete state.opened;
@@ -72,10 +76,9 @@ export const postgresSql = (
       });
       return state.opened;
     },
-    close: async () => {
-      state.isClosed = true;
-      await state.opened?.catch(() => undefined);
-      await state.pool?.end();
+    close: () => {
+      state.closed ??= end();
+      return state.closed;
     },
   };
 };
