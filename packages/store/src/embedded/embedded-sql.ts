@@ -48,7 +48,7 @@ export const embeddedSql = (
   };
   return {
     open: async () => {
-      if (state.isClosed)
+      if (state.closed !== undefined)
         throw new MillraceError('store', 'The store was closed: open another one.');
       // What failed is tried again by the next who asks.
       state.opened ??= connect().catch((error: unknown) => {
