@@ -1,5 +1,6 @@
 import type { MemoryFactory } from '@millrace/core';
 import type { CallStoreDriver } from '@millrace/core/journal';
+import type { LongTermMemory } from '@millrace/core/long-term-memory';
 import type { Observable } from 'rxjs';
 
 /** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
@@ -13,4 +14,10 @@ export interface Store {
   readonly memory: MemoryFactory;
   /** Ends all that is open, and completes; what is used later errors with `store`. Cold. */
   close$(): Observable<unknown>;
+}
+
+/** A store that remembers users, too. */
+export interface DatabaseStore extends Store {
+  /** What is remembered of users, from one session to the next: `withLongTermMemory({ memory })`. */
+  readonly longTermMemory: LongTermMemory;
 }

@@ -2,6 +2,7 @@ import type { PGlite } from '@electric-sql/pglite';
 import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
 import { fileFailure } from '../files/failure.js';
+import { memoryStatements } from '../sql/memory-statements.js';
 import { migrate } from '../sql/migrate.js';
 import { sqlFailure } from '../sql/sql-failure.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
@@ -31,6 +32,7 @@ export const embeddedSql = (
       const { database, hasVectors } = await startDatabase(directory, onProgress);
       const sql = sqlOf(database, { schema, hasVectors, lock, where, failed });
       await migrate(sql);
+      if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // Nobody else has this database: who had a lease is gone.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);
       return { sql, database, lock };

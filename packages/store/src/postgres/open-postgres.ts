@@ -3,8 +3,13 @@ import { checkOptions, having, isObject, type Rule, wholeNumber } from '@millrac
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, defer, from, type SchedulerLike } from 'rxjs';
 import { sqlCalls } from '../sql/sql-calls.js';
+import {
+  isMemoryOptions,
+  sqlLongTermMemory,
+  type StoredMemoryOptions,
+} from '../sql/sql-long-term-memory.js';
 import { sqlMemory } from '../sql/sql-memory.js';
-import type { Store } from '../store.js';
+import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
 /** What a store on a server is told. */
@@ -15,6 +20,8 @@ export interface PostgresOptions {
    * How long a writer that is gone keeps its call from others, in milliseconds, from 500; it is renewed at each third of that. The time is that of the server. Default: 10,000.
    */
   readonly leaseMs?: number;
+  /** How users are remembered. */
+  readonly longTermMemory?: StoredMemoryOptions;
   /** What waits. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
   /** More for the pool of connections of `pg`, such as `max` and `ssl`. Default: up to 10 connections, which must come within 10 s, and statements of up to 60 s. */
@@ -25,9 +32,10 @@ export interface PostgresOptions {
  * Opens a store on a Postgres server (13 or later), which any number of processes may use. A step is as safe as the server makes it. While the server cannot be reached
  * it errors with `store`, `retryable`, and goes on as soon as it can. One connection more listens for changes while somebody follows a call.
  */
-export const openPostgres = (url: string, options: PostgresOptions = {}): Store => {
+export const openPostgres = (url: string, options: PostgresOptions = {}): DatabaseStore => {
   checkOptions('openPostgres()', options, rules);
   const { schema = 'millrace', leaseMs = 10_000, scheduler = asyncScheduler, pool } = options;
+  const { longTermMemory = {} } = options;
   if (!isUrl(url)) {
     // What was given may hold a password.
     throw new MillraceError(
@@ -39,6 +47,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Store 
   return {
     calls: sqlCalls(sql, { leaseMs, scheduler }),
     memory: sqlMemory(sql),
+    longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     close$: () => defer(() => from(sql.close())),
   };
 };
@@ -57,4 +66,5 @@ const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
   leaseMs: wholeNumber(500),
   scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
   pool: isObject,
+  longTermMemory: isMemoryOptions,
 };

@@ -2,6 +2,7 @@ import { MillraceError } from '@millrace/core';
 import pg from 'pg';
 import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
 import { migrate } from '../sql/migrate.js';
+import { makeVectors } from './make-vectors.js';
 import { sqlFailure } from '../sql/sql-failure.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
@@ -49,12 +50,13 @@ export const postgresSql = (
       }
     };
     await migrate({ query, transaction, schema });
+    const hasVectors = await makeVectors(query, schema);
     const channel = `${schema}_changes`;
     return {
       schema,
       query,
       transaction,
-      hasVectors: false,
+      hasVectors,
       notify: notifier(query, channel),
       notices$: notices$(config, channel).pipe(
         retry({ delay: () => timer(listenAgainMs, scheduler) }),

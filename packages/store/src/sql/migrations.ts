@@ -35,5 +35,24 @@ export const migrationsOf = (schema: string): readonly (readonly string[])[] => 
       primary key (conversation, position),
       unique (conversation, id)
     )`,
+    `create table ${schema}.memories (
+      place bigint generated always as identity primary key,
+      user_key text not null,
+      session_key text not null,
+      user_id text not null,
+      session_id text,
+      id_key text not null,
+      id text not null,
+      essence text not null,
+      text text not null,
+      kind text not null,
+      created_at float8 not null,
+      metadata text not null,
+      words tsvector not null,
+      unique (user_key, session_key, id_key),
+      unique (user_key, session_key, essence)
+    )`,
+    `create index memories_by_date on ${schema}.memories (user_key, session_key, created_at desc, place desc)`,
+    `create index memories_by_words on ${schema}.memories using gin (words)`,
   ],
 ];
