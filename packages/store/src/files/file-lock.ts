@@ -6,6 +6,8 @@ import { codeOf, isGone } from './failure.js';
 
 /** A lock that is held, also against other processes. */
 export interface FileLock {
+  /** Tells whether nobody has taken it. */
+  isHeld(): boolean;
   /** Gives it back at once. */
   release(): void;
 }
@@ -37,13 +39,16 @@ export const tryLock = async (
     return { holder: `${birthOf(found)} ${found.mtimeMs}` };
   }
   const own = await statOf(path);
+  const isHeld = (): boolean => {
+    if (held.isLost || own === undefined) return false;
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found !== undefined && birthOf(found) === birthOf(own);
+  };
   const release = (): void => {
     // The lock of another one is not ours to give back, even where we have not noticed yet.
-    if (held.isLost || own === undefined) return;
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined && birthOf(found) === birthOf(own)) lockfile.unlockSync(path, options);
+    if (isHeld()) lockfile.unlockSync(path, options);
   };
-  return { lease: { release } };
+  return { lease: { isHeld, release } };
 };
 
 /** Tells whether somebody holds a lock. */

@@ -96,7 +96,7 @@ const endOf = async (directory: string, last: Segment | undefined): Promise<Plac
 };
 
 /** Not all systems can do it: those that cannot, have no need of it. */
-const syncDirectory = async (directory: string): Promise<void> => {
+export const syncDirectory = async (directory: string): Promise<void> => {
   try {
     const handle = await open(directory, 'r');
     try {

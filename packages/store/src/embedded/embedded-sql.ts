@@ -1,0 +1,117 @@
+import type { PGlite } from '@electric-sql/pglite';
+import { MillraceError } from '@millrace/core';
+import { Subject, type SchedulerLike } from 'rxjs';
+import { fileFailure } from '../files/failure.js';
+import { memoryStatements } from '../sql/memory-statements.js';
+import { migrate } from '../sql/migrate.js';
+import { sqlFailure } from '../sql/sql-failure.js';
+import type { LazySql, Query, Sql } from '../sql/sql.js';
+import { type DirectoryLock, lockDirectory } from './lock-directory.js';
+import { startDatabase } from './start-database.js';
+
+/** What an embedded database is told. */
+export interface EmbeddedSqlOptions {
+  readonly leaseMs: number;
+  readonly scheduler: SchedulerLike;
+  readonly onProgress: (message: string) => void;
+}
+
+/** Opens a database in a directory, in this process, when it is first used. */
+export const embeddedSql = (
+  directory: string,
+  { leaseMs, scheduler, onProgress }: EmbeddedSqlOptions,
+): LazySql => {
+  const schema = 'millrace';
+  const where = `The embedded database in ${directory}`;
+  const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
+  const failed = (error: unknown): MillraceError => sqlFailure(error, where);
+
+  const connect = async (): Promise<Opened> => {
+    const lock = await lockDirectory(directory, leaseMs, scheduler);
+    try {
+      const { database, hasVectors } = await startDatabase(directory, onProgress);
+      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed });
+      await migrate(sql);
+      if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
+      // Nobody else has this database: who had a lease is gone.
+      await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);
+      return { sql, database, lock };
+    } catch (error) {
+      lock.release();
+      throw fileFailure(directory)(error);
+    }
+  };
+  const end = async (): Promise<void> => {
+    const opened = await state.opened?.catch(() => undefined);
+    if (opened === undefined) return;
+    // Where another process has it by now, nothing more is written to it.
+    if (opened.lock.isHeld()) await opened.database.close();
+    opened.lock.release();
+  };
+  return {
+    open: async () => {
+      if (state.closed !== undefined)
+        throw new MillraceError('store', 'The store was closed: open another one.');
+      // What failed is tried again by the next who asks.
+      state.opened ??= connect().catch((error: unknown) => {
+        delete state.opened;
+        throw error;
+      });
+      return (await state.opened).sql;
+    },
+    close: () => {
+      state.closed ??= end();
+      return state.closed;
+    },
+  };
+};
+
+interface Opened {
+  readonly sql: Sql;
+  readonly database: PGlite;
+  readonly lock: DirectoryLock;
+}
+
+interface SqlParts {
+  readonly schema: string;
+  readonly hasVectors: boolean;
+  readonly lock: DirectoryLock;
+  readonly where: string;
+  readonly failed: (error: unknown) => MillraceError;
+}
+
+const sqlOf = (database: PGlite, { schema, hasVectors, lock, where, failed }: SqlParts): Sql => {
+  const changed$ = new Subject<string>();
+  /** One that was stopped for long must not write into what another one has by now. */
+  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (!lock.isHeld()) {
+      throw new MillraceError(
+        'store',
+        `${where} was taken over by another process, as this one gave no sign of life. Open it again.`,
+      );
+    }
+    try {
+      return await work();
+    } catch (error) {
+      throw failed(error);
+    }
+  };
+  const query: Query = (text, values = []) =>
+    guarded(async () => (await database.query<Record<string, unknown>>(text, [...values])).rows);
+  return {
+    schema,
+    hasVectors,
+    query,
+    transaction: (work) =>
+      guarded(() =>
+        database.transaction((transaction) =>
+          work(
+            async (text, values = []) =>
+              (await transaction.query<Record<string, unknown>>(text, [...values])).rows,
+          ),
+        ),
+      ),
+    notify: (topic) => changed$.next(topic),
+    notices$: changed$.asObservable(),
+  };
+};

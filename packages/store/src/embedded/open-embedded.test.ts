@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Embedder, MemoryFactory } from '@millrace/core';
+import type { LongTermMemory } from '@millrace/core/long-term-memory';
+import { journalContract, longTermMemoryContract, memoryContract } from '@millrace/core/testing';
+import { lastValueFrom, map, of, toArray } from 'rxjs';
+import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
+import type { DatabaseStore } from '../store.js';
+import { openEmbedded } from './open-embedded.js';
+
+let directory: string;
+let store: DatabaseStore;
+const embedded: string[] = [];
+const embedder: Embedder = {
+  embed$: (texts) => {
+    if (texts.some((text) => text.includes('fail'))) throw new Error('out of order');
+    embedded.push(...texts);
+    return of(
+      texts.map((text) => [/cat|kitten/.test(text) ? 1 : 0, text.includes('car') ? 1 : 0, 0.01]),
+    );
+  },
+};
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'embedded-'));
+  store = openEmbedded(directory, {
+    onProgress: () => undefined,
+    longTermMemory: { embedder },
+  });
+  await lastValueFrom(store.calls.list$(), { defaultValue: [] });
+}, 60_000);
+afterAll(async () => {
+  await lastValueFrom(store.close$());
+  await rm(directory, { recursive: true });
+});
+
+const empty = async (): Promise<void> => {
+  const calls = await lastValueFrom(store.calls.list$().pipe(toArray()));
+  for (const { callId } of calls.flat()) await lastValueFrom(store.calls.remove$(callId));
+};
+
+describe('openEmbedded: calls', () => {
+  const contract = journalContract(async () => {
+    await empty();
+    return { first: store.calls };
+  });
+  for (const { name, run } of contract) it(`S6: ${name}`, run);
+});
+
+describe('openEmbedded: memory', () => {
+  // One database for all, as it takes long to make one: each has sessions of its own.
+  let made = 0;
+  const newMemory = (): MemoryFactory => {
+    const own = `${(made += 1)}: `;
+    return (sessionId) => store.memory(own + sessionId);
+  };
+  for (const { name, run } of memoryContract(newMemory)) it(`G2: ${name}`, run);
+  const shared = sharedMemoryContract(() => {
+    const memory = newMemory();
+    return Promise.resolve([memory, memory]);
+  });
+  for (const { name, run } of shared) it(`G2: ${name}`, run);
+});
+
+describe('openEmbedded: longTermMemory', () => {
+  let made = 0;
+  /** One that has users of its own. */
+  const newMemory = (): LongTermMemory => {
+    const own = `${(made += 1)}: `;
+    const outer = <T extends { readonly userId: string }>(scope: T): T => ({
+      ...scope,
+      userId: scope.userId === '' ? '' : own + scope.userId,
+    });
+    const inner = <T extends { readonly scope: { readonly userId: string } }>(entry: T): T => ({
+      ...entry,
+      scope: { ...entry.scope, userId: entry.scope.userId.slice(own.length) },
+    });
+    const { record$, recall$, forget$ } = store.longTermMemory;
+    return {
+      record$: (scope, memories) =>
+        record$(outer(scope), memories).pipe(map((it) => it.map(inner))),
+      recall$: (scope, query) => recall$(outer(scope), query).pipe(map((it) => it.map(inner))),
+      forget$: (scope, which) => forget$(outer(scope), which),
+    };
+  };
+  for (const { name, run } of longTermMemoryContract(newMemory)) it(`G3: ${name}`, run);
+
+  it('G3: finds by meaning what holds no word of the query, and keeps the vectors', async () => {
+    const memory = newMemory();
+    const ann = { userId: 'ann' };
+    await lastValueFrom(
+      memory.record$(ann, [{ text: 'A cat.' }, { text: 'A car.' }, { text: 'Tea.' }]),
+    );
+    for (const _ of ['made', 'kept']) {
+      embedded.length = 0;
+      const found = await lastValueFrom(memory.recall$(ann, { text: 'kitten' }));
+      expect(found.map(({ text }) => text)).toEqual(['A cat.']);
+      expect(embedded).toEqual(_ === 'made' ? ['kitten', 'Tea.', 'A car.', 'A cat.'] : ['kitten']);
+    }
+  });
+
+  it('G3: finds by words where the embedder fails, and says so', async () => {
+    const memory = newMemory();
+    const ann = { userId: 'ann' };
+    await lastValueFrom(memory.record$(ann, [{ text: 'A cat.' }]));
+    const warnings: string[] = [];
+    const report = (warning: string): number => warnings.push(warning);
+    const found = await lastValueFrom(memory.recall$(ann, { text: 'fail cat', report }));
+    expect(found.map(({ text }) => text)).toEqual(['A cat.']);
+    expect(warnings).toEqual([expect.stringContaining('out of order')]);
+  });
+});

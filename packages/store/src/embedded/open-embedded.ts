@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { checkOptions, isFunction, type Rule } from '@millrace/core/adapter';
+import { asyncScheduler, defer, from } from 'rxjs';
+import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
+import { sqlCalls } from '../sql/sql-calls.js';
+import {
+  isMemoryOptions,
+  sqlLongTermMemory,
+  type StoredMemoryOptions,
+} from '../sql/sql-long-term-memory.js';
+import { sqlMemory } from '../sql/sql-memory.js';
+import type { DatabaseStore } from '../store.js';
+import { embeddedSql } from './embedded-sql.js';
+
+/** What an embedded store is told. */
+export interface EmbeddedOptions extends FileCallsOptions {
+  /** How users are remembered. */
+  readonly longTermMemory?: StoredMemoryOptions;
+  /** Is told in a sentence what takes long: to make a database takes some seconds, once. Default: a line on stderr, where that is a terminal. */
+  readonly onProgress?: (message: string) => void;
+}
+
+/**
+ * Opens a store in a directory: a Postgres in this process (PGlite), which needs no server, and which one process has at a time; another one gets `conflict`. A step
+ * outlasts this process. It needs the package `@electric-sql/pglite`, and for memories by their meaning `@electric-sql/pglite-pgvector`.
+ */
+export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): DatabaseStore => {
+  checkOptions('openEmbedded()', options, rules);
+  const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
+  const { longTermMemory = {} } = options;
+  const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
+  return {
+    calls: sqlCalls(sql, { leaseMs, scheduler }),
+    memory: sqlMemory(sql),
+    longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
+    close$: () => defer(() => from(sql.close())),
+  };
+};
+
+const rules: Readonly<Record<keyof EmbeddedOptions, Rule>> = {
+  ...fileRules,
+  onProgress: isFunction,
+  longTermMemory: isMemoryOptions,
+};
+
+const toTerminal = (message: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`${message}\n`);
+};

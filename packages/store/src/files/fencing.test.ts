@@ -1,0 +1,95 @@
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { CallStoreDriver, Claim } from '@millrace/core/journal';
+import { lastValueFrom, map, ReplaySubject, firstValueFrom, toArray } from 'rxjs';
+import { storedName } from '../stored-name.js';
+import { fileCalls } from './file-calls.js';
+import { openSegment } from './open-segment.js';
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'fencing-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const names = async (driver: CallStoreDriver): Promise<readonly string[]> =>
+  (
+    await lastValueFrom(
+      driver.read$('c').pipe(
+        map((records) => records.map(({ name }) => name)),
+        toArray(),
+      ),
+    )
+  ).flat();
+
+const hold = (driver: CallStoreDriver) => {
+  const claim$ = new ReplaySubject<Claim>(1);
+  const held = driver.claim$('c').subscribe(claim$);
+  return { claim: firstValueFrom(claim$), leave: () => held.unsubscribe() };
+};
+
+it('S7: what a writer was told is written stays, and nothing else, whenever another one takes over', async () => {
+  const acknowledged: string[] = [];
+  const refused: string[] = [];
+  const stopped: (() => void)[] = [];
+  const write = async (claim: Claim, writer: number): Promise<void> => {
+    for (let at = 0; ; at += 1) {
+      const records = ['a', 'b'].map((part) => {
+        const name = `${writer}/${at}${part}`;
+        return { kind: at % 3 === 0 ? 'step' : 'event', name, seq: at, text: '1' } as const;
+      });
+      try {
+        await lastValueFrom(claim.append$(records), { defaultValue: undefined });
+        acknowledged.push(...records.map(({ name }) => name));
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'conflict' });
+        refused.push(...records.map(({ name }) => name));
+        return;
+      }
+    }
+  };
+  const writers: Promise<void>[] = [];
+  for (let writer = 0; writer < 25; writer += 1) {
+    const { claim, leave } = hold(fileCalls(root, { leaseMs: 2_000 }));
+    const held = await claim;
+    stopped.push(leave);
+    writers.push(write(held, writer));
+    const seen = await names(fileCalls(root));
+    while ((await names(fileCalls(root))).length < seen.length + 1 + (writer % 7));
+    await utimes(join(root, `${storedName('c')}.lock`), 0, 0);
+  }
+  const { claim, leave } = hold(fileCalls(root, { leaseMs: 2_000 }));
+  await claim;
+  await Promise.all(writers);
+  const stored = await names(fileCalls(root));
+  expect(new Set(stored).size).toBe(stored.length);
+  expect([...stored].sort()).toEqual([...acknowledged].sort());
+  expect(refused.length).toBeGreaterThan(0);
+  [...stopped, leave].forEach((stop) => stop());
+}, 30_000);
+
+it('S7: what is being written when another one takes over counts for both, or for neither', async () => {
+  const big = { kind: 'event', name: 'big', seq: 1, text: 'x'.repeat(3_000_000) } as const;
+  for (let delay = 0; delay < 30; delay += 1) {
+    const directory = await mkdtemp(join(root, 'store-'));
+    const { claim, leave } = hold(fileCalls(directory));
+    const appended = lastValueFrom((await claim).append$([big, big]), { defaultValue: 0 }).then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toMatchObject({ code: 'conflict' });
+        return false;
+      },
+    );
+    for (let turn = 0; turn < delay; turn += 1) await setImmediate();
+    const segment = await openSegment(join(directory, storedName('c')), 'c', 0);
+    const isWritten = await appended;
+    const stored = await names(fileCalls(directory));
+    expect(stored).toEqual(isWritten ? ['big', 'big'] : []);
+    expect(segment?.place.position).toBe(stored.length);
+    await segment?.file.close();
+    leave();
+  }
+}, 30_000);

@@ -1,0 +1,62 @@
+import { join, resolve } from 'node:path';
+import type { Memory, MemoryFactory, Message } from '@millrace/core';
+import { catchError, defer, from, type Observable, throwError } from 'rxjs';
+import { freshOf, goneOn, messageIn } from '../memory/appending.js';
+import { checkId, storedName } from '../stored-name.js';
+import {
+  addToConversation,
+  type Conversation,
+  noConversation,
+  readConversation,
+} from './conversation-files.js';
+import { fileFailure } from './failure.js';
+
+/**
+ * Keeps conversations in a directory, each in one of its own, which only this user can read. What was added is on the disk when that completes. Who adds to a
+ * conversation that has gone on elsewhere since it was loaded gets `conflict`; who has not loaded it adds to what is there.
+ */
+export const fileMemory = (directory: string): MemoryFactory => {
+  const root = resolve(directory);
+  return (sessionId) => {
+    checkId('A session', sessionId);
+    return memoryIn(root, join(root, storedName(sessionId)), sessionId);
+  };
+};
+
+const memoryIn = (root: string, path: string, sessionId: string): Memory => {
+  const state: { known: Conversation; loaded?: number } = { known: noConversation };
+  const load = async (): Promise<readonly Message[]> => {
+    state.known = await readConversation(path, state.known);
+    state.loaded = state.known.number;
+    return state.known.messages.map(({ text }) => messageIn(text));
+  };
+  const append = async (messages: readonly Message[]): Promise<void> => {
+    for (;;) {
+      const known = await readConversation(path, state.known);
+      state.known = known;
+      const ids = new Set(known.messages.map(({ id }) => id));
+      const fresh = freshOf(messages, (id) => ids.has(id));
+      const isRepeated = fresh.length === 0 && messages.length > 0;
+      if (messages.length === 0) return;
+      if (isRepeated) {
+        const last = known.messages.at(-1)?.id;
+        // What was added before, and not answered to, is what has gone on.
+        if (messages.some(({ id }) => id === last) && state.loaded !== undefined) {
+          state.loaded = known.number;
+        }
+        return;
+      }
+      if (state.loaded !== undefined && state.loaded !== known.number) throw goneOn(sessionId);
+      const next = await addToConversation(path, known, fresh);
+      if (next === undefined) continue;
+      state.known = next;
+      if (state.loaded !== undefined) state.loaded = next.number;
+      return;
+    }
+  };
+  const failing = <T>(work: () => Promise<T>): Observable<T> =>
+    defer(() => from(work())).pipe(
+      catchError((error: unknown) => throwError(() => fileFailure(root)(error))),
+    );
+  return { load$: () => failing(load), append$: (messages) => failing(() => append(messages)) };
+};

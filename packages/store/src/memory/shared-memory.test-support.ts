@@ -1,0 +1,93 @@
+import { deepStrictEqual, rejects, strictEqual } from 'node:assert/strict';
+import type { Memory, MemoryFactory, Message } from '@millrace/core';
+import type { Check } from '@millrace/core/testing';
+import { lastValueFrom } from 'rxjs';
+
+const said = (id: string, text = id): Message => ({
+  id,
+  role: 'user',
+  content: [{ type: 'text', text }],
+});
+
+const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memory.load$());
+
+const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
+  lastValueFrom(memory.append$(messages), { defaultValue: undefined });
+
+const idsIn = async (memory: Memory): Promise<readonly string[]> =>
+  (await load(memory)).map(({ id }) => id);
+
+/** What memories do that several processes share. `create` makes two ways into a store that is empty. */
+export const sharedMemoryContract = (
+  create: () => Promise<readonly [MemoryFactory, MemoryFactory]>,
+): readonly Check[] => [
+  {
+    name: 'refuses who adds to what has gone on since it was loaded',
+    run: async () => {
+      const [one, other] = (await create()).map((factory) => factory('s'));
+      if (one === undefined || other === undefined) throw new Error('There are two.');
+      await append(one, said('a'));
+      deepStrictEqual([await idsIn(one), await idsIn(other)], [['a'], ['a']]);
+      await append(one, said('b'));
+      await append(one, said('c'), said('d'));
+      await rejects(append(other, said('x'), said('y')), { code: 'conflict', retryable: true });
+      await rejects(append(other, said('b'), said('y')), { code: 'conflict' });
+      deepStrictEqual(await idsIn(other), ['a', 'b', 'c', 'd']);
+      await append(other, said('x'));
+      deepStrictEqual(await idsIn(one), ['a', 'b', 'c', 'd', 'x']);
+    },
+  },
+  {
+    name: 'adds once for who repeats what was not answered to',
+    run: async () => {
+      const [one, other] = (await create()).map((factory) => factory('s'));
+      if (one === undefined || other === undefined) throw new Error('There are two.');
+      await load(one);
+      await append(other, said('a'), said('b'));
+      await append(one, said('a'), said('b'));
+      await append(one, said('c'));
+      deepStrictEqual(await idsIn(other), ['a', 'b', 'c']);
+    },
+  },
+  {
+    name: 'adds to what is there for who has loaded nothing',
+    run: async () => {
+      const [one, other] = (await create()).map((factory) => factory('s'));
+      if (one === undefined || other === undefined) throw new Error('There are two.');
+      await append(one, said('a'));
+      await append(other, said('a'), said('b'));
+      await append(one, said('c'));
+      deepStrictEqual(await idsIn(other), ['a', 'b', 'c']);
+    },
+  },
+  {
+    name: 'loses nothing and mixes nothing up, however many add at the same time',
+    run: async () => {
+      const factories = await create();
+      const adding = Array.from({ length: 40 }, async (_, at) => {
+        const memory = factories[at % 2]?.('s');
+        if (memory !== undefined) await append(memory, said(`${at}a`), said(`${at}b`));
+      });
+      await Promise.all(adding);
+      const ids = await idsIn(factories[1]('s'));
+      strictEqual(new Set(ids).size, 80);
+      for (let at = 0; at < ids.length; at += 2) {
+        strictEqual(ids[at]?.replace('a', 'b'), ids[at + 1]);
+      }
+    },
+  },
+  {
+    name: 'keeps long conversations, and whatever is in them',
+    run: async () => {
+      const [one, other] = await create();
+      const texts = ['\u0000', '\ud800', '🍵', 'x'.repeat(200_000), '\ufdd00000'];
+      const messages = Array.from({ length: 150 }, (_, at) =>
+        said(`m${at}\u0000`, texts[at % texts.length]),
+      );
+      const memory = one('s');
+      await load(memory);
+      for (const message of messages) await append(memory, message);
+      deepStrictEqual(await load(other('s')), messages);
+    },
+  },
+];

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { journalContract, longTermMemoryContract, memoryContract } from '@millrace/core/testing';
+import pg from 'pg';
+import { lastValueFrom, NEVER } from 'rxjs';
+import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
+import { storedName } from '../stored-name.js';
+import type { DatabaseStore } from '../store.js';
+import { openPostgres, type PostgresOptions } from './open-postgres.js';
+import { startPostgres, type TestServer } from './start-postgres.test-support.js';
+
+let server: TestServer;
+let admin: pg.Client;
+const stores: DatabaseStore[] = [];
+beforeAll(async () => {
+  server = await startPostgres();
+  admin = new pg.Client(server.url);
+  await admin.connect();
+});
+afterEach(async () => {
+  await Promise.all(stores.splice(0).map((store) => lastValueFrom(store.close$())));
+});
+afterAll(async () => {
+  await admin.end();
+  await server.stop();
+});
+
+const openStore = (schema: string, options: PostgresOptions = {}): DatabaseStore => {
+  const store = openPostgres(server.url, { schema, leaseMs: 600, pool: { max: 3 }, ...options });
+  stores.push(store);
+  return store;
+};
+
+const newSchema = (): string => `t_${randomBytes(6).toString('hex')}`;
+
+describe('openPostgres: calls', () => {
+  const contract = journalContract(() => {
+    const schema = newSchema();
+    return {
+      first: openStore(schema).calls,
+      second: openStore(schema).calls,
+      expire: (callId) =>
+        admin.query(`update ${schema}.calls set expires_at = now() where key = $1`, [
+          storedName(callId),
+        ]),
+    };
+  });
+  for (const { name, run } of contract) it(`S6: ${name}`, run);
+});
+
+describe('openPostgres: memory', () => {
+  for (const { name, run } of memoryContract(() => openStore(newSchema()).memory)) {
+    it(`G2: ${name}`, run);
+  }
+  const shared = sharedMemoryContract(() => {
+    const schema = newSchema();
+    return Promise.resolve([openStore(schema).memory, openStore(schema).memory]);
+  });
+  for (const { name, run } of shared) it(`G2: ${name}`, run);
+});
+
+describe('openPostgres: longTermMemory', () => {
+  for (const { name, run } of longTermMemoryContract(() => openStore(newSchema()).longTermMemory)) {
+    it(`G3: ${name}`, run);
+  }
+
+  it('G3: finds words in the forms of a language', async () => {
+    const ann = { userId: 'ann' };
+    const german = openStore(newSchema(), { longTermMemory: { language: 'german' } });
+    await lastValueFrom(german.longTermMemory.record$(ann, [{ text: 'Sie mag Häuser.' }]));
+    const found = await lastValueFrom(
+      german.longTermMemory.recall$(ann, { text: 'Haus oder Boot' }),
+    );
+    expect(found).toHaveLength(1);
+  });
+
+  it('G3: says once where the server has no vectors', async () => {
+    const { rows } = await admin.query(`select from pg_available_extensions where name = 'vector'`);
+    if (rows.length > 0) return;
+    const ann = { userId: 'ann' };
+    const embedder = { embed$: () => NEVER };
+    const { longTermMemory } = openStore(newSchema(), { longTermMemory: { embedder } });
+    await lastValueFrom(longTermMemory.record$(ann, [{ text: 'tea' }]));
+    const warnings: string[] = [];
+    const query = { text: 'tea', report: (warning: string) => warnings.push(warning) };
+    for (const _ of [1, 2]) {
+      expect(await lastValueFrom(longTermMemory.recall$(ann, query))).toHaveLength(1);
+    }
+    expect(warnings).toEqual([expect.stringContaining('pgvector')]);
+  });
+});

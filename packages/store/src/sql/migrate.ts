@@ -1,0 +1,54 @@
+import { MillraceError } from '@millrace/core';
+import { migrationsOf } from './migrations.js';
+import type { Query, Sql } from './sql.js';
+import { numberIn } from './text.js';
+
+/** Any number will do that others do not take. */
+const lock = 7_242_305_151;
+
+/** Makes the tables what this version of the package needs: once, however many begin at the same time. Refuses those of a later version. */
+export const migrate = async ({
+  query,
+  transaction,
+  schema,
+}: Pick<Sql, 'query' | 'transaction' | 'schema'>): Promise<void> => {
+  const migrations = migrationsOf(schema);
+  if (isUpToDate(await versionOf(query, schema), migrations.length, schema)) return;
+  await transaction(async (query) => {
+    await query('select pg_advisory_xact_lock($1::bigint)', [lock]);
+    await query(`create schema if not exists ${schema}`);
+    await query(
+      `create table if not exists ${schema}.versions (
+        version integer primary key,
+        applied_at timestamptz not null default clock_timestamp()
+      )`,
+    );
+    const version = await versionOf(query, schema);
+    if (isUpToDate(version, migrations.length, schema)) return;
+    for (const [index, statements] of migrations.entries()) {
+      if (index < version) continue;
+      for (const statement of statements) await query(statement);
+      await query(`insert into ${schema}.versions (version) values ($1)`, [index + 1]);
+    }
+  });
+};
+
+const versionOf = async (query: Query, schema: string): Promise<number> => {
+  const [table = {}] = await query('select to_regclass($1) is not null as there', [
+    `${schema}.versions`,
+  ]);
+  if (table['there'] !== true) return 0;
+  const [row = {}] = await query(
+    `select coalesce(max(version), 0)::integer as version from ${schema}.versions`,
+  );
+  return numberIn(row, 'version');
+};
+
+const isUpToDate = (version: number, latest: number, schema: string): boolean => {
+  if (version <= latest) return version === latest;
+  throw new MillraceError(
+    'invalidState',
+    `The tables in the schema '${schema}' are of version ${version}, and this @millrace/store knows them up to version ${latest}. ` +
+      'Install a newer @millrace/store, or give another schema.',
+  );
+};

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { fromPull, openDemand } from '@millrace/core';
+import type {
+  CallStoreDriver,
+  NewRecord,
+  RecordRange,
+  StoredCall,
+  StoredRecord,
+} from '@millrace/core/journal';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  type Observable,
+  type SchedulerLike,
+  switchMap,
+  take,
+  timer,
+} from 'rxjs';
+import { type Attempt, leased$ } from '../leased.js';
+import { checkId, storedName } from '../stored-name.js';
+import { taken } from '../taken.js';
+import { callStatements } from './call-statements.js';
+import { callOf, columnsOf, recordOf } from './rows-of-calls.js';
+import type { LazySql, Sql } from './sql.js';
+import { textIn, toSqlText } from './text.js';
+
+/** What calls in a database are told. */
+export interface SqlCallsOptions {
+  readonly leaseMs: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/** A lease, and the name in which it is had. */
+interface HeldLease {
+  readonly sql: Sql;
+  readonly owner: string;
+}
+
+/** Looked at, in case no notice comes. */
+const lookMs = 1_000;
+
+/** Calls that are listed at once. */
+const portion = 50;
+
+/** Keeps calls in a database. */
+export const sqlCalls = (
+  sql: LazySql,
+  { leaseMs, scheduler }: SqlCallsOptions,
+): CallStoreDriver => {
+  const open = (): Promise<Sql> => sql.open();
+  const held = new Set<string>();
+
+  const hold$ = (callId: string, key: string): Observable<HeldLease> =>
+    defer(() => {
+      if (held.has(key)) throw taken(callId);
+      held.add(key);
+      const lease$ = leased$({
+        attempt: () => claim(open, callId, key, leaseMs),
+        giveBack: ({ sql, owner }) => {
+          sql.query(callStatements(sql.schema).giveBack, [key, owner]).catch(() => undefined);
+        },
+        taken: () => taken(callId),
+        leaseMs,
+        scheduler,
+      });
+      return lease$.pipe(
+        switchMap((lease) => merge(from([lease]), renewals$(lease, callId, key))),
+        finalize(() => held.delete(key)),
+      );
+    });
+  /** Renews a lease for as long as it is had. Where the database cannot be reached, it is tried again: what is written is checked anyway. */
+  const renewals$ = ({ sql, owner }: HeldLease, callId: string, key: string): Observable<never> =>
+    timer(leaseMs / 3, leaseMs / 3, scheduler).pipe(
+      exhaustMap(() =>
+        from(sql.query(callStatements(sql.schema).renew, [key, owner, leaseMs])).pipe(
+          catchError(() => EMPTY),
+        ),
+      ),
+      map((rows) => {
+        if (rows.length === 0) throw taken(callId);
+      }),
+      ignoreElements(),
+    );
+  /** What is done with the key of a call. */
+  const at$ = <T>(callId: string, work$: (key: string) => Observable<T>): Observable<T> =>
+    defer(() => {
+      checkId('A call', callId);
+      return work$(storedName(callId));
+    });
+  return {
+    claim$: (callId) =>
+      at$(callId, (key) =>
+        hold$(callId, key).pipe(
+          map((lease) => ({
+            append$: (records) => defer(() => from(append(lease, callId, key, records))),
+          })),
+        ),
+      ),
+    read$: (callId, range = {}) =>
+      at$(callId, (key) => fromPull(() => readRecords(open, key, range), openDemand)),
+    changes$: (callId) =>
+      at$(callId, (key) =>
+        merge(
+          from(open()).pipe(
+            switchMap(({ notices$ }) => notices$),
+            filter((topic) => topic === key || topic === ''),
+            catchError(() => EMPTY),
+          ),
+          timer(lookMs, lookMs, scheduler),
+        ),
+      ),
+    list$: () => fromPull(() => readCalls(open), openDemand),
+    remove$: (callId) =>
+      at$(callId, (key) =>
+        hold$(callId, key).pipe(
+          concatMap(({ sql, owner }) =>
+            from(sql.query(callStatements(sql.schema).remove, [key, owner])),
+          ),
+          take(1),
+        ),
+      ),
+  };
+};
+
+const claim = async (
+  open: LazySql['open'],
+  callId: string,
+  key: string,
+  leaseMs: number,
+): Promise<Attempt<HeldLease>> => {
+  const sql = await open();
+  const statements = callStatements(sql.schema);
+  const owner = randomUUID();
+  const got = await sql.query(statements.claim, [key, toSqlText(callId), owner, leaseMs]);
+  if (got.length > 0) return { lease: { sql, owner } };
+  const [row] = await sql.query(statements.holder, [key]);
+  return row === undefined ? claim(open, callId, key, leaseMs) : { holder: textIn(row, 'sign') };
+};
+
+const append = async (
+  { sql, owner }: HeldLease,
+  callId: string,
+  key: string,
+  records: readonly NewRecord[],
+): Promise<void> => {
+  const { append, appendEvents, isHeld } = callStatements(sql.schema);
+  const isSafe = records.some(({ kind }) => kind === 'step');
+  const written =
+    records.length === 0
+      ? await sql.query(isHeld, [key, owner])
+      : await sql.query(isSafe ? append : appendEvents, [
+          key,
+          owner,
+          records.length,
+          ...columnsOf(records),
+        ]);
+  if (written.length === 0) throw taken(callId);
+  sql.notify(key);
+};
+
+async function* readRecords(
+  open: LazySql['open'],
+  key: string,
+  { kind, after = 0, afterSeq = -1 }: RecordRange,
+): AsyncGenerator<readonly StoredRecord[]> {
+  const { query, schema } = await open();
+  const { read } = callStatements(schema);
+  for (let position = after; ;) {
+    const rows = await query(read, [key, position, afterSeq, kind ?? null]);
+    const records = rows.map((row) => recordOf(row));
+    const last = records.at(-1);
+    if (last === undefined) return;
+    yield records;
+    position = last.position;
+  }
+}
+
+async function* readCalls(open: LazySql['open']): AsyncGenerator<readonly StoredCall[]> {
+  const { query, schema } = await open();
+  const { keys, list } = callStatements(schema);
+  const wanted = (await query(keys)).map((row) => textIn(row, 'key'));
+  for (let at = 0; at < wanted.length; at += portion) {
+    yield (await query(list, [wanted.slice(at, at + portion)])).map(callOf);
+  }
+}

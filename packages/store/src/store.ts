@@ -1,0 +1,23 @@
+import type { MemoryFactory } from '@millrace/core';
+import type { CallStoreDriver } from '@millrace/core/journal';
+import type { LongTermMemory } from '@millrace/core/long-term-memory';
+import type { Observable } from 'rxjs';
+
+/** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
+export interface Store {
+  /** Calls: their steps and their events. */
+  readonly calls: CallStoreDriver;
+  /**
+   * The memory of an agent: `createAgent({ memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
+   * added to.
+   */
+  readonly memory: MemoryFactory;
+  /** Ends all that is open, and completes; what is used later errors with `store`. Cold. */
+  close$(): Observable<unknown>;
+}
+
+/** A store that remembers users, too. */
+export interface DatabaseStore extends Store {
+  /** What is remembered of users, from one session to the next: `withLongTermMemory({ memory })`. */
+  readonly longTermMemory: LongTermMemory;
+}
