@@ -20,16 +20,18 @@ export const stepsBefore = (
   const kept = new Set(before.map(({ id }) => id));
   return before.filter(({ id }) => {
     const toolStep = toolStepOf(id);
-    if (toolStep === undefined || toolStep === point.tool) return toolStep === undefined;
-    return kept.has(toolStep) || !all.has(toolStep);
+    if (toolStep === undefined) return true;
+    return toolStep !== point.tool && (kept.has(toolStep) || !all.has(toolStep));
   });
 };
 
 const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {
   if (typeof at !== 'string') return steps.findIndex(({ iteration }) => iteration === at.iteration);
-  const exact = steps.findIndex(({ id }) => id === at);
-  // A tool that has begun has come to nothing yet.
-  return exact === -1 ? steps.findIndex(({ id }) => id === intentOf(at)) : exact;
+  // A tool is decided on and run as a whole, with all that is done below it; one that was broken off has come to nothing yet.
+  const toolStep = toolStepOf(at) ?? at;
+  const isThere = steps.some(({ id }) => id === at || id === intentOf(at));
+  const isPoint = ({ id, tool }: StoredStep): boolean => id === at || tool === toolStep;
+  return isThere ? steps.findIndex(isPoint) : -1;
 };
 
 const maxNamed = 50;

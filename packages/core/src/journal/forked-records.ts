@@ -27,6 +27,7 @@ interface Fork {
 /** Makes the records of a fork of the steps that it keeps. */
 export const forkedRecords = (kept: readonly StoredStep[], fork: Fork): readonly NewRecord[] => {
   const { callId, newId, edit = () => undefined } = fork;
+  if (!kept.some(({ id }) => id === callStep)) throw noBeginning(callId);
   const editOf = typeof edit === 'function' ? edit : editById(kept, edit);
   return kept.map(({ id, record: { name, text } }) => {
     const value = frozen(read(fork, id, text));
