@@ -17,6 +17,17 @@ export interface CallRecord {
   readonly options: CallOptions;
   /** The names of options that JSON cannot hold, and that the call had. */
   readonly given: readonly string[];
+  /** The call that it was forked from, and where. */
+  readonly forkedFrom?: ForkOrigin;
+}
+
+/** Where a call is forked: before a step, by the id that `steps$` tells, or before all that a turn of its loop has done. */
+export type ForkPoint = string | { readonly iteration: number };
+
+/** Where a forked call comes from. */
+export interface ForkOrigin {
+  readonly callId: string;
+  readonly at: ForkPoint;
 }
 
 /** The name of the step that is the first of each call. */

@@ -36,7 +36,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
       }),
     read$: (callId, range = {}) =>
       defer(() => {
-        const records = calls.get(callId)?.records.filter(isIn(range)) ?? [];
+        const records = calls.get(callId)?.records.slice(range.after).filter(isIn(range)) ?? [];
         return records.length === 0 ? of() : of(records);
       }),
     changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
@@ -72,11 +72,9 @@ const begun = (now: number): KeptCall => ({
 });
 
 const isIn =
-  ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
+  ({ kind, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
-    (kind === undefined || record.kind === kind) &&
-    record.position > after &&
-    record.seq > afterSeq;
+    (kind === undefined || record.kind === kind) && record.seq > afterSeq;
 
 const endsOf = (records: readonly StoredRecord[]) => {
   const [first] = records;

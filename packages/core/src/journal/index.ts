@@ -1,3 +1,4 @@
+export { attach$, type AttachOptions } from './attach.js';
 export { type CallStore, type CallStoreOptions, createCallStore } from './call-store.js';
 export type {
   CallStoreDriver,
@@ -7,4 +8,13 @@ export type {
   StoredCall,
   StoredRecord,
 } from './call-store-driver.js';
+export type { ForkOrigin, ForkPoint } from './call-record.js';
+export type { CallStatus, CallSummary, ReadableCall, UnreadableCall } from './call-summary.js';
+export { calls$ } from './calls.js';
+export { fork$, type ForkOptions } from './fork.js';
+export type { ForkedStep } from './forked-records.js';
 export { inProcessCalls } from './in-process-calls.js';
+export { prune$, type PruneOptions } from './prune.js';
+export { replay$, type ReplayOptions } from './replay.js';
+export { type StepKind, steps$, type StepSummary } from './steps.js';
+export type { StoreOfCalls } from './stored-call.js';

@@ -14,8 +14,8 @@ interface Heard {
   /** The tool uses of the last message, and how far each has come. */
   readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
   ended: boolean;
-  /** It goes on from where it was broken off. */
-  readonly isResumed: boolean;
+  /** It goes on from where it was broken off, also below a tool that begins again. */
+  isResumed: boolean;
   /** What it says is a part of the root's answer. */
   readonly isHeard: boolean;
 }
@@ -136,10 +136,12 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'queued':
     case 'steered':
     case 'stateChanged':
-    case 'stepReplayed':
     case 'uncertain':
     case 'messagesAppended':
     case 'messagesRemoved':
+      return;
+    case 'stepReplayed':
+      heard.isResumed = true;
       return;
   }
 };

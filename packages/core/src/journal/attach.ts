@@ -1,0 +1,114 @@
+import {
+  asyncScheduler,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  first,
+  ignoreElements,
+  isObservable,
+  type Observable,
+  of,
+  type SchedulerLike,
+  takeWhile,
+  throwError,
+  timeout,
+} from 'rxjs';
+import type { Demand } from '../demand.js';
+import type { AgentEvent } from '../events.js';
+import { isRecord } from '../json.js';
+import { checkOptions, having, isDelay, type Rule, wholeNumber } from '../options.js';
+import { records$ } from './call-store.js';
+import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
+import { inPortions$ } from './in-portions.js';
+import { lookAgain$ } from './look-again.js';
+import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
+import { isEnd, storedEvent } from './stored-event.js';
+
+/** How a call is followed. */
+export interface AttachOptions {
+  /** Only events behind this one: the `seq` of the last that was seen. Default: 0. */
+  readonly afterSeq?: number;
+  /** How long a call may take to begin of which nothing is written down yet, in milliseconds. Default: 0. */
+  readonly waitMs?: number;
+  /** Pauses the reading while it is closed. Default: events are read as they come. */
+  readonly demand?: Demand;
+  /** What `waitMs` runs on. Default: `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
+  afterSeq: wholeNumber(0),
+  waitMs: isDelay,
+  demand: [(value) => isRecord(value) && isObservable(value['open$']), 'a demand: createDemand()'],
+  scheduler: having('schedule', 'a scheduler of RxJS'),
+};
+
+/**
+ * Follows a call, whatever process runs it: emits the events that are written down, then those that come, each once, in order and frozen. Completes behind the last
+ * one: the `postCall` of the outermost call, or its `error` where the call has not been resumed by then. Who has seen that `error` and attaches behind it waits for the call to
+ * be resumed; behind `postCall` there is nothing to wait for. A call that is broken off says no more: it is waited for, until it is resumed or this is left. Leaving it does nothing
+ * to the call. Errors with `invalidResume` where there is no such call within `waitMs`, with `invalidState` at an event that cannot be read, with `store` where the
+ * store fails. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
+ */
+export const attach$ = (
+  store: StoreOfCalls,
+  callId: string,
+  options: AttachOptions = {},
+): Observable<AgentEvent> => {
+  checkStored('attach$()', store, callId);
+  checkOptions('attach$()', options, attachRules);
+  const { waitMs = 0, scheduler = asyncScheduler } = options;
+  const { driver } = store;
+  const begun$ = lookAgain$(driver, callId, () => isStored$(driver, callId)).pipe(
+    first(Boolean),
+    timeout({ first: waitMs, scheduler, with: () => throwError(() => notStored(callId)) }),
+    ignoreElements(),
+  );
+  return concat(begun$, followed$(driver, callId, options));
+};
+
+/** The end of what is followed, which is no event. */
+const end = Symbol('end');
+
+const followed$ = (
+  driver: CallStoreDriver,
+  callId: string,
+  { afterSeq = 0, demand }: AttachOptions,
+): Observable<AgentEvent> =>
+  defer(() => {
+    let after = 0;
+    let isOver = false;
+    const read$ = (): Observable<StoredRecord> => {
+      // The one that was seen last is looked at, too: it may be the end.
+      const range = { kind: 'event', after, afterSeq: afterSeq - 1 } as const;
+      return demand === undefined
+        ? records$(driver, callId, range)
+        : inPortions$(driver, callId, range, demand);
+    };
+    const seen$ = (record: StoredRecord): Observable<AgentEvent> => {
+      after = record.position;
+      if (record.seq > afterSeq) {
+        const event = storedEvent(callId, record);
+        isOver = isEnd(event);
+        return of(event);
+      }
+      isOver = record.name === 'postCall' && isEndOf(callId, record);
+      return EMPTY;
+    };
+    const look = (): Observable<AgentEvent | typeof end> =>
+      concat(
+        defer(read$).pipe(concatMap(seen$)),
+        defer(() => (isOver ? of(end) : EMPTY)),
+      );
+    return lookAgain$(driver, callId, look).pipe(takeWhile((event) => event !== end));
+  });
+
+/** Who has seen an event need not be told that it cannot be read. */
+const isEndOf = (callId: string, record: StoredRecord): boolean => {
+  try {
+    return isEnd(storedEvent(callId, record));
+  } catch {
+    return false;
+  }
+};

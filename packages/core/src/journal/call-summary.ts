@@ -1,0 +1,97 @@
+import { messageOf, MillraceError } from '../errors.js';
+import { isRecord } from '../json.js';
+import { textOf } from '../message.js';
+import { callStep, type CallRecord, type ForkOrigin, isCallRecord } from './call-record.js';
+import type { StoredCall, StoredRecord } from './call-store-driver.js';
+import { parsedText } from './record-json.js';
+import { shortText } from './short-text.js';
+import { isEnd, mayBeEnd, storedEvent } from './stored-event.js';
+
+/**
+ * What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable`
+ * nothing is known but its id.
+ */
+export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'brokenOff' | 'unreadable';
+
+/** A call that is stored, as a list shows it. */
+export type CallSummary = ReadableCall | UnreadableCall;
+
+interface DatedCall {
+  readonly callId: string;
+  /** Of its first and of its last record, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A call that is stored, and can be read as far as a list needs it. */
+export interface ReadableCall extends DatedCall {
+  readonly status: Exclude<CallStatus, 'unreadable'>;
+  /** The name of the agent. */
+  readonly agent: string;
+  readonly sessionId?: string;
+  /** What was asked, in at most 200 characters. */
+  readonly question: string;
+  /** Why it has ended: the `reason` of its reply, or the `code` of its error. */
+  readonly reason?: string;
+  readonly forkedFrom?: ForkOrigin;
+}
+
+/** A call that is stored, and whose first or last record is broken, or of a later version. */
+export interface UnreadableCall extends DatedCall {
+  readonly status: 'unreadable';
+  readonly why: string;
+}
+
+/** Tells what a list shows of a call. `beginning` is its first step. */
+export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined): CallSummary => {
+  const { callId, createdAt, updatedAt } = call;
+  const dated = { callId, createdAt, updatedAt };
+  try {
+    const { agent, sessionId, input, forkedFrom } = begunIn(callId, beginning);
+    return Object.freeze({
+      ...dated,
+      ...endOf(call),
+      agent,
+      ...(sessionId === undefined ? {} : { sessionId }),
+      question: shortText(input.map(textOf).join(' ')),
+      ...(forkedFrom === undefined ? {} : { forkedFrom }),
+    });
+  } catch (error) {
+    return unreadableCall(call, error);
+  }
+};
+
+/** Tells of a call that it cannot be read. */
+export const unreadableCall = (
+  { callId, createdAt, updatedAt }: StoredCall,
+  error: unknown,
+): UnreadableCall =>
+  Object.freeze({ callId, createdAt, updatedAt, status: 'unreadable', why: messageOf(error) });
+
+const begunIn = (callId: string, beginning: StoredRecord | undefined): CallRecord => {
+  if (beginning === undefined) throw unreadable('Nothing is written down of its beginning.');
+  const value =
+    beginning.name === `${callId}/${callStep}` ? parsedText('Its beginning', beginning.text) : {};
+  if (isCallRecord(value)) return value;
+  throw unreadable('What is written down first is not what a call of this version begins with.');
+};
+
+const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status' | 'reason'> => {
+  if (isOpen) return { status: 'running' };
+  if (last === undefined) return { status: 'brokenOff' };
+  if (last.name === `${callId}/reply`) return repliedWith(parsedText('Its reply', last.text));
+  const event = mayBeEnd(last) ? storedEvent(callId, last) : undefined;
+  if (event === undefined || !isEnd(event)) return { status: 'brokenOff' };
+  if (event.type === 'postCall') return repliedWith(event.reply);
+  return event.type === 'error'
+    ? { status: 'failed', reason: event.error.code }
+    : { status: 'brokenOff' };
+};
+
+const repliedWith = (reply: unknown): Pick<ReadableCall, 'status' | 'reason'> => {
+  const reason = isRecord(reply) ? reply['reason'] : undefined;
+  if (typeof reason !== 'string') throw unreadable('Its reply is none.');
+  return { status: reason === 'suspended' ? 'suspended' : 'ended', reason };
+};
+
+const unreadable = (why: string): MillraceError => new MillraceError('invalidState', why);

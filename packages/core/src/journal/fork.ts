@@ -1,0 +1,103 @@
+import {
+  concat,
+  concatMap,
+  defer,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  take,
+  throwError,
+} from 'rxjs';
+import { randomId } from '../call-scope.js';
+import { MillraceError } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import { isRecord } from '../json.js';
+import { checkOptions, isText, type Rule } from '../options.js';
+import type { ForkPoint } from './call-record.js';
+import type { CallStoreDriver, NewRecord } from './call-store-driver.js';
+import { stepsBefore } from './fork-point.js';
+import { type ForkedStep, forkedRecords } from './forked-records.js';
+import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
+import { storedSteps$ } from './stored-steps.js';
+
+/** Where a call is forked, and what is otherwise in the fork. */
+export interface ForkOptions {
+  /** The first step that is done anew: its id, such as `'2'` or `'2/0'`, or the first of a turn. */
+  readonly at: ForkPoint;
+  /** What kept steps are to have given instead, by their ids, or a function that makes it; where that gives nothing a step stays as it is. The loop checks it when it goes on. */
+  readonly edit?: ((step: ForkedStep) => unknown) | Readonly<Record<string, unknown>>;
+  /** The id of the new call. Default: a random one. */
+  readonly callId?: string;
+  /** The session that the new call belongs to: another one than that of the forked call, best a new one. It begins with the history that the call has kept. Default: none. */
+  readonly sessionId?: string;
+}
+
+const isPoint = (value: unknown): boolean =>
+  (typeof value === 'string' && value !== '') ||
+  (isRecord(value) && Number.isInteger(value['iteration']));
+
+const forkRules: Readonly<Record<keyof ForkOptions, Rule>> = {
+  at: [isPoint, "the id of a step, such as '2/0', or { iteration }"],
+  edit: [
+    (value) => typeof value === 'function' || isRecord(value),
+    'a function of a step, or an object by the ids of steps',
+  ],
+  callId: [(value) => typeof value === 'string' && value !== '', 'an id'],
+  sessionId: isText,
+};
+
+/**
+ * Makes a new call of the steps of another that stand before one of them, and emits its id, which `agent.resume$` takes: what was kept is replayed, and what is behind is done anew, also its
+ * effects, with idempotency keys of the new call. Of tools that ran at once those before the point are kept, in the order in which the model asked for them. The forked call may run; nothing of it
+ * changes. The new one belongs to no session, and still knows its history, unless `sessionId` says so; it has no events before it is resumed, and its log tells what it kept by `stepReplayed`
+ * alone. Errors with `invalidResume` where there is no such call, with `invalidRequest` where it has no such step, with `conflict` where the
+ * new id is taken, with `invalidState` where what is kept cannot be read. Cold.
+ */
+export const fork$ = (
+  store: StoreOfCalls,
+  callId: string,
+  options: ForkOptions,
+): Observable<string> => {
+  checkStored('fork$()', store, callId);
+  checkOptions('fork$()', options, forkRules, ['at']);
+  const { driver } = store;
+  return defer(() => {
+    const { callId: newId = randomId() } = options;
+    return storedSteps$(driver, callId).pipe(
+      map((stored) => {
+        if (stored.steps.length === 0) throw stored.broken ?? notStored(callId);
+        const kept = stepsBefore(callId, stored, options.at);
+        return forkedRecords(kept, { ...options, callId, newId });
+      }),
+      // The id comes when the new call can be opened.
+      concatMap((records) => concat(written$(driver, newId, records), of(newId))),
+    );
+  });
+};
+
+const written$ = (
+  driver: CallStoreDriver,
+  callId: string,
+  records: readonly NewRecord[],
+): Observable<never> =>
+  defer(() => driver.claim$(callId)).pipe(
+    concatMap((claim) =>
+      isStored$(driver, callId).pipe(
+        concatMap((isStored) =>
+          isStored
+            ? throwError(() => isTaken(callId))
+            : concat(claim.append$(records).pipe(ignoreElements()), of(undefined)),
+        ),
+      ),
+    ),
+    take(1),
+    ignoreElements(),
+    failAs('store', 'The fork could not be written'),
+  );
+
+const isTaken = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is a call '${callId}' in the store already. Give the fork an id of its own, or none.`,
+  );

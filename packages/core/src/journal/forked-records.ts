@@ -1,0 +1,92 @@
+import { MillraceError, toMillraceError } from '../errors.js';
+import { frozen } from '../frozen.js';
+import { isRecord } from '../json.js';
+import { callStep, type ForkPoint, isCallRecord } from './call-record.js';
+import type { NewRecord } from './call-store-driver.js';
+import { parsedText, stepText } from './record-json.js';
+import { renamed, renamedId } from './renamed.js';
+import type { StoredStep } from './stored-steps.js';
+
+/** A step that a fork keeps. */
+export interface ForkedStep {
+  /** As `steps$` tells it. */
+  readonly id: string;
+  /** What it gave: plain JSON, frozen, with the ids of the new call. */
+  readonly value: unknown;
+}
+
+/** What is otherwise in a fork. */
+interface Fork {
+  readonly callId: string;
+  readonly newId: string;
+  readonly at: ForkPoint;
+  readonly edit?: ((step: ForkedStep) => unknown) | Readonly<Record<string, unknown>>;
+  readonly sessionId?: string;
+}
+
+/** Makes the records of a fork of the steps that it keeps. */
+export const forkedRecords = (kept: readonly StoredStep[], fork: Fork): readonly NewRecord[] => {
+  const { callId, newId, edit = () => undefined } = fork;
+  if (!kept.some(({ id }) => id === callStep)) throw noBeginning(callId);
+  const editOf = typeof edit === 'function' ? edit : editById(kept, edit);
+  return kept.map(({ id, record: { name, text } }) => {
+    const value = frozen(read(fork, id, text));
+    const edited: unknown = editOf({ id, value }) ?? value;
+    const given = inSession(id, edited, fork);
+    const newName = renamedId(name, callId, newId);
+    // Its events begin with those of the call that goes on.
+    return { kind: 'step', name: newName, seq: 0, text: stepText(newName, given) };
+  });
+};
+
+const read = ({ callId, newId }: Fork, id: string, text: string): unknown => {
+  const what = `The record of the step '${id}' of the call '${callId}'`;
+  const value = parsedText(`${what}, which the fork would keep,`, text);
+  try {
+    return renamed(value, callId, newId);
+  } catch (cause) {
+    // It is nested too deeply.
+    throw toMillraceError(cause, 'invalidState', `${what} cannot be read`);
+  }
+};
+
+const editById = (
+  kept: readonly StoredStep[],
+  edits: Readonly<Record<string, unknown>>,
+): ((step: ForkedStep) => unknown) => {
+  const ids = kept.map(({ id }) => id);
+  const unknown = Object.keys(edits).find((id) => !ids.includes(id));
+  if (unknown !== undefined) {
+    throw new MillraceError(
+      'invalidRequest',
+      `The fork does not keep a step '${unknown}', so that cannot be edited. It keeps: ${ids.join(', ')}.`,
+    );
+  }
+  return ({ id }) => (Object.hasOwn(edits, id) ? edits[id] : undefined);
+};
+
+/** A fork must not write into the conversation of the call that it comes from. */
+const inSession = (id: string, value: unknown, { callId, at, sessionId }: Fork): unknown => {
+  if (id === callStep) {
+    if (!isCallRecord(value)) throw noBeginning(callId);
+    const { sessionId: former, ...begun } = value;
+    if (former !== undefined && former === sessionId) throw sameSession(callId, former);
+    const forkedFrom = { callId, at };
+    return { ...begun, forkedFrom, ...(sessionId === undefined ? {} : { sessionId }) };
+  }
+  if (id !== 'open' || sessionId === undefined || !isRecord(value)) return value;
+  // What is late goes to memory before the messages of the call: to a new one all that was said before.
+  return { ...value, late: value['history'] };
+};
+
+const noBeginning = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `What is stored of the beginning of the call '${callId}', or its edit, is not what a call begins with.`,
+  );
+
+const sameSession = (callId: string, sessionId: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `The call '${callId}' belongs to the session '${sessionId}', whose conversation a fork must not write into. Name another session, or none.`,
+  );

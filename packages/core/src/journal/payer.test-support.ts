@@ -1,0 +1,80 @@
+import { delay, identity, of, type SchedulerLike } from 'rxjs';
+import {
+  type AgentOptions,
+  createAgent,
+  type Model,
+  type ModelRequest,
+  textOf,
+  tool,
+} from '../index.js';
+import { agentTool } from '../teams/index.js';
+import { finish, text, toolUse } from '../testing/index.js';
+import { type CallStoreDriver, createCallStore } from './index.js';
+
+/** A model that is a function of what it is asked, so that what is done anew is the same; it counts its requests. */
+const modelOf = (next: (results: number, request: ModelRequest) => ReturnType<typeof text>[]) => {
+  const asked: ModelRequest[] = [];
+  const model: Model = {
+    name: 'function',
+    stream$: (request) => {
+      asked.push(request);
+      const results = request.messages.filter(({ role }) => role === 'tool').length;
+      return of(...next(results, request), finish());
+    },
+  };
+  return { model, asked };
+};
+
+const toInput = {
+  type: 'object',
+  properties: { to: { type: 'string' } },
+  required: ['to'],
+} as const;
+
+/** What an agent and its helper do in a store: two turns with tools that run at once, and a sub-agent. */
+export const payer = (
+  driver: CallStoreDriver,
+  {
+    options = {},
+    scheduler,
+  }: { readonly options?: Partial<AgentOptions>; readonly scheduler?: SchedulerLike } = {},
+) => {
+  const effects: string[] = [];
+  const effect = (name: string, ms = 0) =>
+    tool({
+      name,
+      description: name,
+      input: toInput,
+      run: ({ to }, { idempotencyKey }) => {
+        effects.push(`${to} ${idempotencyKey}`);
+        const done$ = of(`${name} ${to}.`);
+        return done$.pipe(scheduler === undefined ? identity : delay(ms, scheduler));
+      },
+    });
+  const helper = modelOf((results) =>
+    results === 0 ? [toolUse('look', { to: 'dan' })] : [text('Looked.')],
+  );
+  const main = modelOf((results, { messages }) => {
+    if (results === 0) {
+      const asks = toolUse('helper', { user_prompt: 'Look.' });
+      return [text('First '), toolUse('pay', { to: 'ann' }), asks, toolUse('pay', { to: 'bob' })];
+    }
+    if (results === 1) return [toolUse('pay', { to: 'cat' })];
+    const said = messages.flatMap(({ role, content }) =>
+      role === 'tool' ? content.map((it) => textOf(it)) : [],
+    );
+    return [text(`${messages.length}: ${said.join(' ')}`)];
+  });
+  const agent = createAgent({
+    model: main.model,
+    tools: [
+      effect('pay', 3),
+      agentTool(createAgent({ name: 'helper', model: helper.model, tools: [effect('look', 1)] }), {
+        description: 'Helps.',
+      }),
+    ],
+    journal: createCallStore(driver),
+    ...options,
+  });
+  return { agent, effects, asked: main.asked, helped: helper.asked };
+};

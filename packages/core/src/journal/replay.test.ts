@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { catchError, map, type Observable, of } from 'rxjs';
+import { toMillraceError } from '../errors.js';
+import type { AgentEvent } from '../index.js';
+import { marbles } from '../testing/index.js';
+import { inProcessCalls, createCallStore, type NewRecord, replay$ } from './index.js';
+import { all, event, step, storeWith } from './stored-calls.test-support.js';
+
+/** Events that came at these times. */
+const cameAt = (...times: readonly number[]): readonly NewRecord[] =>
+  times.map((at, index) => event(index + 1, { at }));
+
+const shown = (events$: Observable<AgentEvent>): Observable<unknown> =>
+  events$.pipe(
+    map(({ seq }) => seq),
+    catchError((error: unknown) => of(toMillraceError(error).code)),
+  );
+
+describe('replay$', () => {
+  it('S7: plays events with the pauses that there were, as fast as it is told', async () => {
+    const store = await storeWith({ c: [step('c/call', {}), ...cameAt(100, 103, 103, 113)] });
+    marbles(({ scheduler, expectObservable }) => {
+      const values = { a: 1, b: 2, c: 3, d: 4 };
+      const at = (speed?: number) =>
+        shown(replay$(store, 'c', { scheduler, ...(speed !== undefined && { speed }) }));
+      expectObservable(at()).toBe('a--(bc)------(d|)', values);
+      expectObservable(at(0.5)).toBe('a-----(bc)- 15ms (d|)', values);
+      expectObservable(at(Infinity)).toBe('(abcd|)', values);
+    });
+  });
+
+  it('S7: a clock that went backwards is no pause, and a long one may be cut', async () => {
+    const store = await storeWith({ c: cameAt(50, 20, 26, 90_000_026) });
+    marbles(({ scheduler, expectObservable }) => {
+      const values = { a: 1, b: 2, c: 3, d: 4 };
+      const played$ = replay$(store, 'c', { scheduler, maxGapMs: 10 });
+      expectObservable(shown(played$)).toBe('(ab)--c---------(d|)', values);
+    });
+  });
+
+  it('S7: plays some of them only, with the pauses between those', async () => {
+    const store = await storeWith({ c: cameAt(0, 2, 4, 6) });
+    marbles(({ scheduler, expectObservable }) => {
+      const events = ({ seq }: AgentEvent) => seq % 2 === 0;
+      const played$ = shown(replay$(store, 'c', { scheduler, events }));
+      expectObservable(played$).toBe('a---(b|)', { a: 2, b: 4 });
+    });
+  });
+
+  it('L8: plays a great many at once', async () => {
+    const times = Array.from({ length: 20_000 }, (_, at) => (at === 0 ? 0 : 1));
+    const store = await storeWith({ c: cameAt(...times) });
+    marbles(({ scheduler, flush }) => {
+      let heard = 0;
+      replay$(store, 'c', { scheduler }).subscribe({
+        next: () => {
+          heard += 1;
+        },
+        error: (error: unknown) => {
+          throw error;
+        },
+      });
+      flush();
+      expect(heard).toBe(20_000);
+    });
+  });
+
+  it('S7: tells what it cannot read, behind what it can', async () => {
+    const broken: NewRecord = { kind: 'event', name: 'warning', seq: 2, text: '[]' };
+    const store = await storeWith({ c: [event(1), broken, event(3)] });
+    expect(await all(shown(replay$(store, 'c')))).toEqual([1, 'invalidState']);
+    const empty = createCallStore(inProcessCalls());
+    expect(await all(shown(replay$(empty, 'c')))).toEqual(['invalidResume']);
+    expect(() => replay$(store, 'c', { speed: 0 })).toThrow("'speed'");
+    expect(() => replay$(store, 'c', { maxGapMs: -1 })).toThrow("'maxGapMs'");
+  });
+});

@@ -1,0 +1,92 @@
+import {
+  asyncScheduler,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  throwError,
+  timer,
+} from 'rxjs';
+import type { AgentEvent } from '../events.js';
+import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
+import { createQueue } from '../streams/queue.js';
+import { queuedMap } from '../streams/queued-map.js';
+import { records$ } from './call-store.js';
+import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
+import { storedEvent } from './stored-event.js';
+
+/** How a call is played back. */
+export interface ReplayOptions {
+  /** How many times as fast as it was. `Infinity`: all at once. Default: 1. */
+  readonly speed?: number;
+  /** The longest pause between two events as they were, in milliseconds: a longer one counts for so long. Default: Infinity. */
+  readonly maxGapMs?: number;
+  /** Which events are played. Default: all. */
+  readonly events?: (event: AgentEvent) => boolean;
+  /** What the pauses run on. Default: `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
+  speed: [(value) => typeof value === 'number' && value > 0, 'a number above 0, or Infinity'],
+  maxGapMs: [
+    (value) => value === Infinity || numberFrom(0)[0](value),
+    'a number of milliseconds of at least 0, or Infinity',
+  ],
+  events: isFunction,
+  scheduler: having('schedule', 'a scheduler of RxJS'),
+};
+
+/**
+ * Plays a call back: emits the events that are written down now, frozen, with the pauses there were between them, the first at once, and completes behind the last. Where the clock went
+ * backwards there is no pause; where a call was broken off and resumed there is one as long as it lay, which `maxGapMs` shortens. Nothing is done again, and events that come
+ * meanwhile are not among them: that is `attach$`. Errors with `invalidResume` where there is no such call, with `invalidState` at an event that cannot be read, behind those before it. Cold.
+ */
+export const replay$ = (
+  store: StoreOfCalls,
+  callId: string,
+  options: ReplayOptions = {},
+): Observable<AgentEvent> => {
+  checkStored('replay$()', store, callId);
+  checkOptions('replay$()', options, replayRules);
+  const { events = () => true } = options;
+  const { driver } = store;
+  return concat(
+    isStored$(driver, callId).pipe(
+      concatMap((isStored) => (isStored ? EMPTY : throwError(() => notStored(callId)))),
+    ),
+    defer(() => {
+      const due = clockOf(options);
+      return records$(driver, callId, { kind: 'event' }).pipe(
+        map((record) => storedEvent(callId, record)),
+        filter(events),
+        queuedMap((event) => due(event), createQueue<AgentEvent>),
+      );
+    }),
+  );
+};
+
+/** Tells of each event when it is due. It counts from the first one, so that pauses do not add up to more than they are. */
+const clockOf = ({
+  speed = 1,
+  maxGapMs = Infinity,
+  scheduler = asyncScheduler,
+}: ReplayOptions): ((event: AgentEvent) => Observable<AgentEvent>) => {
+  let before: number | undefined;
+  let dueAt = scheduler.now();
+  return (event) => {
+    const gapMs = Math.min(Math.max(0, event.at - (before ?? event.at)), maxGapMs);
+    before = event.at;
+    dueAt += gapMs / speed;
+    const waitMs = Math.min(dueAt - scheduler.now(), maxWaitMs);
+    return waitMs > 0 ? timer(waitMs, scheduler).pipe(map(() => event)) : of(event);
+  };
+};
+
+/** A longer wait would fire at once. */
+const maxWaitMs = 2 ** 31 - 1;

@@ -1,0 +1,34 @@
+import { defaultIfEmpty, defer, map, type Observable, take } from 'rxjs';
+import { MillraceError, misuse } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import { isRecord } from '../json.js';
+import type { CallStoreDriver } from './call-store-driver.js';
+
+/** A store of calls, as far as those who read it need it: of `createCallStore`. */
+export interface StoreOfCalls {
+  readonly driver: CallStoreDriver;
+}
+
+/** Refuses what is no store, and what cannot be the id of a call. */
+export const checkStored = (owner: string, store: unknown, callId: unknown = 'any'): void => {
+  if (!isRecord(store) || !isRecord(store['driver'])) {
+    throw misuse(`${owner} needs a store of calls: createCallStore(driver).`);
+  }
+  if (typeof callId !== 'string' || callId === '') throw misuse(`${owner} needs the id of a call.`);
+};
+
+/** Emits whether anything is written down of a call. */
+export const isStored$ = (driver: CallStoreDriver, callId: string): Observable<boolean> =>
+  defer(() => driver.read$(callId)).pipe(
+    failAs('store', 'The journal could not be read'),
+    take(1),
+    map(({ length }) => length > 0),
+    defaultIfEmpty(false),
+  );
+
+/** The error of who asks for a call of which nothing is written down. */
+export const notStored = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `There is no call '${callId}' in the store. calls$(store) tells which there are.`,
+  );
