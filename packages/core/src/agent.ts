@@ -204,7 +204,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     given: ResumeOptions,
     view: View<Seen>,
   ): Observable<Seen> => {
-    const gone$ = resumed$(journal, callId, given, (open, begun) => {
+    const gone$ = resumed$({ journal, agentName: name }, callId, given, (open, begun) => {
       const { sessionId, options, input } = begun;
       const session = sessionId === undefined ? undefined : ownSession(sessionId, {});
       const goOn: Resumed = { journal: draining.untilDrained(open, callId), begun };

@@ -210,6 +210,11 @@ describe('a call that is resumed', () => {
     expect(() => bare.resume$('c')).toThrow(/createAgent\(\{ journal/u);
     const { agent } = payer(inProcessCalls());
     await expect(agent.resume('c')).rejects.toThrow("There is no call 'c' in the journal.");
+    const store = inProcessCalls();
+    await lastValueFrom(pay$(payer(store, { name: 'payer' })));
+    await expect(payer(store, { name: 'other' }).agent.resume('c')).rejects.toThrow(
+      "The call 'c' is one of the agent 'payer', and this is 'other'",
+    );
     expect(() => agent.resume$('')).toThrow('resume$() needs the id of a call.');
   });
 });

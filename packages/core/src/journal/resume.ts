@@ -53,7 +53,7 @@ const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
 /** Opens the journal of a call that has begun, and reads what it has begun with. */
 export const resumed$ = <Seen>(
-  journal: Journal,
+  { journal, agentName }: { readonly journal: Journal; readonly agentName: string },
   callId: string,
   options: ResumeOptions,
   goOn$: (journal: OpenJournal, begun: CallRecord) => Observable<Seen>,
@@ -65,6 +65,7 @@ export const resumed$ = <Seen>(
       .pipe(
         concatMap((written) => {
           if (!isCallRecord(written)) throw unreadableCall(callId);
+          if (written.agent !== agentName) throw ofAnother(callId, written.agent, agentName);
           assertGiven(callId, written, { ...options });
           return goOn$(open, written);
         }),
@@ -79,6 +80,12 @@ const noneToResume = (): MillraceError =>
 
 const unknownCall = (callId: string): MillraceError =>
   new MillraceError('invalidResume', `There is no call '${callId}' in the journal.`);
+
+const ofAnother = (callId: string, agent: string, name: string): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `The call '${callId}' is one of the agent '${agent}', and this is '${name}': resume it with that one.`,
+  );
 
 const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(

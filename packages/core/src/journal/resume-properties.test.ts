@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { lastValueFrom } from 'rxjs';
+import {
+  createAgent,
+  inProcessMemory,
+  type MemoryFactory,
+  type ModelChunk,
+  type Reply,
+  tool,
+  toolOutput,
+} from '../index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { runUntil, stepsIn } from './ending-after.test-support.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+
+/** What a model says in its turns: texts, and uses of tools. */
+const turns = fc.array(
+  fc.array(
+    fc.oneof(
+      fc.constantFrom('a', 'bc', '').map((it): ModelChunk => text(it)),
+      fc
+        .tuple(
+          fc.constantFrom('add', 'fail', 'unknown', 'final', 'alone'),
+          fc.constantFrom(1, 2, 'x'),
+        )
+        .map(([name, n]): ModelChunk => toolUse(name, { n })),
+    ),
+    { maxLength: 4 },
+  ),
+  { minLength: 1, maxLength: 5 },
+);
+
+const input = {
+  type: 'object',
+  properties: { n: { type: 'number' } },
+  required: ['n'],
+} as const;
+
+const named = (name: string, run: (n: number) => unknown, exclusive = false) =>
+  tool({ name, description: name, input, exclusive, run: ({ n }) => run(n) });
+const tools = [
+  named('add', (n) => n + 1),
+  named('alone', (n) => n, true),
+  named('final', (n) => toolOutput({ content: `Final ${n}`, finalAnswer: n === 2 })),
+  named('fail', (n) => {
+    throw new Error(`No ${n}`);
+  }),
+];
+
+/** It says at a turn what it says then, however often it is asked. */
+const agentOf = (
+  driver: CallStoreDriver,
+  memory: MemoryFactory,
+  script: readonly (readonly ModelChunk[])[],
+) => {
+  const answer: ScriptedAnswer = ({ messages, tools = [] }) => {
+    const done = messages.filter(({ role }) => role === 'assistant').length;
+    return tools.length === 0 ? [text('Closing.')] : (script[done] ?? [text('End.')]);
+  };
+  return createAgent({
+    model: scriptedModel(...Array.from({ length: 40 }, () => answer)),
+    tools,
+    memory,
+    journal: createCallStore(driver),
+    defaults: { maxIterations: 4, parseBackoffMs: 0, onUncertain: 'rerun' },
+  });
+};
+
+/** Attempts after the first give their messages other ids. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replaceAll(/~\d+/gu, ''));
+
+const timeless = ({ createdAt: _, elapsedMs: __, toolUses, ...reply }: Reply): unknown =>
+  plain({ ...reply, toolUses: toolUses.map(({ ms: ___, ...use }) => use) });
+
+describe('a call that is broken off again and again', () => {
+  it('S6, I1: comes to the same reply and the same conversation', async () => {
+    await fc.assert(
+      fc.asyncProperty(turns, fc.array(fc.nat(60), { maxLength: 3 }), async (script, cuts) => {
+        const run$ = (driver: CallStoreDriver, memory: MemoryFactory = inProcessMemory()) =>
+          agentOf(driver, memory, script).session('s').call$('?', { callId: 'c' });
+        const whole = inProcessMemory();
+        const expected = await lastValueFrom(run$(inProcessCalls(), whole)).catch(String);
+        const held = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
+        const store = inProcessCalls();
+        const memory = inProcessMemory();
+        runUntil(store, cuts[0] ?? 3, (dying) => run$(dying, memory));
+        fc.pre((await stepsIn(store)).includes('call'));
+        for (const cut of cuts.slice(1)) {
+          runUntil(store, cut, (dying) => agentOf(dying, memory, script).resume$('c'));
+        }
+        const resumed$ = agentOf(store, memory, script).resumeStream$('c');
+        const events = await record(resumed$).catch(String);
+        const last = typeof events === 'string' ? undefined : events.at(-1);
+        if (typeof expected === 'string') expect(events).toBe(expected);
+        else {
+          expect(last?.type).toBe('postCall');
+          if (last?.type === 'postCall') expect(timeless(last.reply)).toEqual(timeless(expected));
+        }
+        expect(plain(await held(memory))).toEqual(plain(await held(whole)));
+        const written = await lastValueFrom(store.read$('c'));
+        const numbers = written.filter(({ kind }) => kind === 'event').map(({ seq }) => seq);
+        expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+        const steps = await stepsIn(store);
+        expect(new Set(steps).size).toBe(steps.length);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
