@@ -74,7 +74,7 @@ describe('leased$', () => {
   it('S7: gives back what it gets after it was left', async () => {
     const { made, giveBack, taken, leaseMs } = attempts();
     const late = Promise.resolve({ lease: 'late' });
-    leased$({ attempt: () => late, giveBack, taken, leaseMs })
+    leased$({ attempt: () => late, giveBack, taken, leaseMs, scheduler: asyncScheduler })
       .subscribe()
       .unsubscribe();
     await late;
