@@ -28,7 +28,11 @@ const rules = {
   },
   'packages-declare-what-they-import': {
     from: { path: '^packages/', pathNot: test },
-    to: { dependencyTypes: ['npm-no-pkg', 'npm-dev', 'npm-unknown', 'unknown'] },
+    to: {
+      dependencyTypes: ['npm-no-pkg', 'npm-dev', 'npm-unknown', 'unknown'],
+      // An optional peer is told as one that is not there, too.
+      dependencyTypesNot: ['npm-peer'],
+    },
   },
 
   'adapters-know-only-the-core': {

@@ -5,7 +5,7 @@ export type Attempt<Lease> = { readonly lease: Lease } | { readonly holder: stri
 
 /** How a lease is got. */
 export interface LeaseOptions<Lease> {
-  readonly attempt: () => Promise<Attempt<Lease>>;
+  readonly attempt: () => PromiseLike<Attempt<Lease>>;
   readonly giveBack: (lease: Lease) => void;
   /** The error of who does not get it. */
   readonly taken: () => Error;
@@ -42,7 +42,7 @@ export const leased$ = <Lease>({
 
 /** An Observable of its own making: what is got after all have left must be given back, too. */
 const attempted$ = <Lease>(
-  attempt: () => Promise<Attempt<Lease>>,
+  attempt: () => PromiseLike<Attempt<Lease>>,
   giveBack: (lease: Lease) => void,
 ): Observable<Attempt<Lease>> =>
   new Observable((subscriber) => {

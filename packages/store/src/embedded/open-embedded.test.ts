@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Embedder, MemoryFactory } from '@millrace/core';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
+import type { Claim } from '@millrace/core/journal';
 import { journalContract, longTermMemoryContract, memoryContract } from '@millrace/core/testing';
-import { lastValueFrom, map, of, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
@@ -109,5 +110,32 @@ describe('openEmbedded: longTermMemory', () => {
     const found = await lastValueFrom(memory.recall$(ann, { text: 'fail cat', report }));
     expect(found.map(({ text }) => text)).toEqual(['A cat.']);
     expect(warnings).toEqual([expect.stringContaining('out of order')]);
+  });
+});
+
+describe('openEmbedded', () => {
+  it('C7: is refused in a directory that another one has, and says what to do', async () => {
+    const other = openEmbedded(directory);
+    const reading = lastValueFrom(other.calls.list$(), { defaultValue: [] });
+    await expect(reading).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(directory),
+    });
+    await lastValueFrom(other.close$());
+  });
+
+  it('S6: finds again what was there, has calls that nobody has any more, and makes no second database', async () => {
+    const claimed = new ReplaySubject<Claim>(1);
+    const held = store.calls.claim$('held').subscribe(claimed);
+    const claim = await firstValueFrom(claimed);
+    const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
+    await lastValueFrom(claim.append$([record]));
+    await lastValueFrom(store.close$());
+    const progress: string[] = [];
+    store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });
+    expect(await lastValueFrom(store.calls.read$('held'))).toEqual([{ ...record, position: 1 }]);
+    await firstValueFrom(store.calls.claim$('held'));
+    expect(progress).toEqual([]);
+    held.unsubscribe();
   });
 });

@@ -1,0 +1,64 @@
+import { type FileHandle, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { asyncScheduler } from 'rxjs';
+import { appendTo } from './append-records.js';
+import { fileFailure } from './failure.js';
+import { laterSegmentsOn } from './later-segments.js';
+import { openSegment } from './open-segment.js';
+import { beginning, readCall } from './read-call.js';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'append-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+
+const record = (name: string) => ({ kind: 'step', name, seq: 0, text: '"text"' }) as const;
+
+it('S6: an append that the disk has no room for leaves nothing, and does not harm the next', async () => {
+  const segment = await openSegment(directory, 'c', 0);
+  if (segment === undefined) throw new Error('There is no segment.');
+  const disk = { isFull: false };
+  const file = new Proxy(segment.file, {
+    get: (target, property: keyof FileHandle) => {
+      if (property === 'appendFile' && disk.isFull) {
+        return async (bytes: Buffer) => {
+          await target.appendFile(bytes.subarray(0, bytes.length - 20));
+          throw full;
+        };
+      }
+      const value: unknown = target[property];
+      const bound: unknown = typeof value === 'function' ? value.bind(target) : value;
+      return bound;
+    },
+  });
+  const laterSegments = laterSegmentsOn(asyncScheduler);
+  const append = appendTo(directory, { ...segment, file }, laterSegments, () => 0);
+  const names = async (): Promise<readonly string[]> => {
+    const read: string[] = [];
+    for await (const { records } of readCall(directory, beginning, laterSegments)) {
+      read.push(...records.map(({ name }) => name));
+    }
+    return read;
+  };
+  await append([record('a')]);
+  disk.isFull = true;
+  await expect(append([record('b'), record('c')])).rejects.toBe(full);
+  expect(await names()).toEqual(['a']);
+  disk.isFull = false;
+  await append([record('d')]);
+  expect(await names()).toEqual(['a', 'd']);
+  await segment.file.close();
+});
+
+it('C7: says of a full disk what to do, and that it may be tried again', () => {
+  expect(fileFailure('/data')(full)).toMatchObject({
+    code: 'store',
+    retryable: true,
+    message: 'The store in /data failed: the disk is full. Make room on it, and try again.',
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals';
+import { marbles } from '@millrace/core/testing';
+import { asyncScheduler } from 'rxjs';
+import { type Attempt, leased$ } from './leased.js';
+
+/** What comes of each attempt, one after the other, at once; the last again and again. */
+const attempts = (...outcomes: readonly (Attempt<string> | Error)[]) => {
+  const made = { count: 0, given: [] as string[] };
+  return {
+    made,
+    attempt: (): PromiseLike<Attempt<string>> => ({
+      // Virtual time does not wait for promises.
+      then: (onValue, onError) => {
+        const outcome = outcomes[Math.min(made.count, outcomes.length - 1)];
+        made.count += 1;
+        const given: unknown =
+          outcome instanceof Error ? onError?.(outcome) : outcome && onValue?.(outcome);
+        return given as PromiseLike<never>;
+      },
+    }),
+    giveBack: (lease: string) => {
+      made.given.push(lease);
+    },
+    taken: () => 'taken' as unknown as Error,
+    leaseMs: 800,
+  };
+};
+
+describe('leased$', () => {
+  it('S7: has what is free at once, until it is left', () => {
+    const { made, ...options } = attempts({ lease: 'l' });
+    marbles(({ expectObservable, scheduler, flush }) => {
+      expectObservable(leased$({ ...options, scheduler }), '^ 4ms !').toBe('l');
+      flush();
+      expect(made).toEqual({ count: 1, given: ['l'] });
+    });
+  });
+
+  it('S7: waits for a holder that gives no sign of life, looking less and less often', () => {
+    const gone = { holder: 'a' };
+    const { made, ...options } = attempts(gone, gone, gone, gone, { lease: 'l' });
+    marbles(({ expectObservable, scheduler, flush }) => {
+      expectObservable(leased$({ ...options, scheduler }), '^ 999ms !').toBe('275ms l');
+      flush();
+      expect(made).toEqual({ count: 5, given: ['l'] });
+    });
+  });
+
+  it('S7: is refused as soon as the holder gives a sign of life', () => {
+    const { made, ...options } = attempts({ holder: 'a' }, { holder: 'a' }, { holder: 'b' });
+    marbles(({ expectObservable, scheduler, flush }) => {
+      expectObservable(leased$({ ...options, scheduler })).toBe('75ms #', undefined, 'taken');
+      flush();
+      expect(made.given).toEqual([]);
+    });
+  });
+
+  it('S7: is refused when a lease does not end, though nobody seems to live', () => {
+    const { made: _, ...options } = attempts({ holder: 'a' });
+    marbles(({ expectObservable, scheduler }) => {
+      expectObservable(leased$({ ...options, scheduler })).toBe('2475ms #', undefined, 'taken');
+    });
+  });
+
+  it('S7: ends the wait when it is left', () => {
+    const { made, ...options } = attempts({ holder: 'a' });
+    marbles(({ expectObservable, scheduler, flush }) => {
+      expectObservable(leased$({ ...options, scheduler }), '^ 80ms !').toBe('');
+      flush();
+      expect(made.count).toBe(3);
+    });
+  });
+
+  it('S7: gives back what it gets after it was left', async () => {
+    const { made, giveBack, taken, leaseMs } = attempts();
+    const late = Promise.resolve({ lease: 'late' });
+    leased$({ attempt: () => late, giveBack, taken, leaseMs, scheduler: asyncScheduler })
+      .subscribe()
+      .unsubscribe();
+    await late;
+    expect(made.given).toEqual(['late']);
+  });
+});
