@@ -1,12 +1,12 @@
 import type { MemoryFactory } from '@millrace/core';
-import type { CallStoreDriver } from '@millrace/core/journal';
+import type { CallStore } from '@millrace/core/journal';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
 import type { Observable } from 'rxjs';
 
 /** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
 export interface Store {
-  /** Calls: their steps and their events. */
-  readonly calls: CallStoreDriver;
+  /** Calls: their steps and their events. It is the journal of an agent: `createAgent({ journal })`. */
+  readonly calls: CallStore;
   /**
    * The memory of an agent: `createAgent({ memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
    * added to.

@@ -29,7 +29,7 @@ beforeAll(async () => {
     onProgress: () => undefined,
     longTermMemory: { embedder },
   });
-  await lastValueFrom(store.calls.list$(), { defaultValue: [] });
+  await lastValueFrom(store.calls.driver.list$(), { defaultValue: [] });
 }, 60_000);
 afterAll(async () => {
   await lastValueFrom(store.close$());
@@ -37,14 +37,14 @@ afterAll(async () => {
 });
 
 const empty = async (): Promise<void> => {
-  const calls = await lastValueFrom(store.calls.list$().pipe(toArray()));
-  for (const { callId } of calls.flat()) await lastValueFrom(store.calls.remove$(callId));
+  const calls = await lastValueFrom(store.calls.driver.list$().pipe(toArray()));
+  for (const { callId } of calls.flat()) await lastValueFrom(store.calls.driver.remove$(callId));
 };
 
 describe('openEmbedded: calls', () => {
   const contract = journalContract(async () => {
     await empty();
-    return { first: store.calls };
+    return { first: store.calls.driver };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
 });
@@ -116,7 +116,7 @@ describe('openEmbedded: longTermMemory', () => {
 describe('openEmbedded', () => {
   it('C7: is refused in a directory that another one has, and says what to do', async () => {
     const other = openEmbedded(directory);
-    const reading = lastValueFrom(other.calls.list$(), { defaultValue: [] });
+    const reading = lastValueFrom(other.calls.driver.list$(), { defaultValue: [] });
     await expect(reading).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining(directory),
@@ -126,15 +126,17 @@ describe('openEmbedded', () => {
 
   it('S6: finds again what was there, has calls that nobody has any more, and makes no second database', async () => {
     const claimed = new ReplaySubject<Claim>(1);
-    const held = store.calls.claim$('held').subscribe(claimed);
+    const held = store.calls.driver.claim$('held').subscribe(claimed);
     const claim = await firstValueFrom(claimed);
     const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
     await lastValueFrom(claim.append$([record]));
     await lastValueFrom(store.close$());
     const progress: string[] = [];
     store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });
-    expect(await lastValueFrom(store.calls.read$('held'))).toEqual([{ ...record, position: 1 }]);
-    await firstValueFrom(store.calls.claim$('held'));
+    expect(await lastValueFrom(store.calls.driver.read$('held'))).toEqual([
+      { ...record, position: 1 },
+    ]);
+    await firstValueFrom(store.calls.driver.claim$('held'));
     expect(progress).toEqual([]);
     held.unsubscribe();
   });

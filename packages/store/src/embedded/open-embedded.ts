@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { checkOptions, isFunction, type Rule } from '@millrace/core/adapter';
+import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
+import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { asyncScheduler, defer, from } from 'rxjs';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { sqlCalls } from '../sql/sql-calls.js';
@@ -13,7 +14,7 @@ import type { DatabaseStore } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 
 /** What an embedded store is told. */
-export interface EmbeddedOptions extends FileCallsOptions {
+export interface EmbeddedOptions extends FileCallsOptions, CallStoreOptions {
   /** How users are remembered. */
   readonly longTermMemory?: StoredMemoryOptions;
   /** Is told in a sentence what takes long: to make a database takes some seconds, once. Default: a line on stderr, where that is a terminal. */
@@ -27,10 +28,10 @@ export interface EmbeddedOptions extends FileCallsOptions {
 export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): DatabaseStore => {
   checkOptions('openEmbedded()', options, rules);
   const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
-  const { longTermMemory = {} } = options;
+  const { longTermMemory = {}, events } = options;
   const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
   return {
-    calls: sqlCalls(sql, { leaseMs, scheduler }),
+    calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
     memory: sqlMemory(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     close$: () => defer(() => from(sql.close())),
@@ -40,6 +41,7 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
 const rules: Readonly<Record<keyof EmbeddedOptions, Rule>> = {
   ...fileRules,
   onProgress: isFunction,
+  events: isFunction,
   longTermMemory: isMemoryOptions,
 };
 

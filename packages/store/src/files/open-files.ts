@@ -1,12 +1,21 @@
 import { join } from 'node:path';
+import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
+import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { EMPTY } from 'rxjs';
 import type { Store } from '../store.js';
 import { fileMemory } from './file-memory.js';
-import { fileCalls, type FileCallsOptions } from './file-calls.js';
+import { fileCalls, type FileCallsOptions, fileRules } from './file-calls.js';
+
+/** What a store in files is told. */
+export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
 
 /** Opens a store in a directory: plain files, of which several processes of one machine may use the same. */
-export const openFiles = (directory: string, options: FileCallsOptions = {}): Store => ({
-  calls: fileCalls(join(directory, 'calls'), options),
-  memory: fileMemory(join(directory, 'conversations')),
-  close$: () => EMPTY,
-});
+export const openFiles = (directory: string, options: FilesOptions = {}): Store => {
+  checkOptions('openFiles()', options, { ...fileRules, events: isFunction });
+  const { events, ...own } = options;
+  return {
+    calls: createCallStore(fileCalls(join(directory, 'calls'), own), defined({ events })),
+    memory: fileMemory(join(directory, 'conversations')),
+    close$: () => EMPTY,
+  };
+};

@@ -37,8 +37,8 @@ describe('openPostgres: calls', () => {
   const contract = journalContract(() => {
     const schema = newSchema();
     return {
-      first: openStore(schema).calls,
-      second: openStore(schema).calls,
+      first: openStore(schema).calls.driver,
+      second: openStore(schema).calls.driver,
       expire: (callId) =>
         admin.query(`update ${schema}.calls set expires_at = now() where key = $1`, [
           storedName(callId),

@@ -1,5 +1,14 @@
 import { MillraceError } from '@millrace/core';
-import { checkOptions, having, isObject, type Rule, wholeNumber } from '@millrace/core/adapter';
+import {
+  checkOptions,
+  defined,
+  having,
+  isFunction,
+  isObject,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/adapter';
+import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, defer, from, type SchedulerLike } from 'rxjs';
 import { sqlCalls } from '../sql/sql-calls.js';
@@ -13,7 +22,7 @@ import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
 /** What a store on a server is told. */
-export interface PostgresOptions {
+export interface PostgresOptions extends CallStoreOptions {
   /** The schema of the tables, which is made where it is not there: lower-case letters, digits and `_`. Default: `millrace`. */
   readonly schema?: string;
   /**
@@ -34,7 +43,13 @@ export interface PostgresOptions {
  */
 export const openPostgres = (url: string, options: PostgresOptions = {}): DatabaseStore => {
   checkOptions('openPostgres()', options, rules);
-  const { schema = 'millrace', leaseMs = 10_000, scheduler = asyncScheduler, pool } = options;
+  const {
+    schema = 'millrace',
+    leaseMs = 10_000,
+    scheduler = asyncScheduler,
+    pool,
+    events,
+  } = options;
   const { longTermMemory = {} } = options;
   if (!isUrl(url)) {
     // What was given may hold a password.
@@ -45,7 +60,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
   }
   const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
   return {
-    calls: sqlCalls(sql, { leaseMs, scheduler }),
+    calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
     memory: sqlMemory(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     close$: () => defer(() => from(sql.close())),
@@ -66,5 +81,6 @@ const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
   leaseMs: wholeNumber(500),
   scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
   pool: isObject,
+  events: isFunction,
   longTermMemory: isMemoryOptions,
 };

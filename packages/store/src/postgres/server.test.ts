@@ -29,7 +29,7 @@ const open = (url: string, options?: PostgresOptions): Store => {
 };
 
 const list = (store: Store): Promise<unknown> =>
-  lastValueFrom(store.calls.list$(), { defaultValue: [] });
+  lastValueFrom(store.calls.driver.list$(), { defaultValue: [] });
 
 const urlWith = (change: (url: URL) => void): string => {
   const url = new URL(server.url);
