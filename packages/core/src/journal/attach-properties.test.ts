@@ -114,7 +114,7 @@ describe('attach$, whatever happens', () => {
           crashes += dies < 60 ? 1 : 0;
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
     expect(crashes).toBeGreaterThan(5);
   });
