@@ -1,8 +1,9 @@
-import { delay, identity, of, type SchedulerLike } from 'rxjs';
+import { concatMap, delay, from, identity, of, type SchedulerLike } from 'rxjs';
 import {
   type AgentOptions,
   createAgent,
   type Model,
+  type ModelChunk,
   type ModelRequest,
   textOf,
   tool,
@@ -12,14 +13,20 @@ import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore } from './index.js';
 
 /** A model that is a function of what it is asked, so that what is done anew is the same; it counts its requests. */
-const modelOf = (next: (results: number, request: ModelRequest) => ReturnType<typeof text>[]) => {
+const modelOf = (
+  next: (results: number, request: ModelRequest) => readonly ModelChunk[],
+  scheduler: SchedulerLike | undefined,
+) => {
   const asked: ModelRequest[] = [];
   const model: Model = {
     name: 'function',
     stream$: (request) => {
       asked.push(request);
       const results = request.messages.filter(({ role }) => role === 'tool').length;
-      return of(...next(results, request), finish());
+      const chunks = [...next(results, request), finish()];
+      return scheduler === undefined
+        ? from(chunks)
+        : from(chunks).pipe(concatMap((chunk) => of(chunk).pipe(delay(1, scheduler))));
     },
   };
   return { model, asked };
@@ -51,8 +58,9 @@ export const payer = (
         return done$.pipe(scheduler === undefined ? identity : delay(ms, scheduler));
       },
     });
-  const helper = modelOf((results) =>
-    results === 0 ? [toolUse('look', { to: 'dan' })] : [text('Looked.')],
+  const helper = modelOf(
+    (results) => (results === 0 ? [toolUse('look', { to: 'dan' })] : [text('Looked.')]),
+    scheduler,
   );
   const main = modelOf((results, { messages }) => {
     if (results === 0) {
@@ -63,8 +71,11 @@ export const payer = (
     const said = messages.flatMap(({ role, content }) =>
       role === 'tool' ? content.map((it) => textOf(it)) : [],
     );
-    return [text(`${messages.length}: ${said.join(' ')}`)];
-  });
+    return [
+      text(`${messages.length}: `),
+      ...said.flatMap((it, at) => text(at === 0 ? it : ` ${it}`)),
+    ];
+  }, scheduler);
   const agent = createAgent({
     model: main.model,
     tools: [

@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { throwError } from 'rxjs';
+import { MillraceError } from '../errors.js';
+import { calls$, prune$, type PruneOptions } from './index.js';
+import { all, begun, event, step, storeWith } from './stored-calls.test-support.js';
+
+/** Calls of each kind, the first 10 ms old and each next one 10 ms younger than that before it; it is 60 now. */
+const stored = async () => {
+  let now = 0;
+  const end = (callId: string, reason: string) =>
+    event(1, { rootId: callId, callId, type: 'postCall', reply: { reason } });
+  const error = { code: 'timeout', message: 'Late.' };
+  const store = await storeWith(
+    {
+      old: [begun('old'), end('old', 'answer')],
+      waiting: [begun('waiting'), end('waiting', 'suspended')],
+      failed: [
+        begun('failed'),
+        event(1, { rootId: 'failed', callId: 'failed', type: 'error', error }),
+      ],
+      broken: [begun('broken')],
+      unreadable: [step('unreadable/call', {})],
+      young: [begun('young'), end('young', 'answer')],
+    },
+    () => (now += 5),
+  );
+  return { store, scheduler: { now: () => 60 } };
+};
+
+const removedBy = async (options: Partial<PruneOptions>) => {
+  const { store, scheduler } = await stored();
+  const before = (await all(calls$(store))).length;
+  const removed = await all(prune$(store, { olderThanMs: 0, scheduler, ...options }));
+  expect((await all(calls$(store))).length).toBe(before - removed.length);
+  return removed.map(({ callId }) => callId).sort();
+};
+
+describe('prune$', () => {
+  it('S7: removes what has ended, and tells what', async () => {
+    expect(await removedBy({})).toEqual(['failed', 'old', 'waiting', 'young']);
+    expect(await removedBy({ olderThanMs: 25 })).toEqual(['failed', 'old', 'waiting']);
+    expect(await removedBy({ olderThanMs: 1_000 })).toEqual([]);
+    expect(await removedBy({ status: ['brokenOff', 'unreadable'] })).toEqual([
+      'broken',
+      'unreadable',
+    ]);
+    expect(await removedBy({ keep: ({ callId }) => callId !== 'old' })).toEqual(['old']);
+  });
+
+  it('S7: leaves what somebody has open, and says where the store fails', async () => {
+    const { store, scheduler } = await stored();
+    const code = (of: 'conflict' | 'store') => ({
+      driver: {
+        ...store.driver,
+        remove$: (callId: string) =>
+          callId === 'old'
+            ? throwError(() => new MillraceError(of, 'Not now.'))
+            : store.driver.remove$(callId),
+      },
+    });
+    const removed = await all(prune$(code('conflict'), { olderThanMs: 0, scheduler }));
+    expect(removed.map(({ callId }) => callId).sort()).toEqual(['failed', 'waiting', 'young']);
+    await expect(all(prune$(code('store'), { olderThanMs: 0 }))).rejects.toThrow('Not now.');
+    const held = store.driver.claim$('old').subscribe({ error: fail });
+    expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toEqual([]);
+    held.unsubscribe();
+    expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toHaveLength(1);
+  });
+
+  it('refuses what it cannot be', async () => {
+    const { store } = await stored();
+    expect(() => prune$(store, {} as PruneOptions)).toThrow("needs 'olderThanMs'");
+    expect(() => prune$(store, { olderThanMs: 0, status: ['running' as 'ended'] })).toThrow(
+      "'status'",
+    );
+  });
+});
+
+const fail = (error: unknown): never => {
+  throw error;
+};
