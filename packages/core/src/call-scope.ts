@@ -144,7 +144,9 @@ export const createScope = ({
     journal,
     // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
     replaying:
-      opened?.resumes === true || scope?.replaying !== undefined ? createReplaying() : undefined,
+      opened?.resumes === true || scope?.replaying !== undefined
+        ? createReplaying((type) => journal.wasTold?.(id, type) === true)
+        : undefined,
     nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, context),
@@ -199,7 +201,7 @@ export const lend = (
   };
   const nth = counter();
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
-  const below = `${callId}/${toolUseId}${purpose === undefined ? '' : `/${purpose}`}`;
+  const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noUsage;
   places.set(context, {
     scope,
@@ -213,11 +215,18 @@ export const lend = (
     },
     nextCallId: () => {
       const index = nth();
-      return `${below}${index === 1 ? '' : `/${index}`}`;
+      // No position of a step has a plus: what the second call does is not taken for the first one's.
+      return index === 1 ? below : `${below}+${index}`;
     },
   });
   return context;
 };
+
+/** Ids of tool uses are the model's: one must not read like the position of a step. */
+const placeName = (toolUseId: string): string =>
+  /^[^\d/+][^/+]*$/.test(toolUseId)
+    ? toolUseId
+    : `use+${toolUseId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;
 
 /** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {

@@ -21,7 +21,7 @@ export interface Opening {
   /** With the results that were brought in their places. */
   readonly history: readonly Message[];
   /** These results, as memory is to have them. */
-  readonly late: readonly ToolMessage[];
+  readonly late: readonly Message[];
   readonly instructions: string | undefined;
   readonly createdAt: number;
 }

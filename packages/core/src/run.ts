@@ -33,7 +33,7 @@ interface RunState {
   /** How many of `messages` are in memory. */
   readonly stored: number;
   /** Results of tools of earlier calls, which memory does not have yet. */
-  readonly late: readonly ToolMessage[];
+  readonly late: readonly Message[];
   readonly usage: Usage;
   /** What of it each phase has cost. */
   readonly usageByPhase: UsageByPhase;
@@ -58,7 +58,7 @@ export type Notes = Readonly<Record<string, string>>;
 /** What a call brings into its run that is neither history nor input. */
 export interface Brought {
   /** Results that came for tools of earlier calls. */
-  readonly late?: readonly ToolMessage[];
+  readonly late?: readonly Message[];
   readonly injected?: Injected;
   readonly notes?: Notes;
   /** What has been spent before the loop. */

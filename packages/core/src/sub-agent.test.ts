@@ -83,7 +83,7 @@ describe('a sub-agent', () => {
     });
     const model = scriptedModel([toolUse('tool')], [text('done')]);
     const reply = await createAgent({ model, tools: [twice] }).call('?', { callId: 'c' });
-    expect(reply.toolUses[0]?.output).toBe('c/call_1_0/1 c/call_1_0/2/1');
+    expect(reply.toolUses[0]?.output).toBe('c/call_1_0/1 c/call_1_0+2/1');
   });
 
   it('I5: leaving the parent ends it in the same tick, three levels down', () => {

@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import { contained } from '../contained.js';
 import { MillraceError, toMillraceError } from '../errors.js';
-import type { AgentEvent } from '../events.js';
+import type { AgentEvent, Listener } from '../events.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import type { Appender } from './appender.js';
@@ -30,7 +30,7 @@ export interface CallStore extends Journal {
 
 /** What of a call is written down beside its steps. */
 export interface CallStoreOptions {
-  /** Which events are written down. Default: all. Without any, calls can be resumed, and neither followed nor played back. */
+  /** Which events are written down, beside the last one of each call. Default: all. Without them, calls can be resumed, and neither followed nor played back. */
   readonly events?: (event: AgentEvent) => boolean;
 }
 
@@ -83,19 +83,28 @@ interface Written {
   readonly steps: Map<string, string>;
   /** Messages that subscribers have seen something of. */
   readonly shown: Set<string>;
+  /** Events behind the last step, without those that there are many of. */
+  behind: readonly StoredRecord[];
   lastSeq: number;
 }
 
 const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> =>
   records$(driver, callId).pipe(
     reduce<StoredRecord, Written>(
-      (written, { kind, name, seq, text }) => {
+      (written, record) => {
+        const { kind, name, seq, text } = record;
         written.lastSeq = Math.max(written.lastSeq, seq);
-        if (kind === 'step') written.steps.set(name, text);
-        else if (chunks.has(name)) written.shown.add(messageIdOf(callId, text));
+        if (kind === 'step') {
+          written.steps.set(name, text);
+          written.behind = [];
+        } else if (chunks.has(name)) {
+          written.shown.add(stringIn(callId, text, 'messageId'));
+        } else {
+          written.behind = [...written.behind, record];
+        }
         return written;
       },
-      { steps: new Map(), shown: new Set(), lastSeq: 0 },
+      { steps: new Map(), shown: new Set(), behind: [], lastSeq: 0 },
     ),
   );
 
@@ -112,33 +121,55 @@ export const records$ = (
 
 const chunks: ReadonlySet<string> = new Set(['reasoningChunk', 'summaryChunk', 'planningChunk']);
 
-const messageIdOf = (callId: string, text: string): string => {
+const stringIn = (callId: string, text: string, field: string): string => {
   const event = parsedText(`An event of the call '${callId}'`, text);
-  return isRecord(event) && typeof event['messageId'] === 'string' ? event['messageId'] : '';
+  const value = isRecord(event) ? event[field] : undefined;
+  return typeof value === 'string' ? value : '';
 };
+
+/** Takes each event once of those that were told behind the last step. */
+const toldBehind = (
+  callId: string,
+  behind: readonly StoredRecord[],
+): Required<OpenJournal>['wasTold'] => {
+  const left = behind.map(({ name, text }) => `${name} ${stringIn(callId, text, 'callId')}`);
+  return (id, type) => {
+    const at = left.indexOf(`${type} ${id}`);
+    if (at !== -1) left.splice(at, 1);
+    return at !== -1;
+  };
+};
+
+/** Nothing new happens in a call that has ended: it has told all that it had to tell. */
+const hasEnded = (callId: string, behind: readonly StoredRecord[]): boolean =>
+  behind.some(
+    ({ name, text }) => name === 'postCall' && stringIn(callId, text, 'callId') === callId,
+  );
 
 const journalOf = (
   { push, written$: flushed$, demand }: Appender,
   callId: string,
   hears: (event: AgentEvent) => boolean,
-  { steps, shown, lastSeq: from }: Written,
+  { steps, shown, behind, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
   const known = (id: string, text: string): unknown =>
     parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
+  const listener: Listener = {
+    hears: true,
+    next: (event) => {
+      lastSeq = event.seq;
+      if (!hears(event) && !isEnd(event, callId)) return;
+      push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
+    },
+  };
   return {
     demand,
     lastSeq: from,
     // What a step has written down is whole, whatever was shown of it.
     cutShort: new Set([...shown].filter((id) => !steps.has(id))),
-    listener: {
-      hears: true,
-      next: (event) => {
-        lastSeq = event.seq;
-        if (!hears(event)) return;
-        push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
-      },
-    },
+    wasTold: toldBehind(callId, behind),
+    ...(!hasEnded(callId, behind) && { listener }),
     isWritten: (id) => steps.has(id),
     step$: (id, work) =>
       defer(() => {
@@ -160,6 +191,10 @@ const journalOf = (
       }),
   };
 };
+
+/** Whoever follows a call has to hear of its end. */
+const isEnd = (event: AgentEvent, callId: string): boolean =>
+  event.callId === callId && (event.type === 'postCall' || event.type === 'error');
 
 const maxId = 65_536;
 

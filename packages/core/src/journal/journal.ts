@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Demand } from '../demand.js';
-import type { Listener } from '../events.js';
+import type { EventType, Listener } from '../events.js';
 
 /** Where the steps of calls are written down, so that a call can go on where it was broken off. */
 export interface Journal {
@@ -27,6 +27,8 @@ export interface OpenJournal {
   readonly lastSeq?: number;
   /** Messages that were begun, and shown, by steps that are not written down. A resumed call begins them again, and takes back what was shown of them. Default: none. */
   readonly cutShort?: ReadonlySet<string>;
+  /** Tells, once for each, whether an event was told behind the last step that is written down: a resumed call does not tell it again. Default: nothing was. */
+  readonly wasTold?: (callId: string, type: EventType) => boolean;
   /** Closed while events wait to be written down: it pauses the call's sources. Default: always open. */
   readonly demand?: Demand;
 }

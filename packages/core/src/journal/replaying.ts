@@ -8,13 +8,14 @@ export interface Replaying {
   readonly passed: () => void;
   /** Tells something that is new, though nothing else is. */
   readonly aside: (tell: () => void) => void;
-  /** A step is run: what is told from now on is new, and so may be what came behind the last step. */
+  /** A step is run: what is told from now on is new, and so may be what came behind the last step that was answered. */
   readonly end: () => void;
 }
 
-/** Makes what a call tells while it is resumed. */
-export const createReplaying = (): Replaying => {
-  let held: (() => void)[] = [];
+/** Makes what a call tells while it is resumed. `wasTold` knows of what came behind the last step that is written down. */
+export const createReplaying = (wasTold: (type: EventType) => boolean): Replaying => {
+  let held: { readonly type: EventType; readonly now: () => void }[] = [];
+  let hasPassed = false;
   let isOver = false;
   let isAside = false;
   const end = (): void => {
@@ -22,15 +23,19 @@ export const createReplaying = (): Replaying => {
     isOver = true;
     const rest = held;
     held = [];
-    for (const now of rest) now();
+    for (const { type, now } of rest) {
+      // One of which no step is written down begins anew, for whoever listens now.
+      if (!hasPassed || !wasTold(type)) now();
+    }
   };
   return {
     tell: (type, isEnd, now) => {
       if (isEnd) end();
       if (isOver || isAside || type === 'stepReplayed') now();
-      else held.push(now);
+      else held.push({ type, now });
     },
     passed: () => {
+      hasPassed = true;
       if (!isOver) held = [];
     },
     aside: (tell) => {

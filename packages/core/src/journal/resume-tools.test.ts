@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Observable } from 'rxjs';
+import { from, type Observable } from 'rxjs';
 import { agentTool, asAgent, handoff } from '../teams/index.js';
 import {
   type AgentOptions,
@@ -13,7 +13,14 @@ import {
   toolOutput,
   toolResults,
 } from '../index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import {
+  finish,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolUse,
+} from '../testing/index.js';
 import { recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
@@ -238,6 +245,42 @@ describe('calls below a call that is resumed', () => {
       expect(textOf(await made(store).resume('c'))).toBe('Second.');
       expect(asked.length).toBeLessThanOrEqual(3);
     }
+  });
+
+  it('S6: ids of steps do not meet, whatever calls are made below, and whatever ids the model gives', async () => {
+    const { send } = sending();
+    const twice = (name: string) =>
+      createAgent({
+        name,
+        model: scriptedModel([toolUse('send')], [toolUse('send'), toolUse('send')], [text(name)]),
+        tools: [send],
+      });
+    const both = asAgent(sequential(twice('a'), twice('b')), {
+      journal: createCallStore(inProcessCalls()),
+    });
+    expect(textOf(await both.call('?', { callId: 'c' }))).toBe('b');
+    const next: ScriptedAnswer = ({ messages }) =>
+      messages.at(-1)?.role === 'tool'
+        ? [text('Done.')]
+        : ['1', '1/0', '\ud800', 'open'].map((id) => toolUse('a', { user_prompt: '?' }, id));
+    const store = inProcessCalls();
+    const above = createAgent({
+      model: scriptedModel(next, next),
+      tools: [
+        agentTool(
+          createAgent({
+            name: 'a',
+            model: { name: 'm', stream$: () => from([text('x'), finish()]) },
+          }),
+          { description: 'A.' },
+        ),
+      ],
+      journal: createCallStore(store),
+    });
+    expect(textOf(await above.call('?', { callId: 'c' }))).toBe('Done.');
+    const steps = await stepsIn(store);
+    expect(new Set(steps).size).toBe(steps.length);
+    expect(textOf(await above.resume('c'))).toBe('Done.');
   });
 
   it('S6: a handoff shows the next one what was said before the call was broken off', async () => {

@@ -80,8 +80,9 @@ export const messageIdAt = (stepId: string, attempt: number): string =>
 const attemptsAt = (stepId: string, cutShort: ReadonlySet<string>): ReadonlyMap<string, number> =>
   new Map(
     [...cutShort].flatMap((messageId) => {
-      const [own = '', attempt = '1'] = (messageId.split('#')[0] ?? '').split('~');
-      return own === stepId ? [[messageId, Number(attempt)] as const] : [];
+      const rest = messageId.startsWith(stepId) ? messageId.slice(stepId.length) : undefined;
+      const attempt = rest === undefined ? null : /^(?:~(\d+))?(?:#\d+)?$/.exec(rest);
+      return attempt === null ? [] : [[messageId, Number(attempt[1] ?? 1)] as const];
     }),
   );
 

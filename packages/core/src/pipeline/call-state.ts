@@ -20,7 +20,7 @@ export interface CallState {
   /** What memory holds, with results that came since in their places. */
   readonly history: readonly Message[];
   /** These results, as memory is to have them. */
-  readonly late: readonly ToolMessage[];
+  readonly late: readonly Message[];
   /** What the agent tells the model in every request. */
   readonly instructions: string | undefined;
   /** When it began, in milliseconds since the epoch. */

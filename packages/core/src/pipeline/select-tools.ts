@@ -45,7 +45,9 @@ const pinnedBy = (
   { history, late, plan }: CallState,
 ): readonly string[] => {
   const uses = usesIn(history);
-  const resumed = late.flatMap(({ content }) => content.map((it) => uses.get(it.toolUseId)?.name));
+  const resumed = late.flatMap((message) =>
+    message.role === 'tool' ? message.content.map((it) => uses.get(it.toolUseId)?.name) : [],
+  );
   const added = namesOf(plan.options.addTools ?? []);
   return [...pinned, ...added, ...resumed.filter((name) => name !== undefined)];
 };

@@ -48,7 +48,7 @@ describe('asAgent', () => {
     const events = await record(team.stream$('?', { callId: 'c' }));
     const replies = events.flatMap((it) => (it.type === 'postCall' ? [it.reply] : []));
     expect(replies.at(-1)).toMatchObject({
-      id: 'c/step/2/1',
+      id: 'c/step+2/1',
       reason: 'answer',
       name: 'writer',
       content: [text('prose')],

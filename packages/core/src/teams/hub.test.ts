@@ -233,7 +233,7 @@ describe('hub', () => {
     expect(begun.map(({ agent, callId }) => `${callId} ${agent.join('/')}`)).toEqual([
       'c team',
       'c/step team/a',
-      'c/step/2 team/b',
+      'c/step+2 team/b',
     ]);
   });
 
