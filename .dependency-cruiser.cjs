@@ -38,7 +38,7 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite|bench)/',
+      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite|crash-suite|bench)/',
     },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/fault-server') },
   },
@@ -76,7 +76,7 @@ const rules = {
   'production-does-not-import-testing': {
     from: {
       path: '^packages/[^/]+/src/',
-      pathNot: [testing, test, '^packages/(fault|flow)-suite/'],
+      pathNot: [testing, test, '^packages/(fault|flow|crash)-suite/'],
     },
     to: { path: '/testing/' },
   },

@@ -1,0 +1,82 @@
+import type { Message } from '@millrace/core';
+import type { Arrival } from '../effects/effect-server.js';
+import type { ErrandCall, Outcome, Uncertainty } from '../life/said.js';
+import { effectsOf, planOf } from '../script/plan.js';
+import { faultsIn, isAnswered, linesOf } from './conversation.js';
+import { faultsInLog, keysDone } from './log.js';
+
+/** All that is known of a call that has ended. */
+export interface Evidence {
+  readonly call: ErrandCall;
+  readonly outcome: Outcome;
+  /** Of the same call, where nothing has broken it off. */
+  readonly expected: readonly Message[];
+  readonly uncertain: readonly Uncertainty[];
+  readonly arrivals: readonly Arrival[];
+}
+
+/** What came of one call. */
+export interface Verdict {
+  /** Effects that were done. */
+  readonly effects: number;
+  /** Effects that are told as done, or had to be done, and were not. */
+  readonly lost: readonly string[];
+  /** Effects that were done again, and nobody has said so. */
+  readonly doubled: readonly string[];
+  readonly uncertain: number;
+  /** What else is not as it must be. */
+  readonly wrongs: readonly string[];
+}
+
+/** Holds what is left of a call against what a whole run gives. */
+export const checkCall = (evidence: Evidence): Verdict => {
+  const { outcome, expected, uncertain, arrivals } = evidence;
+  // What was run again is as good as never broken off.
+  const open = new Set(uncertain.filter(({ then }) => then !== 'rerun').map(({ item }) => item));
+  const { memory, records, replies } = outcome;
+  const [is, must] = [linesOf(memory, open), linesOf(expected, open)];
+  return {
+    effects: new Set(arrivals.map(({ key }) => key)).size,
+    lost: lostIn(evidence, open),
+    doubled: doubledIn(evidence),
+    uncertain: uncertain.length,
+    wrongs: [
+      ...faultsIn(memory),
+      ...records.flatMap(faultsInLog),
+      ...outcome.open.map((callId) => `${callId} is still open`),
+      ...(replies.at(-1)?.reason === 'answer' ? [] : ['there is no answer']),
+      ...(isAnswered(memory) ? [] : ['the answer is not what the tools have said']),
+      ...(is.join('\n') === must.join('\n')
+        ? []
+        : [`the conversation is\n${is.join('\n')}\nand not\n${must.join('\n')}`]),
+    ],
+  };
+};
+
+const lostIn = (
+  { call, outcome, arrivals }: Evidence,
+  open: ReadonlySet<string>,
+): readonly string[] => {
+  const keys = new Set(arrivals.map(({ key }) => key));
+  const items = new Set(arrivals.map(({ item }) => item));
+  const due = effectsOf(planOf(call.seed)).filter(
+    ({ item, outermost }) => !open.has(item) && !open.has(outermost),
+  );
+  return [
+    ...outcome.records.flatMap(keysDone).filter((key) => !keys.has(key)),
+    ...due.filter(({ item }) => !items.has(item)).map(({ item }) => item),
+  ];
+};
+
+const doubledIn = ({ call, uncertain, arrivals }: Evidence): readonly string[] => {
+  const keys = [...new Set(arrivals.map(({ key }) => key))];
+  const again = keys.filter((key) => {
+    const own = arrivals.filter((it) => it.key === key);
+    const reruns = uncertain.filter((it) => it.key === key && it.then === 'rerun').length;
+    const mayRunAgain = own[0]?.isIdempotent === true || call.mode === 'rerun';
+    return own.length - 1 > (mayRunAgain ? reruns : 0);
+  });
+  const items = keys.map((key) => arrivals.find((it) => it.key === key)?.item ?? key);
+  // Under another key a service does it once more.
+  return [...again, ...items.filter((item, index) => items.indexOf(item) !== index)];
+};

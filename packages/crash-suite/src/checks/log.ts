@@ -1,0 +1,39 @@
+import type { StoredRecord } from '@millrace/core/journal';
+import { parsedJson, isRecord } from '@millrace/core/adapter';
+
+/** What is wrong with what is written down of one call. */
+export const faultsInLog = (records: readonly StoredRecord[]): readonly string[] => {
+  const events = records.filter(({ kind }) => kind === 'event');
+  const steps = records.filter(({ kind }) => kind === 'step').map(({ name }) => name);
+  const gap = records.findIndex(({ position }, index) => position !== index + 1);
+  const leap = events.findIndex(({ seq }, index) => seq !== index + 1);
+  const twice = steps.filter((name, index) => steps.indexOf(name) !== index);
+  const root = steps[0]?.split('/')[0];
+  const ofRoot = (type: string): number =>
+    events.filter(({ name, text }) => name === type && callIn(text) === root).length;
+  return [
+    ...(gap === -1 ? [] : [`the record ${gap + 1} is not at its place`]),
+    ...(leap === -1 ? [] : [`the event ${leap + 1} has the number ${events[leap]?.seq ?? 'none'}`]),
+    ...twice.map((name) => `the step ${name} is there twice`),
+    ...(ofRoot('preCall') === 1 ? [] : [`preCall is told ${ofRoot('preCall')} times`]),
+    ...(ofRoot('postCall') > 0 ? [] : ['postCall is not told']),
+  ];
+};
+
+const callIn = (text: string): unknown => {
+  const event = parsedJson(text);
+  return isRecord(event) ? event['callId'] : undefined;
+};
+
+/** The idempotency keys of the uses that are written down as done. */
+export const keysDone = (records: readonly StoredRecord[]): readonly string[] =>
+  records.flatMap(({ kind, name, text }) => {
+    const place = /^(.*)\/\d+\/\d+$/u.exec(name)?.[1];
+    if (kind !== 'step' || place === undefined) return [];
+    const acted = parsedJson(text);
+    if (!isRecord(acted) || !isRecord(acted['result']) || !isRecord(acted['toolUse'])) return [];
+    const { result, toolUse } = acted;
+    const isDone =
+      acted['executed'] === true && result['isError'] !== true && result['suspended'] === undefined;
+    return isDone && toolUse['name'] !== 'clerk' ? [`${place}/${String(toolUse['id'])}`] : [];
+  });

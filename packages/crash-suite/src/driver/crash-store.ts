@@ -1,0 +1,82 @@
+import type { EffectServer } from '../effects/effect-server.js';
+import type { ErrandCall } from '../life/said.js';
+import type { StoreName } from '../places/place.js';
+import type { Places } from '../places/places.js';
+import { type Seeded, seeded } from '../seeded.js';
+import type { UncertainMode } from '../script/script-agent.js';
+import type { Kill } from './life.js';
+import { runTrial, type Trial } from './trial.js';
+
+/** How a store is put to the test. */
+export interface CrashOptions {
+  readonly store: StoreName;
+  /** Processes that are killed, at least. */
+  readonly kills: number;
+  readonly seed: number;
+  /** Trials at the same time: most of its time a trial waits for a lease. */
+  readonly atOnce: number;
+  /** Calls of a trial, in one process at the same time: a kill hits them all. Default: 2. */
+  readonly callsPerTrial?: number;
+  readonly onProgress?: (kills: number) => void;
+}
+
+/** What came of a store. */
+export interface Crashed {
+  readonly store: StoreName;
+  readonly trials: readonly Trial[];
+  /** From the beginning to the end, in milliseconds. */
+  readonly ms: number;
+}
+
+const killsPerTrial = 4;
+const modes: readonly UncertainMode[] = ['report', 'rerun', 'ask'];
+
+/** Runs trials until so many processes were killed. The first one is not killed: it tells how many points there are. */
+export const crashStore = async (
+  { store, kills, seed, atOnce, callsPerTrial = 2, onProgress = () => undefined }: CrashOptions,
+  places: Places,
+  server: EffectServer,
+): Promise<Crashed> => {
+  const startedAt = performance.now();
+  const random = seeded(seed);
+  const trials: Trial[] = [];
+  let begun = 0;
+  let killed = 0;
+  // Those that are still to come are counted, so that there are not too many in the end.
+  let booked = 0;
+  const trial = async (points: number, planned: number): Promise<Trial> => {
+    begun += 1;
+    booked += planned;
+    const name = `${store}-${begun}`;
+    const calls = callsOf(name, begun, callsPerTrial, random);
+    const deaths = killsIn(points, planned, random);
+    const done = await runTrial({ name, calls, kills: deaths, place: await places.next() }, server);
+    killed += done.kills;
+    booked += done.kills - planned;
+    trials.push(done);
+    onProgress(killed);
+    return done;
+  };
+  const { points } = await trial(0, 0);
+  const work = async (): Promise<void> => {
+    while (booked < kills) await trial(points, Math.min(killsPerTrial, kills - booked));
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return { store, trials, ms: performance.now() - startedAt };
+};
+
+const callsOf = (name: string, nth: number, count: number, random: Seeded): readonly ErrandCall[] =>
+  Array.from({ length: count }, (_, index) => ({
+    callId: `${name}-${index}`,
+    seed: random.below(2 ** 31),
+    mode: modes[(nth + index) % modes.length] ?? 'report',
+  }));
+
+/** Spread over all that a trial does, one behind the other. */
+const killsIn = (points: number, count: number, random: Seeded): readonly Kill[] => {
+  const at = Array.from({ length: count }, () => random.below(points)).toSorted((a, b) => a - b);
+  return at.map((point, index) => ({
+    atPoint: Math.max(1, point - (at[index - 1] ?? 0)),
+    laterMs: random.below(2) * random.below(6),
+  }));
+};

@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import { createCallStore } from '@millrace/core/journal';
+import type { Store } from '@millrace/store';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  mergeMap,
+  type Observable,
+  tap,
+  toArray,
+} from 'rxjs';
+import { openPlace } from '../places/place.js';
+import { scriptAgent } from '../script/script-agent.js';
+import { fileMemory } from './file-memory.js';
+import { leadCall$ } from './lead-call.js';
+import { outcome$ } from './outcome.js';
+import { postEffect } from './post-effect.js';
+import type { Errand, ErrandCall, Outcome, Point, Said } from './said.js';
+import { watchedCalls, watchedMemory } from './watched.js';
+
+/** Between two chunks of a model. */
+const chunkMs = 1;
+
+/** Leads all calls of an errand to their ends at the same time, and tells what happens. Completes when the store is closed. Cold. */
+export const errand$ = (errand: Errand, tell: (said: Said) => void): Observable<never> =>
+  defer(() => {
+    const store = openPlace(errand.place);
+    const calls$ = from(errand.calls).pipe(
+      mergeMap((call) =>
+        ended$(errand, call, store, tell).pipe(
+          tap((outcome) => tell({ type: 'ended', outcome })),
+          catchError((error: unknown) => {
+            tell({ type: 'failed', callId: call.callId, message: String(error) });
+            return EMPTY;
+          }),
+        ),
+      ),
+    );
+    return concat(calls$, store.close$()).pipe(ignoreElements());
+  });
+
+const ended$ = (
+  { life, place, url, isFirst }: Errand,
+  call: ErrandCall,
+  store: Store,
+  tell: (said: Said) => void,
+): Observable<Outcome> => {
+  const at = (point: Point): void => tell({ type: 'point', point });
+  const memory = fileMemory(join(place.directory, 'memory'));
+  const agent = scriptAgent({
+    ...call,
+    pace: { chunkMs, onChunk: () => at('chunk') },
+    effect$: postEffect(url, life, () => at('answered')),
+    memory: watchedMemory(memory, at),
+    journal: createCallStore(watchedCalls(store.calls, at)),
+  });
+  return leadCall$(call, { agent, tell, isFirst }).pipe(
+    toArray(),
+    concatMap((led) => outcome$(call.callId, led, store.calls, memory)),
+  );
+};

@@ -1,0 +1,79 @@
+import type { Message, Reply } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import type { StoredRecord } from '@millrace/core/journal';
+import type { Place } from '../places/place.js';
+import type { UncertainMode } from '../script/script-agent.js';
+
+/** What a process is to do: to lead some calls to their ends, from wherever they are. */
+export interface Errand {
+  /** Names the process. */
+  readonly life: string;
+  readonly place: Place;
+  /** Where effects are counted. */
+  readonly url: string;
+  readonly calls: readonly ErrandCall[];
+  /** None of the calls has begun before. */
+  readonly isFirst: boolean;
+}
+
+/** One call of a script. */
+export interface ErrandCall {
+  readonly callId: string;
+  readonly seed: number;
+  readonly mode: UncertainMode;
+}
+
+/** Where a process is, each time that something can go wrong there. */
+export type Point =
+  | 'ready'
+  | 'claim'
+  | 'write'
+  | 'written'
+  | 'chunk'
+  | 'answered'
+  | 'remember'
+  | 'remembered'
+  | 'replied';
+
+/** What came of a call, and of those that have gone on with it, when all has ended. */
+export interface Outcome {
+  readonly callId: string;
+  /** Of the call, and of each that has brought results to it. */
+  readonly replies: readonly Reply[];
+  readonly memory: readonly Message[];
+  /** All that is written down, by the call. */
+  readonly records: readonly (readonly StoredRecord[])[];
+  /** Calls that are still open in the store. */
+  readonly open: readonly string[];
+}
+
+/** A tool of which nobody knows how it ended, and what is done about it. */
+export interface Uncertainty {
+  readonly key: string;
+  readonly item: string;
+  readonly then: 'ask' | 'report' | 'rerun';
+}
+
+/** What a process tells. */
+export type Said =
+  | { readonly type: 'point'; readonly point: Point }
+  | {
+      /** A call goes on: what it does first that is new, and how long that took. */
+      readonly type: 'resumed';
+      readonly callId: string;
+      readonly first: string;
+      readonly ms: number;
+    }
+  | ({ readonly type: 'uncertain' } & Uncertainty)
+  | { readonly type: 'ended'; readonly outcome: Outcome }
+  | { readonly type: 'failed'; readonly callId: string; readonly message: string };
+
+const types: readonly Said['type'][] = ['point', 'resumed', 'uncertain', 'ended', 'failed'];
+
+/** Tells whether a message is one of ours: nobody else can send one. */
+export const isSaid = (value: unknown): value is Said =>
+  isRecord(value) && types.some((type) => type === value['type']);
+
+/** As `isSaid`, of what a process is to do. */
+export const isErrand = (value: unknown): value is Errand =>
+  isRecord(value) && Array.isArray(value['calls']);

@@ -1,0 +1,76 @@
+import { parseArgs } from 'node:util';
+import { type Crashed, crashStore } from './driver/crash-store.js';
+import { type StoreName, storeNames } from './places/place.js';
+import { reportOf, wrongsOf } from './report.js';
+import { withStore } from './with-store.js';
+
+const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|embedded|postgres|all]
+
+Lets agents with tools call a server that counts effects, kills their processes (SIGKILL) all over the way, resumes the calls
+in others, and holds what is left against a run that nobody has disturbed. It prints what was counted for each store, and where the kills have hit.
+
+It exits with 1 when an effect was lost, was done twice and nobody says so, or anything else is not as it must be. The seed
+says what the calls do, and at which points processes are killed. For postgres it starts a server of its own,
+or takes the one that MILLRACE_TEST_POSTGRES names.`;
+
+/** Trials at the same time. A database in the process takes a core while it starts. */
+const atOnce: Readonly<Record<StoreName, number>> = { files: 6, embedded: 3, postgres: 6 };
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${help}`);
+  process.exitCode = 2;
+}
+
+async function run(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '200' },
+      seed: { type: 'string', default: '1' },
+      store: { type: 'string', default: 'all' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  if (values.help === true) {
+    console.log(help);
+    return 0;
+  }
+  const [kills, seed] = [wholeNumber('kills', values.kills), wholeNumber('seed', values.seed)];
+  const crashed: Crashed[] = [];
+  for (const store of storesIn(values.store)) crashed.push(await crash(store, kills, seed));
+  console.log(`\n${reportOf(crashed)}\n`);
+  const wrongs = wrongsOf(crashed);
+  wrongs.forEach((wrong) => console.log(`WRONG: ${wrong}.`));
+  console.log(
+    wrongs.length === 0
+      ? 'All is as it must be.'
+      : `To do that again: npm run crash -- --seed ${seed}`,
+  );
+  return wrongs.length === 0 ? 0 : 1;
+}
+
+function crash(store: StoreName, kills: number, seed: number): Promise<Crashed> {
+  console.error(`${store} …`);
+  const onProgress = (done: number): void => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${kills} kills `);
+  };
+  return withStore(store, seed, async ({ places, server }) => {
+    const options = { store, kills, seed, atOnce: atOnce[store], onProgress };
+    const crashed = await crashStore(options, places, server);
+    if (process.stderr.isTTY) process.stderr.write('\r');
+    console.error(`${store} … ${(crashed.ms / 1_000).toFixed(1)} s`);
+    return crashed;
+  });
+}
+
+function storesIn(name: string): readonly StoreName[] {
+  const known = storeNames.filter((store) => name === 'all' || name === store);
+  if (known.length > 0) return known;
+  throw new Error(`There is no store '${name}'. There are: ${storeNames.join(', ')}, all.`);
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (/^\d{1,9}$/u.test(text)) return Number(text);
+  throw new Error(`--${name} must be a whole number, and not '${text}'.`);
+}

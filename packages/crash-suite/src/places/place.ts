@@ -1,0 +1,32 @@
+import { openFiles, type Store } from '@millrace/store';
+import { openEmbedded } from '@millrace/store/embedded';
+import { openPostgres } from '@millrace/store/postgres';
+
+/** The stores that are looked at. */
+export const storeNames = ['files', 'embedded', 'postgres'] as const;
+export type StoreName = (typeof storeNames)[number];
+
+/** Where the calls of one trial are kept. */
+export interface Place {
+  readonly store: StoreName;
+  /** Of its own: conversations are kept there, and what the store keeps in files. */
+  readonly directory: string;
+  /** The address of the server, with a schema of its own, where there is one. */
+  readonly url?: string;
+  readonly schema?: string;
+}
+
+/** As short as all of them can. */
+export const leaseMs = 2_000;
+
+/** Opens the store of a place. */
+export const openPlace = ({ store, directory, url = '', schema = '' }: Place): Store => {
+  switch (store) {
+    case 'files':
+      return openFiles(directory, { leaseMs });
+    case 'embedded':
+      return openEmbedded(directory, { leaseMs, onProgress: () => undefined });
+    case 'postgres':
+      return openPostgres(url, { schema, leaseMs, pool: { max: 3 } });
+  }
+};

@@ -1,0 +1,98 @@
+import {
+  type Agent,
+  createAgent,
+  type Journal,
+  type MemoryFactory,
+  textOf,
+  tool,
+  type ToolUseBlock,
+} from '@millrace/core';
+import { agentTool } from '@millrace/core/teams';
+import { map, type Observable, of, toArray } from 'rxjs';
+import { clerkPlanOf, planOf } from './plan.js';
+import { type Pace, scriptModel } from './script-model.js';
+
+/** What is done about tools of which nobody knows how they ended. */
+export type UncertainMode = 'report' | 'rerun' | 'ask';
+
+/** Something that a tool does outside. */
+export interface Effect {
+  readonly tool: string;
+  readonly item: string;
+  readonly callId: string;
+  /** The idempotency key. */
+  readonly key: string;
+  readonly isIdempotent: boolean;
+}
+
+/** Who plays a script, and where it is written down. */
+export interface ScriptOptions {
+  readonly seed: number;
+  readonly mode: UncertainMode;
+  readonly pace: Pace;
+  /** Does what a tool does. */
+  readonly effect$: (effect: Effect) => Observable<unknown>;
+  readonly memory?: MemoryFactory;
+  readonly journal?: Journal;
+}
+
+/** Makes the agent of a script. It is the same in every life of a call. */
+export const scriptAgent = ({
+  seed,
+  mode,
+  pace,
+  effect$,
+  memory,
+  journal,
+}: ScriptOptions): Agent => {
+  const effects = ['pay', 'book', 'refund'].map((name) => effectTool(name, effect$));
+  const defaults = { onUncertain: mode, maxIterations: 10 };
+  const clerk = createAgent({
+    name: 'clerk',
+    model: scriptModel(([task]) => clerkPlanOf(task === undefined ? '' : textOf(task)), pace),
+    tools: effects.filter(({ name }) => name !== 'refund'),
+    defaults,
+  });
+  return createAgent({
+    name: 'script',
+    model: scriptModel(() => planOf(seed), pace),
+    tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
+    defaults,
+    ...(memory === undefined ? {} : { memory }),
+    ...(journal === undefined ? {} : { journal }),
+  });
+};
+
+/** What a call of the script is asked. */
+export const task = 'Do what the script says.';
+
+/** The conversation of a call: those that go on with it are in the same. */
+export const sessionIdOf = (callId: string): string => `of ${outermost(callId)}`;
+
+/** The call that somebody has made of which this one is a part: ids of calls below, and of those that go on, begin with it. */
+export const outermost = (callId: string): string => callId.split(/[+/]/u)[0] ?? callId;
+
+/** What a use of a tool is about. */
+export const itemOf = ({ input }: ToolUseBlock): string =>
+  String(input['item'] ?? input['user_prompt']);
+
+/** What a tool says that has done what it does. */
+const doneText = (name: string, item: string): string => `${name} ${item} is done`;
+
+const effectTool = (name: string, effect$: ScriptOptions['effect$']) =>
+  tool({
+    name,
+    description: `Does a ${name}.`,
+    input: {
+      type: 'object',
+      properties: { item: { type: 'string' } },
+      required: ['item'],
+    } as const,
+    idempotent: name === 'book',
+    ...(name === 'refund' && { approve: () => of(true) }),
+    run: ({ item }, { callId, idempotencyKey: key }) =>
+      effect$({ tool: name, item, callId, key, isIdempotent: name === 'book' }).pipe(
+        toArray(),
+        map(() => doneText(name, item)),
+      ),
+  });

@@ -1,0 +1,45 @@
+import type { Message, Model, ModelChunk } from '@millrace/core';
+import { finish, text, toolUse } from '@millrace/core/testing';
+import { concatMap, defer, delay, from, of, tap } from 'rxjs';
+import { answerOf } from './answer.js';
+import type { Plan } from './plan.js';
+
+/** How a script is played. */
+export interface Pace {
+  /** Between two chunks, in milliseconds. */
+  readonly chunkMs: number;
+  /** Is told of each. */
+  readonly onChunk: () => void;
+}
+
+/** A model that asks for what a plan says, and then answers with what came of it. Where it is, it reads from the conversation. */
+export const scriptModel = (
+  planFor: (messages: readonly Message[]) => Plan,
+  { chunkMs, onChunk }: Pace,
+): Model => ({
+  name: 'script',
+  stream$: ({ messages }, { scheduler }) =>
+    defer(() => {
+      const asked = messages.findLastIndex(({ role }) => role === 'user');
+      const own = messages.slice(asked);
+      const turn = own.filter(({ role }) => role === 'assistant').length;
+      const uses = planFor(own)[turn];
+      const chunks = uses === undefined ? said(answerOf(own)) : asks(turn, uses);
+      return from([...chunks, finish()]).pipe(
+        concatMap((chunk) =>
+          chunkMs === 0 ? of(chunk) : of(chunk).pipe(delay(chunkMs, scheduler)),
+        ),
+        tap(onChunk),
+      );
+    }),
+});
+
+const asks = (turn: number, uses: Plan[number]): readonly ModelChunk[] => [
+  ...said(`Turn ${turn + 1} of the script`),
+  ...uses.map(({ tool, item }) =>
+    toolUse(tool, tool === 'clerk' ? { user_prompt: item } : { item }),
+  ),
+];
+
+const said = (words: string): readonly ModelChunk[] =>
+  words.split(/(?<= )/u).map((word) => text(word));
