@@ -1,16 +1,19 @@
 import { inProcessMemory, type Message } from '@millrace/core';
 import { lastValueFrom, of } from 'rxjs';
 import type { ErrandCall } from '../life/said.js';
+import { planOf } from '../script/plan.js';
 import { scriptAgent, sessionIdOf, task } from '../script/script-agent.js';
 
 /** The conversation of a call that nothing has broken off. */
 export const expectedMemory = async ({
   callId,
-  ...call
+  seed,
+  mode,
 }: ErrandCall): Promise<readonly Message[]> => {
   const memory = inProcessMemory();
   const agent = scriptAgent({
-    ...call,
+    plan: planOf(seed),
+    mode,
     memory,
     pace: { chunkMs: 0, onChunk: () => undefined },
     effect$: () => of(undefined),

@@ -4,7 +4,7 @@ import type { StoreName } from '../places/place.js';
 import type { Places } from '../places/places.js';
 import { type Seeded, seeded } from '../seeded.js';
 import type { UncertainMode } from '../script/script-agent.js';
-import type { Kill } from './life.js';
+import type { Kill } from './live.js';
 import { runTrial, type Trial } from './trial.js';
 
 /** How a store is put to the test. */

@@ -5,7 +5,8 @@ import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome } from '../life/said.js';
 import type { Place } from '../places/place.js';
 import { outermost } from '../script/script-agent.js';
-import { type Kill, type Life, live } from './life.js';
+import type { Life } from './life.js';
+import { type CountedLife, type Kill, live } from './live.js';
 import { type Hit, hitsOf } from './hits.js';
 
 /** Some calls in one place, and when their processes are killed. */
@@ -33,7 +34,7 @@ export interface Trial {
 /** Leads calls to their ends in as many processes as it takes, and holds what is left against what must be. */
 export const runTrial = async (plan: TrialPlan, server: EffectServer): Promise<Trial> => {
   const { name, place, calls, kills } = plan;
-  const lives: Life[] = [];
+  const lives: CountedLife[] = [];
   do {
     const life = `${name}.${lives.length}`;
     const errand = { life, place, url: server.url, calls, isFirst: lives.length === 0 };
@@ -51,6 +52,7 @@ export const runTrial = async (plan: TrialPlan, server: EffectServer): Promise<T
     ),
     wrongs: [
       ...lives.flatMap(({ wrongs }) => wrongs),
+      ...lives.flatMap(({ failures }) => failures).map((it) => `${it.callId}: ${it.message}`),
       ...checked.flatMap((verdict, index) => complaints(calls[index]?.callId ?? '', verdict)),
     ],
   };

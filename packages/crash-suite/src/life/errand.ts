@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isMillraceError } from '@millrace/core';
 import { createCallStore } from '@millrace/core/journal';
 import type { Store } from '@millrace/store';
 import {
@@ -10,11 +11,13 @@ import {
   from,
   ignoreElements,
   mergeMap,
+  takeUntil,
   type Observable,
   tap,
   toArray,
 } from 'rxjs';
 import { openPlace } from '../places/place.js';
+import { planOf, waitPlan } from '../script/plan.js';
 import { scriptAgent } from '../script/script-agent.js';
 import { fileMemory } from './file-memory.js';
 import { leadCall$ } from './lead-call.js';
@@ -26,8 +29,12 @@ import { watchedCalls, watchedMemory } from './watched.js';
 /** Between two chunks of a model. */
 const chunkMs = 1;
 
-/** Leads all calls of an errand to their ends at the same time, and tells what happens. Completes when the store is closed. Cold. */
-export const errand$ = (errand: Errand, tell: (said: Said) => void): Observable<never> =>
+/** Leads all calls of an errand to their ends at the same time, and tells what happens. Completes when the store is closed, which is also when it is to leave. Cold. */
+export const errand$ = (
+  errand: Errand,
+  tell: (said: Said) => void,
+  leave$: Observable<unknown>,
+): Observable<never> =>
   defer(() => {
     const store = openPlace(errand.place);
     const calls$ = from(errand.calls).pipe(
@@ -35,13 +42,14 @@ export const errand$ = (errand: Errand, tell: (said: Said) => void): Observable<
         ended$(errand, call, store, tell).pipe(
           tap((outcome) => tell({ type: 'ended', outcome })),
           catchError((error: unknown) => {
-            tell({ type: 'failed', callId: call.callId, message: String(error) });
+            const code = isMillraceError(error) ? { code: error.code } : {};
+            tell({ type: 'failed', callId: call.callId, ...code, message: String(error) });
             return EMPTY;
           }),
         ),
       ),
     );
-    return concat(calls$, store.close$()).pipe(ignoreElements());
+    return concat(calls$.pipe(takeUntil(leave$)), store.close$()).pipe(ignoreElements());
   });
 
 const ended$ = (
@@ -53,7 +61,8 @@ const ended$ = (
   const at = (point: Point): void => tell({ type: 'point', point });
   const memory = fileMemory(join(place.directory, 'memory'));
   const agent = scriptAgent({
-    ...call,
+    plan: call.waits === true ? waitPlan : planOf(call.seed),
+    mode: call.mode,
     pace: { chunkMs, onChunk: () => at('chunk') },
     effect$: postEffect(url, life, () => at('answered')),
     memory: watchedMemory(memory, at),

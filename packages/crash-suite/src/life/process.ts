@@ -1,12 +1,16 @@
+import { fromEvent } from 'rxjs';
 import { errand$ } from './errand.js';
 import { isErrand, type Said } from './said.js';
 
 /** A process that does the errand that it is sent, tells what happens, and ends by itself when nothing is left over. */
 const tell = (said: Said): void => void process.send?.(said);
 
+/** Any message behind the first one. */
+const leave$ = fromEvent(process, 'message');
+
 process.once('message', (message) => {
   if (!isErrand(message)) throw new Error('This is no errand.');
-  errand$(message, tell).subscribe({
+  errand$(message, tell, leave$).subscribe({
     error: (error: unknown) => {
       throw error;
     },

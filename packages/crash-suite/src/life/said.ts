@@ -20,6 +20,8 @@ export interface Errand {
 export interface ErrandCall {
   readonly callId: string;
   readonly seed: number;
+  /** It does nothing but wait for the server. Default: false. */
+  readonly waits?: boolean;
   readonly mode: UncertainMode;
 }
 
@@ -66,7 +68,13 @@ export type Said =
     }
   | ({ readonly type: 'uncertain' } & Uncertainty)
   | { readonly type: 'ended'; readonly outcome: Outcome }
-  | { readonly type: 'failed'; readonly callId: string; readonly message: string };
+  | {
+      readonly type: 'failed';
+      readonly callId: string;
+      /** Of a typed error. */
+      readonly code?: string;
+      readonly message: string;
+    };
 
 const types: readonly Said['type'][] = ['point', 'resumed', 'uncertain', 'ended', 'failed'];
 

@@ -1,7 +1,7 @@
 import { seeded } from '../seeded.js';
 
-/** The tools of the script: `book` may be asked twice, `refund` needs an approval, `clerk` is an agent with tools of its own. */
-export type ToolName = 'book' | 'pay' | 'refund' | 'clerk';
+/** The tools of the script: `book` may be asked twice, `refund` needs an approval, `wait` waits for the server, `clerk` is an agent with tools of its own. */
+export type ToolName = 'book' | 'pay' | 'refund' | 'wait' | 'clerk';
 
 /** One use of a tool that the model asks for. What it is about names it in the whole call, those below included. */
 export interface PlannedUse {
@@ -24,6 +24,9 @@ export const planOf = (seed: number): Plan => {
     return tools.map((tool, index) => ({ tool, item: `${turn + 1}.${index}` }));
   });
 };
+
+/** A plan that waits for the server, and does nothing else. */
+export const waitPlan: Plan = [[{ tool: 'wait', item: '1.0' }]];
 
 /** What a clerk does who is asked about an item. */
 export const clerkPlanOf = (item: string): Plan => [

@@ -4,12 +4,13 @@ import {
   type Journal,
   type MemoryFactory,
   textOf,
+  type Tool,
   tool,
   type ToolUseBlock,
 } from '@millrace/core';
 import { agentTool } from '@millrace/core/teams';
 import { map, type Observable, of, toArray } from 'rxjs';
-import { clerkPlanOf, planOf } from './plan.js';
+import { clerkPlanOf, type Plan } from './plan.js';
 import { type Pace, scriptModel } from './script-model.js';
 
 /** What is done about tools of which nobody knows how they ended. */
@@ -27,7 +28,7 @@ export interface Effect {
 
 /** Who plays a script, and where it is written down. */
 export interface ScriptOptions {
-  readonly seed: number;
+  readonly plan: Plan;
   readonly mode: UncertainMode;
   readonly pace: Pace;
   /** Does what a tool does. */
@@ -38,24 +39,24 @@ export interface ScriptOptions {
 
 /** Makes the agent of a script. It is the same in every life of a call. */
 export const scriptAgent = ({
-  seed,
+  plan,
   mode,
   pace,
   effect$,
   memory,
   journal,
 }: ScriptOptions): Agent => {
-  const effects = ['pay', 'book', 'refund'].map((name) => effectTool(name, effect$));
+  const effects = ['pay', 'book', 'refund', 'wait'].map((name) => effectTool(name, effect$));
   const defaults = { onUncertain: mode, maxIterations: 10 };
   const clerk = createAgent({
     name: 'clerk',
     model: scriptModel(([task]) => clerkPlanOf(task === undefined ? '' : textOf(task)), pace),
-    tools: effects.filter(({ name }) => name !== 'refund'),
+    tools: effects.filter(({ name }) => name === 'pay' || name === 'book'),
     defaults,
   });
   return createAgent({
     name: 'script',
-    model: scriptModel(() => planOf(seed), pace),
+    model: scriptModel(() => plan, pace),
     tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
     defaults,
     ...(memory === undefined ? {} : { memory }),
@@ -79,8 +80,9 @@ export const itemOf = ({ input }: ToolUseBlock): string =>
 /** What a tool says that has done what it does. */
 const doneText = (name: string, item: string): string => `${name} ${item} is done`;
 
-const effectTool = (name: string, effect$: ScriptOptions['effect$']) =>
-  tool({
+const effectTool = (name: string, effect$: ScriptOptions['effect$']): Tool => {
+  const isIdempotent = name === 'book' || name === 'wait';
+  return tool({
     name,
     description: `Does a ${name}.`,
     input: {
@@ -88,11 +90,12 @@ const effectTool = (name: string, effect$: ScriptOptions['effect$']) =>
       properties: { item: { type: 'string' } },
       required: ['item'],
     } as const,
-    idempotent: name === 'book',
+    idempotent: isIdempotent,
     ...(name === 'refund' && { approve: () => of(true) }),
     run: ({ item }, { callId, idempotencyKey: key }) =>
-      effect$({ tool: name, item, callId, key, isIdempotent: name === 'book' }).pipe(
+      effect$({ tool: name, item, callId, key, isIdempotent }).pipe(
         toArray(),
         map(() => doneText(name, item)),
       ),
   });
+};

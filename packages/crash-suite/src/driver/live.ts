@@ -1,0 +1,32 @@
+import type { EffectServer } from '../effects/effect-server.js';
+import type { Errand } from '../life/said.js';
+import { type Life, startLife } from './life.js';
+
+/** When a process is killed: when it has come to so many points, and so much later in milliseconds. */
+export interface Kill {
+  readonly atPoint: number;
+  readonly laterMs: number;
+}
+
+/** What a process has come to, and over how many points: effects that have arrived are among them. */
+export interface CountedLife extends Life {
+  readonly points: number;
+}
+
+/** Sends a process on an errand, and kills it where that is wanted. */
+export const live = async (
+  errand: Errand,
+  server: EffectServer,
+  kill?: Kill,
+): Promise<CountedLife> => {
+  let points = 0;
+  const life = startLife(errand, server, (what) => {
+    if (what !== 'point' && what !== 'arrival') return;
+    points += 1;
+    if (kill === undefined || points !== kill.atPoint) return;
+    if (kill.laterMs === 0) life.kill();
+    else setTimeout(life.kill, kill.laterMs);
+  });
+  life.begin();
+  return { ...(await life.ended), points };
+};
