@@ -58,13 +58,15 @@ const reply$ = (
   const begin$ = agent.session(sessionIdOf(callId)).stream$(input, { callId });
   const event$ = isFirst ? begin$ : resumed$(agent, callId, begin$, tell);
   return event$.pipe(
-    verifyEvents(),
     tap((event) => {
       if (event.type !== 'uncertain') return;
       const { then, toolUse } = event;
       const key = `${event.callId}/${toolUse.id}`;
       tell({ type: 'uncertain', key, item: itemOf(toolUse), then });
     }),
+    // A tool that is run again tells how the call below it has begun again, and then goes on in its middle.
+    filter(({ parentId }) => isFirst || parentId === undefined),
+    verifyEvents(),
     filter((event) => isEvent(event, 'postCall')),
     filter((event) => event.callId === callId),
     map(({ reply }) => {

@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { contest } from './contest/contest.js';
+import { crashStore } from './driver/crash-store.js';
+import type { StoreName } from './places/place.js';
+import { wrongsOf } from './report.js';
+import { withStore } from './with-store.js';
+
+// Processes may have to wait for a busy machine.
+const limitMs = 240_000;
+
+/** A tenth of what the command does. An embedded database takes seconds to start: it has fewer kills, of more calls each. */
+const amounts: readonly (readonly [StoreName, { kills: number; callsPerTrial: number }])[] = [
+  ['files', { kills: 20, callsPerTrial: 2 }],
+  ['embedded', { kills: 5, callsPerTrial: 6 }],
+  ['postgres', { kills: 20, callsPerTrial: 2 }],
+];
+
+describe.each(amounts)('calls in %s', (store, amount) => {
+  it(
+    'S6: lose no effect and double none in silence, wherever their processes are killed',
+    () =>
+      withStore(store, 1, async ({ places, server }) => {
+        const atOnce = store === 'embedded' ? 2 : 6;
+        const crashed = await crashStore({ store, seed: 1, atOnce, ...amount }, places, server);
+        expect(wrongsOf([crashed])).toEqual([]);
+        const { trials } = crashed;
+        expect(trials.reduce((all, { kills }) => all + kills, 0)).toBe(amount.kills);
+        expect(trials.flatMap(({ verdicts }) => verdicts.flatMap((it) => it.lost))).toEqual([]);
+        expect(trials.flatMap(({ verdicts }) => verdicts.flatMap((it) => it.doubled))).toEqual([]);
+      }),
+    limitMs,
+  );
+
+  it.each([
+    ['has given them back', false],
+    ['was killed just before', true],
+  ])(
+    'S7: go on in one of two processes alone, where the one before %s',
+    (_, isKilled) =>
+      withStore(store, 1, async ({ places, server }) => {
+        const rounds = await contest({ name: 'contest', rounds: 5, isKilled }, places, server);
+        const won = { finished: 1, refusals: ['conflict'] };
+        expect(rounds).toEqual(Array.from({ length: 5 }, () => won));
+      }),
+    limitMs,
+  );
+});
