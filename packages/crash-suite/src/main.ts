@@ -7,7 +7,8 @@ import { withStore } from './with-store.js';
 const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|embedded|postgres|all]
 
 Lets agents with tools call a server that counts effects, kills their processes (SIGKILL) all over the way, resumes the calls
-in others, and holds what is left against a run that nobody has disturbed. It prints what was counted for each store, and where the kills have hit.
+in others, and holds what is left against a run that nobody has disturbed. It prints what was counted for each store, and where the kills have hit. Then two
+processes resume the same calls at the same time: one of them must be refused.
 
 It exits with 1 when an effect was lost, was done twice and nobody says so, or anything else is not as it must be. The seed
 says what the calls do, and at which points processes are killed. For postgres it starts a server of its own,
@@ -56,7 +57,7 @@ function crash(store: StoreName, kills: number, seed: number): Promise<Crashed> 
     if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${kills} kills `);
   };
   return withStore(store, seed, async ({ places, server }) => {
-    const options = { store, kills, seed, atOnce: atOnce[store], onProgress };
+    const options = { store, kills, seed, contests: 10, atOnce: atOnce[store], onProgress };
     const crashed = await crashStore(options, places, server);
     if (process.stderr.isTTY) process.stderr.write('\r');
     console.error(`${store} … ${(crashed.ms / 1_000).toFixed(1)} s`);

@@ -1,4 +1,5 @@
 import type { Crashed } from './driver/crash-store.js';
+import { isFair } from './contest/contest.js';
 import { hitNames } from './driver/hits.js';
 import { tableOf } from './table.js';
 
@@ -11,6 +12,7 @@ const header = [
   'doubled',
   'uncertain',
   'wrong',
+  'one writer',
   'resume p50 ms',
   'p95',
   's',
@@ -18,7 +20,7 @@ const header = [
 
 /** Writes what came of some stores as two tables: what was counted, and what was hit. */
 export const reportOf = (stores: readonly Crashed[]): string => {
-  const counts = stores.map(({ store, trials, ms }) => {
+  const counts = stores.map(({ store, trials, rounds, ms }) => {
     const verdicts = trials.flatMap((trial) => trial.verdicts);
     const sum = (count: (verdict: (typeof verdicts)[number]) => number): number =>
       verdicts.reduce((all, verdict) => all + count(verdict), 0);
@@ -31,7 +33,8 @@ export const reportOf = (stores: readonly Crashed[]): string => {
       sum(({ lost }) => lost.length),
       sum(({ doubled }) => doubled.length),
       sum(({ uncertain }) => uncertain),
-      wrongsOf([{ store, trials, ms }]).length,
+      wrongsOf([{ store, trials, rounds, ms }]).length,
+      `${rounds.filter(isFair).length}/${rounds.length}`,
       quantile(resumeMs, 0.5),
       quantile(resumeMs, 0.95),
       (ms / 1_000).toFixed(1),
@@ -51,7 +54,15 @@ export const reportOf = (stores: readonly Crashed[]): string => {
 
 /** What is not as it must be. */
 export const wrongsOf = (stores: readonly Crashed[]): readonly string[] =>
-  stores.flatMap(({ trials }) => trials.flatMap(({ wrongs }) => wrongs));
+  stores.flatMap(({ store, trials, rounds }) => [
+    ...trials.flatMap(({ wrongs }) => wrongs),
+    ...rounds
+      .filter((round) => !isFair(round))
+      .map(
+        ({ finished, refusals }) =>
+          `${store}: of two processes ${finished} had a call to its end, and the refusals were ${refusals.join(', ') || 'none'}`,
+      ),
+  ]);
 
 const quantile = (sorted: readonly number[], share: number): string =>
   (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(0);

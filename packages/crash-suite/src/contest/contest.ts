@@ -74,6 +74,10 @@ export const contest = async (
   }));
 };
 
+/** Tells whether exactly one process has got the call, and the other one was refused with `conflict`. */
+export const isFair = ({ finished, refusals }: Round): boolean =>
+  finished === 1 && refusals.join() === 'conflict';
+
 const hasFailed = (callId: string, said: readonly Said[]): boolean =>
   said.some((it) => it.type === 'failed' && it.callId === callId);
 

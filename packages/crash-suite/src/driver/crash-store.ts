@@ -1,3 +1,4 @@
+import { contest, type Round } from '../contest/contest.js';
 import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall } from '../life/said.js';
 import type { StoreName } from '../places/place.js';
@@ -13,6 +14,8 @@ export interface CrashOptions {
   /** Processes that are killed, at least. */
   readonly kills: number;
   readonly seed: number;
+  /** Calls that two processes resume at the same time, half of them where the one before is killed. Default: 0. */
+  readonly contests?: number;
   /** Trials at the same time: most of its time a trial waits for a lease. */
   readonly atOnce: number;
   /** Calls of a trial, in one process at the same time: a kill hits them all. Default: 2. */
@@ -24,6 +27,8 @@ export interface CrashOptions {
 export interface Crashed {
   readonly store: StoreName;
   readonly trials: readonly Trial[];
+  /** Two processes that resumed the same call at the same time. */
+  readonly rounds: readonly Round[];
   /** From the beginning to the end, in milliseconds. */
   readonly ms: number;
 }
@@ -33,7 +38,15 @@ const modes: readonly UncertainMode[] = ['report', 'rerun', 'ask'];
 
 /** Runs trials until so many processes were killed. The first one is not killed: it tells how many points there are. */
 export const crashStore = async (
-  { store, kills, seed, atOnce, callsPerTrial = 2, onProgress = () => undefined }: CrashOptions,
+  {
+    store,
+    kills,
+    seed,
+    atOnce,
+    callsPerTrial = 2,
+    contests = 0,
+    onProgress = () => undefined,
+  }: CrashOptions,
   places: Places,
   server: EffectServer,
 ): Promise<Crashed> => {
@@ -62,7 +75,12 @@ export const crashStore = async (
     while (booked < kills) await trial(points, Math.min(killsPerTrial, kills - booked));
   };
   await Promise.all(Array.from({ length: atOnce }, work));
-  return { store, trials, ms: performance.now() - startedAt };
+  const rounds: Round[] = [];
+  for (const isKilled of contests === 0 ? [] : [true, false]) {
+    const name = `${store}-contest-${isKilled ? 'killed' : 'left'}`;
+    rounds.push(...(await contest({ name, rounds: contests / 2, isKilled }, places, server)));
+  }
+  return { store, trials, rounds, ms: performance.now() - startedAt };
 };
 
 const callsOf = (name: string, nth: number, count: number, random: Seeded): readonly ErrandCall[] =>

@@ -17,10 +17,10 @@ export interface Life {
 /** A process that is under way. */
 export interface RunningLife {
   /** Sends it on its errand. */
-  begin(): void;
-  kill(): void;
+  readonly begin: () => void;
+  readonly kill: () => void;
   /** Has it leave its calls as they are, give them back and end. */
-  leave(): void;
+  readonly leave: () => void;
   readonly ended: Promise<Life>;
 }
 
@@ -48,10 +48,11 @@ export const startLife = (
   const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
   const ended = async (): Promise<Life> => {
     // What it has said is all heard when its channel is closed.
-    const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
+    await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
+    const { exitCode, signalCode } = child;
     clearTimeout(limit);
     server.onArrival(errand.life, undefined);
-    const wasKilled = signal === 'SIGKILL' && isKilled;
+    const wasKilled = signalCode === 'SIGKILL' && isKilled;
     return {
       name: errand.life,
       wasKilled,
@@ -59,9 +60,9 @@ export const startLife = (
       outcomes: said.flatMap((it) => (it.type === 'ended' ? [it.outcome] : [])),
       failures: said.flatMap((it) => (it.type === 'failed' ? [it] : [])),
       wrongs:
-        wasKilled || code === 0
+        wasKilled || exitCode === 0
           ? []
-          : [`${errand.life} has ended by itself (${String(signal ?? code)})`],
+          : [`${errand.life} has ended by itself (${signalCode ?? String(exitCode)})`],
     };
   };
   return {

@@ -23,7 +23,7 @@ export const live = async (
   const life = startLife(errand, server, (what) => {
     if (what !== 'point' && what !== 'arrival') return;
     points += 1;
-    if (kill === undefined || points !== kill.atPoint) return;
+    if (points !== kill?.atPoint) return;
     if (kill.laterMs === 0) life.kill();
     else setTimeout(life.kill, kill.laterMs);
   });

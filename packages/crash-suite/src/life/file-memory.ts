@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MemoryFactory, Message } from '@millrace/core';
@@ -28,13 +29,9 @@ export const fileMemory =
   };
 
 const read = async (path: string): Promise<readonly Message[]> => {
-  try {
-    const kept: unknown = JSON.parse(await readFile(path, 'utf8'));
-    return areMessages(kept) ? kept : [];
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
+  if (!existsSync(path)) return [];
+  const kept: unknown = JSON.parse(await readFile(path, 'utf8'));
+  return areMessages(kept) ? kept : [];
 };
 
 /** The core looks at each of them. */

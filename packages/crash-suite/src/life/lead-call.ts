@@ -8,17 +8,7 @@ import {
   toolResults,
 } from '@millrace/core';
 import { verifyEvents } from '@millrace/core/testing';
-import {
-  catchError,
-  defer,
-  EMPTY,
-  expand,
-  filter,
-  map,
-  type Observable,
-  tap,
-  throwError,
-} from 'rxjs';
+import { catchError, defer, EMPTY, expand, filter, map, type Observable, tap } from 'rxjs';
 import { itemOf, sessionIdOf, task } from '../script/script-agent.js';
 import type { ErrandCall, Said } from './said.js';
 
@@ -97,7 +87,7 @@ const resumed$ = (
       }),
       catchError((error: unknown) => {
         if (!isMillraceError(error) || error.code !== 'invalidResume' || isNew) {
-          return throwError(() => error);
+          throw error;
         }
         told('nothing');
         return begin$;

@@ -3,7 +3,9 @@ import { errand$ } from './errand.js';
 import { isErrand, type Said } from './said.js';
 
 /** A process that does the errand that it is sent, tells what happens, and ends by itself when nothing is left over. */
-const tell = (said: Said): void => void process.send?.(said);
+const tell = (said: Said): void => {
+  if (process.connected) process.send?.(said);
+};
 
 /** Any message behind the first one. */
 const leave$ = fromEvent(process, 'message');
