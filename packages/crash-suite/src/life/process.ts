@@ -2,7 +2,8 @@ import { fromEvent } from 'rxjs';
 import { errand$ } from './errand.js';
 import { isErrand, type Said } from './said.js';
 
-/** A process that does the errand that it is sent, tells what happens, and ends by itself when nothing is left over. */
+// Does the errand that it is sent, tells what happens, and ends by itself when nothing is left over.
+
 const tell = (said: Said): void => {
   if (process.connected) process.send?.(said);
 };
