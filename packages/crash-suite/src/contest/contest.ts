@@ -18,6 +18,9 @@ export interface Round {
   readonly refusals: readonly string[];
 }
 
+/** A database that starts holds up its process for seconds, which gives no sign of life then: who waits for less takes it over. */
+const startMs = 10_000;
+
 /**
  * Begins calls in one process, which ends, and resumes them in two others at the same time. Nobody is answered before each call was refused to one of them: who has
  * it has it all the time.
@@ -27,7 +30,8 @@ export const contest = async (
   places: Places,
   server: EffectServer,
 ): Promise<readonly Round[]> => {
-  const place = await places.next();
+  const made = await places.next();
+  const place = { ...made, ...(made.store === 'embedded' && { leaseMs: startMs }) };
   const calls = Array.from({ length: rounds }, (_, index): ErrandCall => ({
     callId: `${name}-${index}`,
     seed: 0,
@@ -65,6 +69,8 @@ export const contest = async (
   await changes.until(isEach(isDecided));
   for (const { callId } of calls) server.release(callId);
   const lives = await Promise.all(both.map(({ ended }) => ended));
+  const wrongs = lives.flatMap((life) => life.wrongs);
+  if (wrongs.length > 0) throw new Error(wrongs.join('; '));
   return calls.map(({ callId }) => ({
     finished: lives.flatMap(({ outcomes }) => outcomes).filter((it) => it.callId === callId).length,
     refusals: lives

@@ -14,13 +14,18 @@ export interface Place {
   /** The address of the server, with a schema of its own, where there is one. */
   readonly url?: string;
   readonly schema?: string;
+  /** How long a process that is gone keeps what it has. Default: 2,000, which all of them can. */
+  readonly leaseMs?: number;
 }
 
-/** As short as all of them can. */
-export const leaseMs = 2_000;
-
 /** Opens the store of a place. */
-export const openPlace = ({ store, directory, url = '', schema = '' }: Place): Store => {
+export const openPlace = ({
+  store,
+  directory,
+  url = '',
+  schema = '',
+  leaseMs = 2_000,
+}: Place): Store => {
   switch (store) {
     case 'files':
       return openFiles(directory, { leaseMs });
