@@ -7,6 +7,9 @@ export const linesOf = (
   uncertain: ReadonlySet<string> = new Set(),
 ): readonly string[] => {
   const results = resultsOf(messages);
+  // What a call below has left open is so for the tool that has made it.
+  const isOpen = (item: string): boolean =>
+    [...uncertain].some((open) => open === item || open.startsWith(`${item}.`));
   return messages.flatMap((message) => {
     if (message.role === 'user') return [`user: ${textOf(message)}`];
     if (message.role === 'tool') return [];
@@ -17,7 +20,7 @@ export const linesOf = (
       `assistant: ${words}`,
       ...uses.map((use) => {
         const item = itemOf(use);
-        return `${use.name} ${item}: ${uncertain.has(item) ? '?' : (results.get(use.id) ?? 'none')}`;
+        return `${use.name} ${item}: ${isOpen(item) ? '?' : (results.get(use.id) ?? 'none')}`;
       }),
     ];
   });

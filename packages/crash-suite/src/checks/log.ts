@@ -8,14 +8,18 @@ export const faultsInLog = (records: readonly StoredRecord[]): readonly string[]
   const gap = records.findIndex(({ position }, index) => position !== index + 1);
   const leap = events.findIndex(({ seq }, index) => seq !== index + 1);
   const twice = steps.filter((name, index) => steps.indexOf(name) !== index);
-  const missing = ['preCall', 'postCall'].filter(
-    (type) => !events.some(({ name }) => name === type),
+  const own = events.filter(({ text }) => {
+    const event = parsedJson(text);
+    return isRecord(event) && event['callId'] === event['rootId'];
+  });
+  const notOnce = ['preCall', 'postCall'].filter(
+    (type) => own.filter(({ name }) => name === type).length !== 1,
   );
   return [
     ...(gap === -1 ? [] : [`the record ${gap + 1} is not at its place`]),
     ...(leap === -1 ? [] : [`the event ${leap + 1} has the number ${events[leap]?.seq ?? 'none'}`]),
     ...twice.map((name) => `the step ${name} is there twice`),
-    ...missing.map((type) => `${type} is not told`),
+    ...notOnce.map((type) => `${type} is not told once`),
   ];
 };
 

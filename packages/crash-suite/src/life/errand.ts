@@ -66,10 +66,10 @@ const ended$ = (
     pace: { chunkMs, onChunk: () => at('chunk') },
     effect$: postEffect(url, life, () => at('answered')),
     memory: watchedMemory(memory, at),
-    journal: createCallStore(watchedCalls(store.calls, at)),
+    journal: createCallStore(watchedCalls(store.calls.driver, at)),
   });
   return leadCall$(call, { agent, tell, isFirst }).pipe(
     toArray(),
-    concatMap((led) => outcome$(call.callId, led, store.calls, memory)),
+    concatMap((led) => outcome$(call.callId, led, store.calls.driver, memory)),
   );
 };

@@ -54,8 +54,6 @@ const reply$ = (
       const key = `${event.callId}/${toolUse.id}`;
       tell({ type: 'uncertain', key, item: itemOf(toolUse), then });
     }),
-    // A tool that is run again tells how the call below it has begun again, and then goes on in its middle.
-    filter(({ parentId }) => isFirst || parentId === undefined),
     verifyEvents(),
     filter((event) => isEvent(event, 'postCall')),
     filter((event) => event.callId === callId),

@@ -25,7 +25,7 @@ export const createPlaces = async (store: StoreName, url?: string): Promise<Plac
   const model = store === 'embedded' ? names() : undefined;
   if (model !== undefined) {
     const opened = openPlace(model);
-    await lastValueFrom(opened.calls.list$(), { defaultValue: undefined });
+    await lastValueFrom(opened.calls.driver.list$(), { defaultValue: undefined });
     await lastValueFrom(opened.close$(), { defaultValue: undefined });
   }
   return {
