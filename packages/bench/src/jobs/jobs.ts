@@ -4,6 +4,8 @@ import { callsJob } from './calls-job.js';
 import { idleJob } from './idle-job.js';
 import type { Job, OpenHere } from './job.js';
 import { slowJob } from './slow-job.js';
+import { storeJob } from './store-job.js';
+import { storeStartJob } from './store-start-job.js';
 
 /** Does a job whose options have come from another process. */
 export type AnyJob = (open: OpenHere, options: unknown) => Promise<unknown>;
@@ -23,4 +25,6 @@ export const jobs: ReadonlyMap<string, AnyJob> = new Map([
   checked(slowJob),
   checked(abortJob),
   checked(idleJob),
+  checked(storeJob),
+  checked(storeStartJob),
 ]);

@@ -2,6 +2,7 @@ import { abort } from './abort.js';
 import { atOnce } from './at-once.js';
 import { growth } from './growth.js';
 import { idleSessions } from './idle-sessions.js';
+import { journal } from './journal.js';
 import { longStream } from './long-stream.js';
 import { parallelTools } from './parallel-tools.js';
 import type { Scenario } from './scenario.js';
@@ -22,4 +23,5 @@ export const scenarios: readonly Scenario[] = [
   abort,
   idleSessions,
   toolCost,
+  journal,
 ];
