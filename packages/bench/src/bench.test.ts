@@ -73,14 +73,15 @@ describe('the bench', () => {
       const { code, out, err } = await bench(
         '--small',
         '--only',
-        'd,e,f,h,i,j',
+        'd,e,f,h,i,j,k',
         '--adapters',
         'floor',
       );
       expect({ code, err }).toMatchObject({ code: 0 });
-      for (const letter of ['d', 'e', 'f', 'h', 'i', 'j'])
+      for (const letter of ['d', 'e', 'f', 'h', 'i', 'j', 'k'])
         expect(out).toMatch(new RegExp(`^\\(${letter}\\) `, 'm'));
       expect(out.match(/^floor +-?[\d.]/gm)).toHaveLength(6);
+      expect(out).toMatch(/^embedded +[\d.]+ +[\d.]+× /m);
       expect(out).toMatch(/^millrace-approve +-?[\d.]+ +-?[\d.]+× /m);
     },
     limitMs,

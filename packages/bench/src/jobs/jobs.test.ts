@@ -8,6 +8,8 @@ import { idleJob } from './idle-job.js';
 import type { OpenHere } from './job.js';
 import { jobs } from './jobs.js';
 import { slowJob } from './slow-job.js';
+import { storeJob } from './store-job.js';
+import { storeStartJob } from './store-start-job.js';
 
 describe('what a process does that is measured', () => {
   let mock: Mock;
@@ -56,7 +58,8 @@ describe('what a process does that is measured', () => {
   });
 
   it('has a name, and takes no other options', () => {
-    for (const { name } of [callsJob, atOnceJob, slowJob, abortJob, idleJob]) {
+    const all = [callsJob, atOnceJob, slowJob, abortJob, idleJob, storeJob, storeStartJob];
+    for (const { name } of all) {
       expect(() => jobs.get(name)?.(openHere, { script: 5 })).toThrow(/has other options/);
     }
   });

@@ -123,7 +123,6 @@ const costOf = async (store: OpenStore, options: StoreOptions): Promise<StoreCos
     await lastValueFrom(long.resume$('long'));
     resumeMs.push(performance.now() - startedAt);
   }
-  await timeFollowing(calls, 'burst-warm', burstScript);
   const [burst, bytes] = await grown(store, () => timeFollowing(calls, 'burst', burstScript));
   const paced = await timeFollowing(calls, 'paced', pacedScript);
   return {

@@ -30,10 +30,10 @@ export const loopAgent = (
   });
 };
 
-/** The steps of a call: its beginning, each turn with what is decided of each tool and what came of it, and the answer. */
+/** The steps of a call: what it begins and opens with, each turn with what is decided of each tool and what came of it, the answer, and the reply. */
 export const stepsOf = (name: string): number => {
   const { turns = NaN, tools = NaN } = readScript(name) ?? {};
-  return 1 + turns * (1 + 2 * tools) + 1;
+  return 2 + turns * (1 + 2 * tools) + 2;
 };
 
 const finish: ModelChunk = { type: 'finish', finish: 'stop' };

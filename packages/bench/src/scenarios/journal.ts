@@ -21,9 +21,9 @@ const work: Work = {
   warmUp: 20,
   calls: 64,
   sideBySide: 32,
-  appends: 300,
+  appends: 200,
   longScript: '200x2-1',
-  resumes: 5,
+  resumes: 3,
   burstScript: '0x0-10000',
   pacedScript: '0x0-300-5',
 };
