@@ -1,10 +1,15 @@
 // Going back: a call is forked at one of its steps, with another result of a tool, and goes on from there.
 import { createAgent, textOf, tool } from '@millrace/core';
-import { calls$, createCallStore, fork$, inProcessCalls, steps$ } from '@millrace/core/journal';
+import {
+  createCallStore,
+  fork$,
+  inProcessCalls,
+  otherResult,
+  steps$,
+} from '@millrace/core/journal';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { lastValueFrom } from 'rxjs';
+import { firstValueFrom, lastValueFrom, mergeMap, tap } from 'rxjs';
 
-const store = createCallStore(inProcessCalls());
 const forecast = tool({ name: 'forecast', description: 'The weather.', run: () => 'Rain.' });
 
 // Stands for a model: it looks at the forecast, and says what to take along.
@@ -13,10 +18,18 @@ const advise: ScriptedAnswer = ({ messages }) => {
   if (weather === undefined) return [toolUse('forecast')];
   return [text(JSON.stringify(weather).includes('Sun') ? 'A hat.' : 'An umbrella.')];
 };
+
+const store = createCallStore(inProcessCalls());
 const model = scriptedModel(advise, advise, advise);
 const agent = createAgent({ model, tools: [forecast], journal: store });
+console.log(textOf(await agent.call('What do I take along?', { callId: 'monday' })));
 
-const question = 'What do I take along?';
-console.log(textOf(await agent.call(question, { callId: 'monday' })));
+const shown$ = steps$(store, 'monday').pipe(
+  tap(({ id, kind, summary }) => console.log(`  ${id} (${kind}): ${summary}`)),
+);
+await lastValueFrom(shown$);
 
-steps$(store, 'monday').subscribe(({ id, kind }) => console.log(`  ${kind}: ${id}`));
+// From step 2 on, as if the sun had been forecast: the tool does not run again, the model is asked anew.
+const edit = { '1/0': otherResult('Sun.') };
+const sunny$ = fork$(store, 'monday', { at: '2', edit, callId: 'sunny' });
+console.log(textOf(await firstValueFrom(sunny$.pipe(mergeMap((id) => agent.resume$(id))))));

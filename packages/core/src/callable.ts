@@ -2,7 +2,7 @@ import {
   concatMap,
   defer,
   filter,
-  firstValueFrom,
+  lastValueFrom,
   type Observable,
   type ObservableInput,
   of,
@@ -87,7 +87,8 @@ export const toCallable = <Output>(
   return {
     stream$,
     call$: reply$,
-    call: (input, options) => firstValueFrom(defer(() => reply$(input, options))),
+    // A call is over when it is written down, which is behind its reply.
+    call: (input, options) => lastValueFrom(defer(() => reply$(input, options))),
     stream: (input, options) => {
       checkCallOptions('The call', options ?? {});
       return toAsyncIterable((demand) => stream$(input, { ...options, demand }));

@@ -88,7 +88,6 @@ export const createHooks = ({
   /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
   const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
     Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
-  /** An event that nobody hears is counted, and not made. */
   const tell = <Type extends EventType>(
     type: Type,
     iteration: number,
@@ -97,14 +96,19 @@ export const createHooks = ({
     if (settled) return;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    const now = (): void => {
-      const seq = nextSeq();
-      if (!everyone.some(({ hears }) => hears)) return;
-      const event = Object.freeze(seal(envelope(type, iteration, seq)));
-      deliver(() => everyone.forEach((listener) => listener.next(event)));
-    };
-    if (replaying === undefined) now();
-    else replaying.tell(type, settled, now);
+    if (replaying === undefined) tellNow(type, iteration, seal);
+    else replaying.tell(type, settled, () => tellNow(type, iteration, seal));
+  };
+  /** An event that nobody hears is counted, and not made. */
+  const tellNow = <Type extends EventType>(
+    type: Type,
+    iteration: number,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
+  ): void => {
+    const seq = nextSeq();
+    if (!everyone.some(({ hears }) => hears)) return;
+    const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    deliver(() => everyone.forEach((listener) => listener.next(event)));
   };
   const report: Hooks['report'] = (iteration, payload) =>
     tell(payload.type, iteration, (around) => Object.assign(around, payload));

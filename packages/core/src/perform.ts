@@ -36,17 +36,19 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
     const { session, begun: before, opened } = plan;
     const step$ = stepsOf(scope.journal, call.callId, told(scope, hooks));
     const input = before?.input ?? readInput(plan.input, call);
-    const noted$: Observable<unknown> =
-      opened === undefined
-        ? of(undefined)
-        : step$(
-            callStep,
-            () => of(callRecord(call, input, plan.given)),
-            opened.resumes ? goingOn : beginning(call.callId),
-          );
+    const noted$ =
+      opened &&
+      step$(
+        callStep,
+        () => of(callRecord(call, input, plan.given)),
+        opened.resumes ? goingOn : beginning(call.callId),
+      );
     const begin = (place: Omit<Place, 'input' | 'step$'>): Observable<Reply> =>
       begin$(plan, scope, hooks, { ...place, input, step$ });
-    if (session === undefined) return noted$.pipe(concatMap(() => begin({ memory: noMemory })));
+    if (session === undefined) {
+      const bare = { memory: noMemory };
+      return noted$ === undefined ? begin(bare) : noted$.pipe(concatMap(() => begin(bare)));
+    }
     const { seat, memory, record } = session;
     const { onBusy = 'reject', maxQueue = 16 } = plan.options;
     const steering = createSteering(call);
@@ -59,8 +61,10 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       interruption.cut$.pipe(map(() => undefined)),
     ).pipe(take(1));
     // The place is taken first: calls run in the order in which they were made.
-    return forkJoin([seated$, noted$]).pipe(
-      concatMap(([seated]) => {
+    const ready$ =
+      noted$ === undefined ? seated$ : forkJoin([seated$, noted$]).pipe(map(([seated]) => seated));
+    return ready$.pipe(
+      concatMap((seated) => {
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
         if (seated !== undefined) record.begin();

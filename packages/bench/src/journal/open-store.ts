@@ -42,7 +42,11 @@ export const openStore = async ({ store, folder, url }: StorePlace): Promise<Ope
       return { ...nothing, calls: inProcessCalls() };
     case 'files': {
       const { openFiles } = await import('@millrace/store');
-      return { ...nothing, ...openFiles(folder), bytes: () => folderBytes(folder) };
+      return {
+        ...nothing,
+        calls: openFiles(folder).calls.driver,
+        bytes: () => folderBytes(folder),
+      };
     }
     case 'embedded': {
       const { openEmbedded } = await import('@millrace/store/embedded');
@@ -61,7 +65,7 @@ const database = (
   { calls, close$ }: Pick<Store, 'calls' | 'close$'>,
   tables: string,
 ): OpenStore => ({
-  calls,
+  calls: calls.driver,
   bytes: () => folderBytes(tables),
   close: () => lastValueFrom(close$(), { defaultValue: undefined }),
 });

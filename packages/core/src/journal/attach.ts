@@ -4,6 +4,7 @@ import {
   concatMap,
   defer,
   EMPTY,
+  filter,
   first,
   ignoreElements,
   isObservable,
@@ -12,6 +13,7 @@ import {
   type SchedulerLike,
   takeWhile,
   throwError,
+  throwIfEmpty,
   timeout,
 } from 'rxjs';
 import type { Demand } from '../demand.js';
@@ -60,11 +62,19 @@ export const attach$ = (
   checkOptions('attach$()', options, attachRules);
   const { waitMs = 0, scheduler = asyncScheduler } = options;
   const { driver } = store;
-  const begun$ = lookAgain$(driver, callId, () => isStored$(driver, callId)).pipe(
-    first(Boolean),
-    timeout({ first: waitMs, scheduler, with: () => throwError(() => notStored(callId)) }),
-    ignoreElements(),
-  );
+  const unknown$ = throwError(() => notStored(callId));
+  const isThere = (): Observable<boolean> => isStored$(driver, callId);
+  const begun$ = defer(() =>
+    waitMs === 0
+      ? isThere().pipe(
+          filter(Boolean),
+          throwIfEmpty(() => notStored(callId)),
+        )
+      : lookAgain$(driver, callId, isThere).pipe(
+          first(Boolean),
+          timeout({ first: waitMs, scheduler, with: () => unknown$ }),
+        ),
+  ).pipe(ignoreElements());
   return concat(begun$, followed$(driver, callId, options));
 };
 

@@ -83,7 +83,8 @@ const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status
   const event = mayBeEnd(last) ? storedEvent(callId, last) : undefined;
   if (event === undefined || !isEnd(event)) return { status: 'brokenOff' };
   if (event.type === 'postCall') return repliedWith(event.reply);
-  return event.type === 'error'
+  // Who has left it, or was shut down, has broken it off.
+  return event.type === 'error' && event.error.code !== 'aborted'
     ? { status: 'failed', reason: event.error.code }
     : { status: 'brokenOff' };
 };

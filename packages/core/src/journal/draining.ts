@@ -1,23 +1,20 @@
 import {
-  BehaviorSubject,
   defer,
-  filter,
-  finalize,
   firstValueFrom,
   map,
-  type Observable,
+  Observable,
+  of,
   race,
   type SchedulerLike,
   Subject,
   take,
-  takeUntil,
   tap,
   throwError,
   timer,
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { checkOptions, having, isDelay } from '../options.js';
-import { halting, isHalt } from './halt.js';
+import { halting } from './halt.js';
 import type { OpenJournal } from './journal.js';
 
 /** How an agent is drained. */
@@ -55,11 +52,11 @@ export interface Draining extends Drainable {
   readonly untilDrained: (journal: OpenJournal, callId: string) => OpenJournal;
 }
 
-/** Keeps count of the calls of an agent. */
+/** Keeps the calls of an agent. */
 export const createDraining = (): Draining => {
-  const running$ = new BehaviorSubject(0);
-  const cut$ = new Subject<void>();
-  const resumable: string[] = [];
+  const running = new Set<() => void>();
+  const idle$ = new Subject<void>();
+  const resumable = new Set<string>();
   let isDraining = false;
   let lost = 0;
   const drain$: Drainable['drain$'] = (options = {}) => {
@@ -70,8 +67,9 @@ export const createDraining = (): Draining => {
     const { timeoutMs = 30_000, scheduler } = options;
     return defer(() => {
       isDraining = true;
-      const idle$ = running$.pipe(filter((count) => count === 0));
-      return race(idle$, timer(timeoutMs, scheduler).pipe(tap(() => cut$.next()))).pipe(
+      const late$ = timer(timeoutMs, scheduler).pipe(tap(() => running.forEach((cut) => cut())));
+      const rest$: Observable<unknown> = running.size === 0 ? of(0) : race(idle$, late$);
+      return rest$.pipe(
         take(1),
         map(() => ({ resumable: [...resumable], lost })),
       );
@@ -80,32 +78,32 @@ export const createDraining = (): Draining => {
   return {
     drain$,
     drain: (options) => firstValueFrom(drain$(options)),
+    // Nothing of its own stands in the way of events.
     track$: (call$, callId) =>
-      defer(() => {
-        if (isDraining) return throwError(() => closed());
-        running$.next(running$.value + 1);
-        return call$.pipe(
-          takeUntil(
-            cut$.pipe(
-              map(() => {
-                throw brokenOff(callId);
-              }),
-            ),
-          ),
-          tap({
-            error: (error: unknown) => {
-              if (!isHalt(error)) return;
-              if (callId === undefined) lost += 1;
-              else resumable.push(callId);
-            },
-          }),
-          finalize(() => running$.next(running$.value - 1)),
-        );
+      new Observable((subscriber) => {
+        if (isDraining) {
+          subscriber.error(closed());
+          return;
+        }
+        const cut = (): void => {
+          if (callId === undefined) lost += 1;
+          else resumable.add(callId);
+          subscriber.error(brokenOff(callId));
+        };
+        running.add(cut);
+        subscriber.add(call$.subscribe(subscriber));
+        subscriber.add(() => {
+          running.delete(cut);
+          if (isDraining && running.size === 0) idle$.next();
+        });
       }),
     untilDrained: (journal, callId) => ({
       ...journal,
-      step$: (id, work) =>
-        isDraining ? throwError(() => brokenOff(callId)) : journal.step$(id, work),
+      step$: (id, work) => {
+        if (!isDraining) return journal.step$(id, work);
+        resumable.add(callId);
+        return throwError(() => brokenOff(callId));
+      },
     }),
   };
 };

@@ -17,7 +17,7 @@ import { checkOptions, isText, type Rule } from '../options.js';
 import type { ForkPoint } from './call-record.js';
 import type { CallStoreDriver, NewRecord } from './call-store-driver.js';
 import { stepsBefore } from './fork-point.js';
-import { type ForkedStep, forkedRecords } from './forked-records.js';
+import { forkedRecords, type StepEdit } from './forked-records.js';
 import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
 import { storedSteps$ } from './stored-steps.js';
 
@@ -25,8 +25,8 @@ import { storedSteps$ } from './stored-steps.js';
 export interface ForkOptions {
   /** The first step that is done anew: its id, such as `'2'` or `'2/0'`, or the first of a turn. */
   readonly at: ForkPoint;
-  /** What kept steps are to have given instead, by their ids, or a function that makes it; where that gives nothing a step stays as it is. The loop checks it when it goes on. */
-  readonly edit?: ((step: ForkedStep) => unknown) | Readonly<Record<string, unknown>>;
+  /** What kept steps are to have given instead, by their ids, each as a value or as an edit such as `otherResult('Sunny.')` makes; or one function of any step. Where it gives nothing a step stays as it is. The loop checks it when it goes on. */
+  readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
   /** The id of the new call. Default: a random one. */
   readonly callId?: string;
   /** The session that the new call belongs to: another one than that of the forked call, best a new one. It begins with the history that the call has kept. Default: none. */

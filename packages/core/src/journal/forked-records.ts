@@ -15,6 +15,9 @@ export interface ForkedStep {
   readonly value: unknown;
 }
 
+/** An edit of one step: it gives what that is to have given instead, or nothing. */
+export type StepEdit = (step: ForkedStep) => unknown;
+
 /** What is otherwise in a fork. */
 interface Fork {
   readonly callId: string;
@@ -62,8 +65,13 @@ const editById = (
       `The fork does not keep a step '${unknown}', so that cannot be edited. It keeps: ${ids.join(', ')}.`,
     );
   }
-  return ({ id }) => (Object.hasOwn(edits, id) ? edits[id] : undefined);
+  return (step) => {
+    const edit = Object.hasOwn(edits, step.id) ? edits[step.id] : undefined;
+    return isEdit(edit) ? edit(step) : edit;
+  };
 };
+
+const isEdit = (edit: unknown): edit is StepEdit => typeof edit === 'function';
 
 /** A fork must not write into the conversation of the call that it comes from. */
 const inSession = (id: string, value: unknown, { callId, at, sessionId }: Fork): unknown => {

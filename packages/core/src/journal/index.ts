@@ -11,8 +11,9 @@ export type {
 export type { ForkOrigin, ForkPoint } from './call-record.js';
 export type { CallStatus, CallSummary, ReadableCall, UnreadableCall } from './call-summary.js';
 export { calls$ } from './calls.js';
+export { otherAnswer, otherQuestion, otherResult } from './edits.js';
 export { fork$, type ForkOptions } from './fork.js';
-export type { ForkedStep } from './forked-records.js';
+export type { ForkedStep, StepEdit } from './forked-records.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { prune$, type PruneOptions } from './prune.js';
 export { replay$, type ReplayOptions } from './replay.js';

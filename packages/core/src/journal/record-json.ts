@@ -19,11 +19,15 @@ const notJson = (id: string): string =>
 /** Writes an event as JSON. What JSON cannot hold of it is left out: it is the tool's own. */
 export const eventText = (event: AgentEvent): string => {
   try {
-    return JSON.stringify(event, plain);
+    // A delta is plain: a replacer takes several times as long.
+    return isDelta(event) ? JSON.stringify(event) : JSON.stringify(event, plain);
   } catch {
     return JSON.stringify(withoutOwn(event), plain);
   }
 };
+
+const isDelta = ({ type }: AgentEvent): boolean =>
+  type === 'reasoningChunk' || type === 'summaryChunk';
 
 /** What tools give for user interfaces may be anything. */
 const withoutOwn = (event: AgentEvent): unknown => {

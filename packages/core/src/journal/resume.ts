@@ -1,4 +1,4 @@
-import { concatMap, defer, filter, firstValueFrom, type Observable, throwError } from 'rxjs';
+import { concatMap, defer, filter, lastValueFrom, type Observable, throwError } from 'rxjs';
 import { type CallOptions, checkCallOptions } from '../call-options.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
@@ -44,7 +44,7 @@ export const resumable = <Output>(
   return {
     resume$,
     resumeStream$: (callId, options = {}) => see$(callId, options, eventsOf),
-    resume: (callId, options) => firstValueFrom(defer(() => resume$(callId, options))),
+    resume: (callId, options) => lastValueFrom(defer(() => resume$(callId, options))),
   };
 };
 
