@@ -1,9 +1,8 @@
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '@millrace/core';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { concat, finalize, firstValueFrom, NEVER, of, Subject } from 'rxjs';
-import { answerOnly } from './presentation/answer-only.js';
+import { scriptedModel, text } from '@millrace/core/testing';
+import { concat, finalize, NEVER, of, Subject } from 'rxjs';
 import { ask$ } from './ask.js';
 import { fakeOutput } from './terminal/fake-terminal.test-support.js';
 import { watchOutput } from './terminal/output.js';
@@ -12,16 +11,22 @@ import { present } from './presentation/present.js';
 /** Asks an agent that begins an answer and never ends it. */
 const asked = (stream: Writable) => {
   const interrupt$ = new Subject<void>();
+  const terminate$ = new Subject<void>();
   const heard: unknown[] = [];
   const requests = { left: 0 };
   const answer$ = concat(of(text('Half an ')), NEVER).pipe(finalize(() => (requests.left += 1)));
   const agent = createAgent({ model: scriptedModel(answer$) });
-  const options = { agent, output: watchOutput(stream), interrupt$, maxIterations: undefined };
-  ask$('?', present(), options).subscribe({
+  const options = {
+    output: watchOutput(stream),
+    interrupt$,
+    terminate$,
+    drain$: () => agent.drain$(),
+  };
+  ask$((given) => agent.stream$('?', given), present(), options).subscribe({
     next: (outcome) => heard.push(outcome),
     error: (error: unknown) => heard.push(error),
   });
-  return { interrupt$, heard, requests };
+  return { interrupt$, terminate$, heard, requests };
 };
 
 describe('ask$', () => {
@@ -51,13 +56,5 @@ describe('ask$', () => {
     const broken = new Error('write EPIPE');
     stream.emit('error', broken);
     expect([heard, requests.left, interrupt$.observed]).toEqual([[broken], 1, false]);
-  });
-
-  it('limits the iterations', async () => {
-    const { stream, text: written } = fakeOutput();
-    const model = scriptedModel([toolUse('none')], [text('So far.')]);
-    const options = { output: watchOutput(stream), interrupt$: NEVER, maxIterations: 1 };
-    const outcome$ = ask$('?', answerOnly, { agent: createAgent({ model }), ...options });
-    expect([await firstValueFrom(outcome$), written()]).toEqual(['answered', 'So far.\n']);
   });
 });

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
-import { config, fromEvent } from 'rxjs';
+import { config, fromEvent, merge } from 'rxjs';
 import { describeError } from './presentation/describe-error.js';
 import { main } from './main.js';
 import { plainTheme } from './presentation/theme.js';
@@ -22,6 +22,7 @@ const code = await main({
   platform: process.platform,
   directory: process.cwd(),
   interrupt$: fromEvent(process, 'SIGINT'),
+  terminate$: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
 });
 
 // A tool that goes on after it was told to stop must not keep the program.

@@ -1,7 +1,7 @@
 import { describeError } from './presentation/describe-error.js';
 import type { Environment } from './environment.js';
 import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
-import { parseArguments } from './parse-arguments.js';
+import { parseArguments } from './command-line/parse-arguments.js';
 import { createTheme } from './presentation/theme.js';
 
 /** Runs the command in an environment, and resolves to its exit code once all has been written. */

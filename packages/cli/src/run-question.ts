@@ -1,0 +1,44 @@
+import { firstValueFrom } from 'rxjs';
+import { answer } from './answer.js';
+import type { AskArguments } from './command-line/arguments.js';
+import { helpHint } from './command-line/help.js';
+import { exitCodes, wrongUsage } from './exit-codes.js';
+import { givenQuestion$ } from './given-question.js';
+import { newCallId } from './new-call-id.js';
+import { prepare } from './prepare.js';
+import { promptSign } from './presentation/introduction.js';
+import { isTalk } from './presentation/presenter.js';
+import { oneLine } from './presentation/shorten.js';
+import { beginWith, talkTo } from './talk-to.js';
+import { removeOldRuns } from './runs/remove-old-runs.js';
+import type { Setting } from './setting.js';
+
+/** Answers one question, and resolves to the exit code. */
+export const runQuestion = async (setting: Setting<AskArguments>): Promise<number> => {
+  const { given, environment, output, theme, errorTheme } = setting;
+  const asked = await firstValueFrom(givenQuestion$(given, environment));
+  if (asked.type === 'missing') {
+    environment.stderr.write(`error: ${asked.why}\n${helpHint}\n`);
+    return wrongUsage;
+  }
+  const prepared = await prepare(setting);
+  const { sample } = prepared;
+  const isOwn = asked.type === 'none';
+  if (isTalk(given)) {
+    const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
+    output.stream.write(`${promptSign(theme)}${shown}\n`);
+  } else if (isOwn) {
+    environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
+  }
+  const callId = newCallId();
+  const begin = beginWith(
+    talkTo(prepared, given.session),
+    isOwn ? sample : asked.text,
+    callId,
+    given,
+    prepared,
+  );
+  const outcome = await answer(callId, begin, prepared, setting);
+  await removeOldRuns(prepared.runs, setting);
+  return exitCodes[outcome];
+};

@@ -1,0 +1,61 @@
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { catchError, firstValueFrom, throwError } from 'rxjs';
+import { answer } from '../answer.js';
+import type { Begin, Outcome } from '../ask.js';
+import type { AnswerArguments, ResumeArguments } from '../command-line/arguments.js';
+import { prepare } from '../prepare.js';
+import { isTalk } from '../presentation/presenter.js';
+import type { Setting } from '../setting.js';
+import { assertOwn } from './assert-own.js';
+import { findRun$ } from './find-run.js';
+import { commandFor } from './hints.js';
+import type { RunStore } from './open-run-store.js';
+import { questionLine } from './question-line.js';
+import { removeOldRuns } from './remove-old-runs.js';
+import { runModel$ } from './run-model.js';
+import { withRuns } from './with-runs.js';
+
+/** Goes on with a run, and resolves to how it ended. */
+export const resumeRun = (setting: Setting<ResumeArguments>): Promise<Outcome | 'failed'> =>
+  withRuns(setting, async (runs) => {
+    const { given, environment, errorTheme } = setting;
+    const run = await firstValueFrom(findRun$(runs, given.run));
+    assertOwn(run);
+    if (run.status === 'ended') {
+      const text = 'It had ended before: this is its answer.';
+      environment.stderr.write(`${errorTheme.colors.dim(text)}\n`);
+    }
+    return goOn(run.callId, run.question, runs, setting);
+  });
+
+/** Goes on with a run of the command's own agent. */
+export const goOn = async (
+  callId: string,
+  question: string,
+  runs: RunStore,
+  setting: Setting<AnswerArguments>,
+): Promise<Outcome | 'failed'> => {
+  const { given, output, theme } = setting;
+  const before = await firstValueFrom(runModel$(runs.store, callId));
+  const prepared = await prepare(setting, { runs, before });
+  if (isTalk(given)) output.stream.write(questionLine(question, theme));
+  const { maxIterations } = given;
+  const limit = maxIterations === undefined ? {} : { maxIterations };
+  const begin: Begin = (options) =>
+    prepared.agent.resumeStream$(callId, { ...options, ...limit }).pipe(
+      catchError((error: unknown) => {
+        const isTaken = isMillraceError(error) && error.code === 'conflict';
+        return throwError(() => (isTaken ? runsElsewhere(callId, given, error) : error));
+      }),
+    );
+  const outcome = await answer(callId, begin, prepared, setting);
+  await removeOldRuns(runs, setting);
+  return outcome;
+};
+
+const runsElsewhere = (callId: string, given: AnswerArguments, cause: unknown): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `The run, or its conversation, goes on elsewhere. Follow it with: ${commandFor('replay', callId, given)} --follow`,
+    { cause },
+  );
