@@ -6,8 +6,8 @@ import { newCallId } from './new-call-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
 import { isTalk } from './presentation/presenter.js';
-import { removeOldRuns } from './runs/remove-old-runs.js';
 import { storeOption } from './runs/hints.js';
+import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 import { beginWith, talkTo } from './talk-to.js';
 import { createPrompt } from './terminal/prompt.js';
@@ -42,6 +42,6 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
   if (asked > 0 && runs !== undefined) {
     say(`This conversation goes on with: millrace --session ${name}${storeOption(given.store)}`);
   }
-  await removeOldRuns(runs, setting);
+  await tidy(runs, setting);
   return end === 'ended' ? 0 : exitCodes[end];
 };

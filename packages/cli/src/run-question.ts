@@ -10,7 +10,7 @@ import { promptSign } from './presentation/introduction.js';
 import { isTalk } from './presentation/presenter.js';
 import { oneLine } from './presentation/shorten.js';
 import { beginWith, talkTo } from './talk-to.js';
-import { removeOldRuns } from './runs/remove-old-runs.js';
+import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 
 /** Answers one question, and resolves to the exit code. */
@@ -39,6 +39,6 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
     prepared,
   );
   const outcome = await answer(callId, begin, prepared, setting);
-  await removeOldRuns(prepared.runs, setting);
+  await tidy(prepared.runs, setting);
   return exitCodes[outcome];
 };

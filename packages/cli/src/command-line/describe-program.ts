@@ -52,15 +52,17 @@ const addCommands = (program: Command, take: Take): Command => {
     .argument('[id]', 'the run to show: a picture, what was printed, its steps')
     .option('--limit <number>', 'list this many (default: 20)', wholeNumber(1))
     .addOption(new Option('--all', 'list all').conflicts('limit'));
-  stored(printed(runs)).action((run: string | undefined, _options: unknown, command: Command) => {
-    const { limit = 20, all } = optionsOf(command);
-    take({
-      command: 'runs',
-      run: run ?? '',
-      limit: all === true ? Infinity : limit,
-      ...toPrint(command),
-    });
-  });
+  stored(printed(runs, 'print the ids only', 'print each run as a line of JSON')).action(
+    (run: string | undefined, _options: unknown, command: Command) => {
+      const { limit = 20, all } = optionsOf(command);
+      take({
+        command: 'runs',
+        run: run ?? '',
+        limit: all === true ? Infinity : limit,
+        ...toPrint(command),
+      });
+    },
+  );
 
   const replay = add('replay', 'show a run again, as it was', replayHelp)
     .argument('<id>', 'the run')
@@ -109,10 +111,14 @@ const asking = (command: Command, take: Take): Command =>
     .option('--no-store', 'write nothing down')
     .action((words: readonly string[], _options: unknown, it: Command) => take(toAsk(words, it)));
 
-const printed = (command: Command): Command =>
+const printed = (
+  command: Command,
+  quiet = 'print the answer only',
+  json = 'print each event as a line of JSON',
+): Command =>
   command
-    .option('-q, --quiet', 'print the answer only')
-    .addOption(new Option('--json', 'print each event as a line of JSON').conflicts('quiet'))
+    .option('-q, --quiet', quiet)
+    .addOption(new Option('--json', json).conflicts('quiet'))
     .option('--no-color', 'print without colour');
 
 const stored = (command: Command): Command =>

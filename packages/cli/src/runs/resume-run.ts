@@ -11,20 +11,17 @@ import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { questionLine } from './question-line.js';
-import { removeOldRuns } from './remove-old-runs.js';
 import { runModel$ } from './run-model.js';
+import { tidy } from './tidy.js';
 import { withRuns } from './with-runs.js';
 
 /** Goes on with a run, and resolves to how it ended. */
 export const resumeRun = (setting: Setting<ResumeArguments>): Promise<Outcome | 'failed'> =>
   withRuns(setting, async (runs) => {
-    const { given, environment, errorTheme } = setting;
+    const { given } = setting;
     const run = await firstValueFrom(findRun$(runs, given.run));
     assertOwn(run);
-    if (run.status === 'ended') {
-      const text = 'It had ended before: this is its answer.';
-      environment.stderr.write(`${errorTheme.colors.dim(text)}\n`);
-    }
+    if (run.status === 'ended') throw nothingToDo(run.callId, given);
     return goOn(run.callId, run.question, runs, setting);
   });
 
@@ -49,9 +46,15 @@ export const goOn = async (
       }),
     );
   const outcome = await answer(callId, begin, prepared, setting);
-  await removeOldRuns(runs, setting);
+  await tidy(runs, setting);
   return outcome;
 };
+
+const nothingToDo = (callId: string, given: AnswerArguments): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `This run has ended: there is nothing to go on with. To see it: ${commandFor('replay', callId, given)}. To do a part of it anew: ${commandFor('fork', callId, given)} --at <step>`,
+  );
 
 const runsElsewhere = (callId: string, given: AnswerArguments, cause: unknown): MillraceError =>
   new MillraceError(
