@@ -11,6 +11,8 @@ import { isBrokenPipe } from './terminal/output.js';
 /** How long a step that is under way may take when a signal ends the program, in milliseconds. */
 const drainMs = 5_000;
 
+const ending = `\nEnding: the step under way may take ${drainMs / 1_000} s more. Another signal ends it at once.`;
+
 /** Makes a call, prints it, shows its error, and says how to go on with what was broken off. Resolves to how it ended. */
 export const answer = async (
   callId: string,
@@ -28,10 +30,14 @@ export const answer = async (
         output,
         interrupt$,
         terminate$,
-        drain$: () => agent.drain$({ timeoutMs: drainMs, ...timing }),
+        drain$: () => {
+          note(ending);
+          return agent.drain$({ timeoutMs: drainMs, ...timing });
+        },
       }),
     );
-    if (outcome === 'stopped' || outcome === 'terminated') note(`\nStopped.${goOn}`);
+    if (outcome === 'stopped' || outcome === 'terminated')
+      note(`${outcome === 'stopped' ? '\n' : ''}Stopped.${goOn}`);
     return outcome;
   } catch (error) {
     if (isBrokenPipe(error)) throw error;

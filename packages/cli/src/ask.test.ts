@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { type AgentEvent, createAgent } from '@millrace/core';
+import { marbles, scriptedModel, text } from '@millrace/core/testing';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
+import { answerOnly } from './presentation/answer-only.js';
 import { ask$ } from './ask.js';
 import { fakeOutput } from './terminal/fake-terminal.test-support.js';
 import { watchOutput } from './terminal/output.js';
@@ -48,6 +49,32 @@ describe('ask$', () => {
     interrupt$.next();
     expect([heard, requests.left, interrupt$.observed]).toEqual([['stopped'], 1, false]);
     expect([written(), stream.listenerCount('drain')]).toEqual(['', 0]);
+  });
+
+  it('S8: brings the call to rest at a signal, and ends it at once at the second', () => {
+    const { stream } = fakeOutput();
+    const { terminate$, heard, requests } = asked(stream);
+    terminate$.next();
+    expect([heard, requests.left, terminate$.observed]).toEqual([[], 0, true]);
+    terminate$.next();
+    expect([heard, requests.left, terminate$.observed]).toEqual([['terminated'], 1, false]);
+  });
+
+  it('S8: is at rest when the call is, however that ends', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
+      const event$ = cold<AgentEvent>('------#', undefined, new Error('drained'));
+      const terminate$ = hot('  --t------');
+      const drained$ = cold('     -----(d|)');
+      const outcome$ = ask$(() => event$, answerOnly, {
+        output: watchOutput(fakeOutput().stream),
+        interrupt$: NEVER,
+        terminate$,
+        drain$: () => drained$,
+      });
+      expectObservable(outcome$).toBe('-------(t|)', { t: 'terminated' });
+      expectSubscriptions(event$.subscriptions).toBe('^-----!');
+      expectSubscriptions(drained$.subscriptions).toBe('--^----!');
+    });
   });
 
   it('ends the call when the output breaks', () => {

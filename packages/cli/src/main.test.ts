@@ -110,7 +110,6 @@ describe('millrace', () => {
       'preReasoning',
       'reasoningChunk',
       'postReasoning',
-      'messagesAppended',
       'postCall',
     ]);
   });

@@ -14,6 +14,9 @@ import { withRuns } from './with-runs.js';
 /** The longest pause between two events, in milliseconds: a run may have lain for days before it went on. */
 const maxGapMs = 10_000;
 
+/** How long a run that has just been found may take to be read, in milliseconds. */
+const waitMs = 10_000;
+
 /** Shows a run again, with its own pauses, or follows it; resolves to how that ended. */
 export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =>
   withRuns(setting, async ({ store, place }) => {
@@ -24,7 +27,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     const timing = scheduler === undefined ? {} : { scheduler };
     if (isTalk(given)) output.stream.write(questionLine(aboutOf(run), theme));
     const event$ = given.follow
-      ? attach$(store, run.callId, timing)
+      ? attach$(store, run.callId, { waitMs, ...timing })
       : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });
     const outcome = await firstValueFrom(
       shown$(event$.pipe(presenterOf(given, theme, unit)), output, { interrupt$, terminate$ }),
