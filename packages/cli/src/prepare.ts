@@ -1,4 +1,4 @@
-import { type Agent, isMillraceError, MillraceError } from '@millrace/core';
+import { type Agent, isMillraceError } from '@millrace/core';
 import { chooseModel, type ChosenModel } from './choose-model.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import { createAssistant } from './create-assistant.js';
@@ -6,7 +6,6 @@ import { introduction } from './presentation/introduction.js';
 import { isTalk } from './presentation/presenter.js';
 import type { RunModel } from './runs/run-model.js';
 import type { RunStore } from './runs/open-run-store.js';
-import type { StorePlace } from './runs/store-place.js';
 import { storePlace } from './runs/store-place.js';
 import type { Setting } from './setting.js';
 
@@ -36,7 +35,7 @@ export const prepare = async (
   const { given, environment, output, theme } = setting;
   const [chosen, runs] = await Promise.all([
     chosenModel(setting, before),
-    open === undefined ? openedOrNone(setting) : open,
+    open ?? openedOrNone(setting),
   ]);
   const written = runs === undefined ? {} : { journal: runs.store, memory: runs.memory };
   const { directory } = environment;
@@ -72,7 +71,7 @@ const openedOrNone = async ({
   environment,
   errorTheme,
 }: Setting<AnswerArguments>): Promise<RunStore | undefined> => {
-  const place: StorePlace = storePlace(given.store, environment);
+  const place = storePlace(given.store, environment);
   if (place.type === 'none') return undefined;
   try {
     const { openRunStore } = await import('./runs/open-run-store.js');

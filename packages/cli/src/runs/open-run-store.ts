@@ -20,9 +20,9 @@ const leaseMs = 5_000;
 
 /** Opens a place, and makes it where it is not there. Rejects with `store` where it cannot be written to, and with `config` where there is none. */
 export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
-  const { calls, memory, close$ } = await opened(place);
-  const close = (): Promise<unknown> => lastValueFrom(close$(), { defaultValue: undefined });
-  return { store: createCallStore(calls), memory, place, close };
+  const kept = await opened(place);
+  const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
+  return { store: createCallStore(kept.calls), memory: kept.memory, place, close };
 };
 
 const opened = async (place: StorePlace): Promise<Store> => {

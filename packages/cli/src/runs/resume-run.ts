@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { catchError, firstValueFrom, throwError } from 'rxjs';
+import { catchError, firstValueFrom } from 'rxjs';
 import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';
 import type { AnswerArguments, ResumeArguments } from '../command-line/arguments.js';
@@ -41,8 +41,9 @@ export const goOn = async (
   const begin: Begin = (options) =>
     prepared.agent.resumeStream$(callId, { ...options, ...limit }).pipe(
       catchError((error: unknown) => {
-        const isTaken = isMillraceError(error) && error.code === 'conflict';
-        return throwError(() => (isTaken ? runsElsewhere(callId, given, error) : error));
+        throw isMillraceError(error) && error.code === 'conflict'
+          ? runsElsewhere(callId, given, error)
+          : error;
       }),
     );
   const outcome = await answer(callId, begin, prepared, setting);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type ModelRequest, MillraceError, textOf } from '@millrace/core';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { Subject } from 'rxjs';
 import { type Home, makeHome } from './runs.test-support.js';
 
 let home: Home;
@@ -164,6 +165,22 @@ describe('millrace resume', () => {
       code: 1,
       err: expect.stringMatching(/This run has ended.*millrace replay/),
     });
+  });
+
+  it('S8: goes on with a run that a signal has ended between two steps', async () => {
+    const terminate$ = new Subject<void>();
+    const model = scriptedModel(() => {
+      terminate$.next();
+      return [toolUse('calculator', { expression: '6 * 7' })];
+    });
+    const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
+    const id = (await only()).slice(0, 8);
+    expect([code, terminate$.observed]).toEqual([143, false]);
+    expect(err).toMatch(/^\nEnding: .*\nStopped\. Go on with it: millrace resume \w{8}\n$/);
+    const hint = `${id} was broken off. Go on with it: millrace resume ${id}\n`;
+    expect((await home.ran(['runs'])).out).toContain(hint);
+    const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
+    expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });
   });
 
   it('names the store again where it was named', async () => {

@@ -19,7 +19,7 @@ import { shortId } from './short-id.js';
 export const showRun = async (
   run: CallSummary,
   { store }: RunStore,
-  { given, environment, output, theme }: Setting<RunsArguments>,
+  { given, output, theme }: Setting<RunsArguments>,
 ): Promise<void> => {
   const { callId } = run;
   const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
