@@ -43,5 +43,6 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
     say(`This conversation goes on with: millrace --session ${name}${storeOption(given.store)}`);
   }
   await tidy(runs, setting);
+  await runs?.close();
   return end === 'ended' ? 0 : exitCodes[end];
 };

@@ -1,7 +1,8 @@
+import { nearMatches } from '@millrace/core/adapter';
 import { firstValueFrom } from 'rxjs';
 import { answer } from './answer.js';
 import type { AskArguments } from './command-line/arguments.js';
-import { helpHint } from './command-line/help.js';
+import { commandNames, helpHint } from './command-line/help.js';
 import { exitCodes, wrongUsage } from './exit-codes.js';
 import { givenQuestion$ } from './given-question.js';
 import { newCallId } from './new-call-id.js';
@@ -12,6 +13,9 @@ import { oneLine } from './presentation/shorten.js';
 import { beginWith, talkTo } from './talk-to.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
+
+/** What may be a command that is not spelled right. */
+const isOneWord = /^[a-z]+$/;
 
 /** Answers one question, and resolves to the exit code. */
 export const runQuestion = async (setting: Setting<AskArguments>): Promise<number> => {
@@ -27,6 +31,11 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
   if (isTalk(given)) {
     const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
     output.stream.write(`${promptSign(theme)}${shown}\n`);
+    const [meant] = isOneWord.test(given.question) ? nearMatches(given.question, commandNames) : [];
+    if (meant !== undefined && meant !== given.question) {
+      const hint = `Asked as a question. Did you mean: millrace ${meant}?`;
+      environment.stderr.write(`${errorTheme.colors.dim(hint)}\n`);
+    }
   } else if (isOwn) {
     environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
   }
@@ -40,5 +49,6 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
   );
   const outcome = await answer(callId, begin, prepared, setting);
   await tidy(prepared.runs, setting);
+  await prepared.runs?.close();
   return exitCodes[outcome];
 };

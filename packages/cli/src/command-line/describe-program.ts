@@ -19,9 +19,6 @@ export type Take = (given: Arguments) => void;
 /** How a command is set up before anything is added to it, so that what is added inherits it. */
 export type SetUp = (program: Command) => Command;
 
-/** The names of the commands. A question may be one, too. */
-export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork'];
-
 /** Describes the command line: a question, and where it may be one, the commands. */
 export const describeProgram = (setUp: SetUp, take: Take, withCommands: boolean): Command => {
   const program = asking(setUp(new Command('millrace')), take)

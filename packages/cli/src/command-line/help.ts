@@ -1,3 +1,6 @@
+/** The names of the commands. A question may be one, too. */
+export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork'];
+
 /** What a complaint ends with. */
 export const helpHint = '(millrace --help tells more)';
 

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import type { Arguments } from './arguments.js';
-import { commandNames, describeProgram, version } from './describe-program.js';
+import { describeProgram, version } from './describe-program.js';
+import { commandNames } from './help.js';
 import type { Options } from './to-arguments.js';
 
 /** Arguments, or the exit code of a command that has said all there is to say. */

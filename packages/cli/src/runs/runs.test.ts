@@ -1,10 +1,13 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type ModelRequest, MillraceError, textOf } from '@millrace/core';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { Subject } from 'rxjs';
 import { type Home, makeHome } from './runs.test-support.js';
+
+// The first command loads all that there is.
+jest.setTimeout(30_000);
 
 let home: Home;
 beforeEach(() => {
@@ -124,6 +127,13 @@ describe('millrace runs', () => {
     expect(out).toMatch(/← calculator 42 [^]*\nSo: 42\n[^]*\ncalculator {2}.*r\|/);
     expect(out).toMatch(/\nstep .*\ncall .*\nopen .*\n1 .*\n1\/0\/intent .*\n1\/0 +tool .*: 42\n/);
     expect(out).toMatch(new RegExp(`millrace fork ${id.slice(0, 8)} --at <step>\\n$`));
+  });
+
+  it('is what a question that nearly names it may have meant', async () => {
+    const { code, err } = await home.ran(['rusn']);
+    expect([code, err]).toEqual([0, 'Asked as a question. Did you mean: millrace runs?\n']);
+    expect((await home.ran(['ask', 'runs'])).err).toBe('');
+    expect((await home.ran(['Hello'])).err).toBe('');
   });
 
   it('says which ids there are where one is not enough, or unknown', async () => {

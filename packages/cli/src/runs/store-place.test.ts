@@ -27,7 +27,7 @@ describe('storePlace', () => {
     expect(placed('none', env)).toEqual({ type: 'files', directory: '/work/none' });
   });
 
-  it.each([
+  it.each<[false | undefined, Readonly<Record<string, string>>, RegExp]>([
     [false, {}, /--no-store/],
     [undefined, { MILLRACE_STORE: 'none' }, /MILLRACE_STORE/],
     [undefined, {}, /no home directory: name a directory with --store/],
