@@ -1,4 +1,3 @@
-import { describeError } from './presentation/describe-error.js';
 import type { Environment } from './environment.js';
 import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
 import { parseArguments } from './command-line/parse-arguments.js';
@@ -26,6 +25,7 @@ export const main = async (environment: Environment): Promise<number> => {
     return code;
   } catch (error) {
     if (isBrokenPipe(error)) return 0;
+    const { describeError } = await import('./presentation/describe-error.js');
     stderr.write(`${describeError(error, errorTheme, debug)}\n`);
     return 1;
   }

@@ -36,6 +36,8 @@ export const prepare = async (
   const [chosen, runs] = await Promise.all([
     chosenModel(setting, before),
     open ?? openedOrNone(setting),
+    // What the assistant is made with is read from the disk meanwhile.
+    import('@millrace/tools'),
   ]);
   const written = runs === undefined ? {} : { journal: runs.store, memory: runs.memory };
   const { directory } = environment;
