@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { concat, finalize, firstValueFrom, NEVER, of, Subject } from 'rxjs';
+import { type AgentEvent, createAgent } from '@millrace/core';
+import { marbles, scriptedModel, text } from '@millrace/core/testing';
+import { concat, finalize, NEVER, of, Subject } from 'rxjs';
 import { answerOnly } from './presentation/answer-only.js';
 import { ask$ } from './ask.js';
 import { fakeOutput } from './terminal/fake-terminal.test-support.js';
@@ -12,16 +12,22 @@ import { present } from './presentation/present.js';
 /** Asks an agent that begins an answer and never ends it. */
 const asked = (stream: Writable) => {
   const interrupt$ = new Subject<void>();
+  const terminate$ = new Subject<void>();
   const heard: unknown[] = [];
   const requests = { left: 0 };
   const answer$ = concat(of(text('Half an ')), NEVER).pipe(finalize(() => (requests.left += 1)));
   const agent = createAgent({ model: scriptedModel(answer$) });
-  const options = { agent, output: watchOutput(stream), interrupt$, maxIterations: undefined };
-  ask$('?', present(), options).subscribe({
+  const options = {
+    output: watchOutput(stream),
+    interrupt$,
+    terminate$,
+    drain$: () => agent.drain$(),
+  };
+  ask$((given) => agent.stream$('?', given), present(), options).subscribe({
     next: (outcome) => heard.push(outcome),
     error: (error: unknown) => heard.push(error),
   });
-  return { interrupt$, heard, requests };
+  return { interrupt$, terminate$, heard, requests };
 };
 
 describe('ask$', () => {
@@ -45,19 +51,37 @@ describe('ask$', () => {
     expect([written(), stream.listenerCount('drain')]).toEqual(['', 0]);
   });
 
+  it('S8: brings the call to rest at a signal, and ends it at once at the second', () => {
+    const { stream } = fakeOutput();
+    const { terminate$, heard, requests } = asked(stream);
+    terminate$.next();
+    expect([heard, requests.left, terminate$.observed]).toEqual([[], 0, true]);
+    terminate$.next();
+    expect([heard, requests.left, terminate$.observed]).toEqual([['terminated'], 1, false]);
+  });
+
+  it('S8: is at rest when the call is, however that ends', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
+      const event$ = cold<AgentEvent>('------#', undefined, new Error('drained'));
+      const terminate$ = hot('  --t------');
+      const drained$ = cold('     -----(d|)');
+      const outcome$ = ask$(() => event$, answerOnly, {
+        output: watchOutput(fakeOutput().stream),
+        interrupt$: NEVER,
+        terminate$,
+        drain$: () => drained$,
+      });
+      expectObservable(outcome$).toBe('-------(t|)', { t: 'terminated' });
+      expectSubscriptions(event$.subscriptions).toBe('^-----!');
+      expectSubscriptions(drained$.subscriptions).toBe('--^----!');
+    });
+  });
+
   it('ends the call when the output breaks', () => {
     const { stream } = fakeOutput();
     const { interrupt$, heard, requests } = asked(stream);
     const broken = new Error('write EPIPE');
     stream.emit('error', broken);
     expect([heard, requests.left, interrupt$.observed]).toEqual([[broken], 1, false]);
-  });
-
-  it('limits the iterations', async () => {
-    const { stream, text: written } = fakeOutput();
-    const model = scriptedModel([toolUse('none')], [text('So far.')]);
-    const options = { output: watchOutput(stream), interrupt$: NEVER, maxIterations: 1 };
-    const outcome$ = ask$('?', answerOnly, { agent: createAgent({ model }), ...options });
-    expect([await firstValueFrom(outcome$), written()]).toEqual(['answered', 'So far.\n']);
   });
 });

@@ -1,48 +1,55 @@
-import { type AgentEvent, type Callable, createDemand, only } from '@millrace/core';
+import { type AgentEvent, type CallOptions, createDemand, only } from '@millrace/core';
 import {
   catchError,
   connect,
   defer,
+  dematerialize,
   EMPTY,
+  exhaustMap,
   filter,
   ignoreElements,
   map,
+  materialize,
   merge,
   type Observable,
   type OperatorFunction,
   skip,
+  startWith,
   take,
   takeLast,
+  withLatestFrom,
 } from 'rxjs';
 import type { Output } from './terminal/output.js';
 import { writeTo } from './terminal/write-to.js';
 
-/** How a question ended: with an answer, by one Ctrl-C, or at once by a second. */
-export type Outcome = 'answered' | 'interrupted' | 'stopped';
+/** How a call ended: with an answer, by one Ctrl-C, at once by a second, or by a signal that ends the program. */
+export type Outcome = 'answered' | 'interrupted' | 'stopped' | 'terminated';
 
-/** Whom to ask, and where the answer goes. */
+/** Begins a call, or goes on with one, and emits its events. */
+export type Begin = (
+  options: Required<Pick<CallOptions, 'demand' | 'interruptOn'>>,
+) => Observable<AgentEvent>;
+
+/** What may end a call, and where the answer goes. */
 export interface AskOptions {
-  readonly agent: Callable;
   readonly output: Output;
   /** The first one ends the call politely, the second at once. */
   readonly interrupt$: Observable<unknown>;
-  readonly maxIterations: number | undefined;
+  /** The first one brings the call to rest, the second ends it at once. */
+  readonly terminate$: Observable<unknown>;
+  /** Brings the call to rest, and emits when it is. */
+  readonly drain$: () => Observable<unknown>;
 }
 
-/** Asks a question, writes what the presenter makes of the events, and emits how it ended. Errors with the call, or with the output. */
+/** Makes a call, writes what the presenter makes of its events, and emits how it ended. Errors with the call, or with the output. */
 export const ask$ = (
-  question: string,
+  begin: Begin,
   presenter: OperatorFunction<AgentEvent, string>,
-  { agent, output, interrupt$, maxIterations }: AskOptions,
+  { output, interrupt$, terminate$, drain$ }: AskOptions,
 ): Observable<Outcome> =>
   defer(() => {
     const demand = createDemand();
-    const limit = maxIterations === undefined ? {} : { maxIterations };
-    const stopped$ = interrupt$.pipe(
-      skip(1),
-      map((): Outcome => 'stopped'),
-    );
-    const asked$ = agent.stream$(question, { demand, interruptOn: interrupt$, ...limit }).pipe(
+    const asked$ = begin({ demand, interruptOn: interrupt$ }).pipe(
       connect((event$) =>
         merge(
           event$.pipe(presenter, writeTo(output.stream, demand), ignoreElements()),
@@ -54,8 +61,15 @@ export const ask$ = (
       ),
       // The outcome is there before all of it has been written, and so is an error.
       takeLast(1),
+      unlessAfter(terminate$),
     );
-    return merge(stopped$, output.broken$, asked$).pipe(take(1));
+    const drained$ = terminate$.pipe(exhaustMap(drain$));
+    const outcomes = [
+      [interrupt$.pipe(skip(1)), 'stopped'],
+      [merge(drained$, terminate$.pipe(skip(1))), 'terminated'],
+    ] as const;
+    const ended = outcomes.map(([end$, outcome]) => end$.pipe(map((): Outcome => outcome)));
+    return merge(output.broken$, asked$, ...ended).pipe(take(1));
   });
 
 const outcomeOf: OperatorFunction<AgentEvent, Outcome> = (event$) =>
@@ -64,3 +78,21 @@ const outcomeOf: OperatorFunction<AgentEvent, Outcome> = (event$) =>
     filter(({ parentId }) => parentId === undefined),
     map(({ reply }) => (reply.reason === 'interrupted' ? 'interrupted' : 'answered')),
   );
+
+/** Keeps to itself how something ended after a notifier has emitted: that was the notifier's doing. */
+const unlessAfter =
+  (notifier$: Observable<unknown>) =>
+  <T>(source: Observable<T>): Observable<T> => {
+    const isAfter$ = notifier$.pipe(
+      take(1),
+      map(() => true),
+      startWith(false),
+    );
+    return source.pipe(
+      materialize(),
+      withLatestFrom(isAfter$),
+      filter(([, isAfter]) => !isAfter),
+      map(([notification]) => notification),
+      dematerialize(),
+    );
+  };

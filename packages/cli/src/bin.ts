@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
-import { config, fromEvent } from 'rxjs';
-import { describeError } from './presentation/describe-error.js';
+import { config, fromEvent, merge } from 'rxjs';
 import { main } from './main.js';
 import { plainTheme } from './presentation/theme.js';
 
 config.onUnhandledError = (error) => {
-  process.stderr.write(`${describeError(error, plainTheme)}\n`);
+  // Only who asks for more than the version needs what it comes with.
+  import('./presentation/describe-error.js').then(
+    ({ describeError }) => process.stderr.write(`${describeError(error, plainTheme)}\n`),
+    () => process.stderr.write(`${String(error)}\n`),
+  );
 };
 
 // The fetch of Node 20 takes more from a socket at once than its streams hold, and so reads on ahead of a slow reader.
@@ -22,6 +25,7 @@ const code = await main({
   platform: process.platform,
   directory: process.cwd(),
   interrupt$: fromEvent(process, 'SIGINT'),
+  terminate$: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
 });
 
 // A tool that goes on after it was told to stop must not keep the program.

@@ -9,13 +9,20 @@ export interface ChatOptions {
   readonly ask: (question: string) => Promise<Outcome | 'failed'>;
 }
 
-/** Asks question after question, until an empty line, `exit` or the end of the input; `stopped` by Ctrl-C at the prompt, or twice at an answer. */
-export const chat = async ({ prompt, ask }: ChatOptions): Promise<'ended' | 'stopped'> => {
+/**
+ * Asks question after question, until an empty line, `exit` or the end of the input; `stopped` by Ctrl-C at the prompt, or twice at an answer; `terminated` by a signal
+ * at an answer.
+ */
+export const chat = async ({
+  prompt,
+  ask,
+}: ChatOptions): Promise<'ended' | 'stopped' | 'terminated'> => {
   for (;;) {
     const entered = await prompt();
     if (entered.type === 'interrupt') return 'stopped';
     const question = entered.type === 'line' ? entered.line.trim() : '';
     if (['', 'exit', 'quit'].includes(question)) return 'ended';
-    if ((await ask(question)) === 'stopped') return 'stopped';
+    const outcome = await ask(question);
+    if (outcome === 'stopped' || outcome === 'terminated') return outcome;
   }
 };

@@ -1,4 +1,4 @@
-import { type Agent, createAgent, type Model } from '@millrace/core';
+import { type Agent, type AgentOptions, createAgent } from '@millrace/core';
 import { findWorkspace } from './find-workspace.js';
 
 /** The agent of the command. */
@@ -10,9 +10,11 @@ export interface Assistant {
   readonly sample: string;
 }
 
+/** What events and runs call the agent. */
+export const assistantName = 'millrace';
+
 /** What the agent works with. */
-export interface AssistantOptions {
-  readonly model: Model;
+export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'journal' | 'memory'> {
   /** Files below it may be read. */
   readonly directory: string;
   /** Finds the directory whose docs are searched. Default: `findWorkspace`. */
@@ -21,16 +23,16 @@ export interface AssistantOptions {
 
 /** Makes the agent: it calculates, tells the time, searches Millrace's own docs, and reads files. */
 export const createAssistant = async ({
-  model,
   directory,
   findDocs = findWorkspace,
+  ...options
 }: AssistantOptions): Promise<Assistant> => {
   const [{ calculator, clock, markdownFiles, readFile, searchDocuments }, docs] = await Promise.all(
     [import('@millrace/tools'), findDocs(directory)],
   );
   const tools = [calculator(), clock(), readFile({ root: directory })];
   const agentWith = (...more: typeof tools) =>
-    createAgent({ name: 'millrace', model, tools: [...tools, ...more] });
+    createAgent({ ...options, name: assistantName, tools: [...tools, ...more] });
   if (docs === undefined) {
     const warning = 'The docs of Millrace are not here, so the agent cannot search them.';
     return { agent: agentWith(), warnings: [warning], sample: `${sample}?` };

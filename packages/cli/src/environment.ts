@@ -22,8 +22,10 @@ export interface Environment {
   readonly directory: string;
   /** Emits at each Ctrl-C. Subscribed to while a question is being answered. */
   readonly interrupt$: Observable<unknown>;
+  /** Emits at each SIGTERM and SIGHUP. Subscribed to while a question is being answered. Default: none come. */
+  readonly terminate$?: Observable<unknown>;
   /** The models to choose from. Default: `modelChoices`. */
   readonly models?: readonly ModelChoice[];
-  /** Times the wait for a question from a pipe. Default: RxJS's `asyncScheduler`. */
+  /** Times the wait for a question from a pipe, the pauses of a run that is played back, and the end by a signal. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }

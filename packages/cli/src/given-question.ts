@@ -1,6 +1,6 @@
 import { map, type Observable, of } from 'rxjs';
 import type { Environment } from './environment.js';
-import type { Arguments } from './parse-arguments.js';
+import type { AskArguments } from './command-line/arguments.js';
 import { readQuestion$ } from './terminal/read-question.js';
 
 /** Where a question came from, if there is one. */
@@ -13,7 +13,7 @@ export type GivenQuestion =
 
 /** Emits the question of the arguments, or else that of the input. A pipe is waited for until it ends. */
 export const givenQuestion$ = (
-  { question, json }: Pick<Arguments, 'question' | 'json'>,
+  { question, json }: Pick<AskArguments, 'question' | 'json'>,
   { stdin, stderr, scheduler }: Pick<Environment, 'stdin' | 'stderr' | 'scheduler'>,
 ): Observable<GivenQuestion> => {
   if (question !== '' && question !== '-') return of({ type: 'question', text: question });

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { type Model, type ModelRequest, MillraceError, textOf } from '@millrace/core';
@@ -110,7 +113,6 @@ describe('millrace', () => {
       'preReasoning',
       'reasoningChunk',
       'postReasoning',
-      'messagesAppended',
       'postCall',
     ]);
   });
@@ -175,13 +177,14 @@ describe('millrace', () => {
 
 describe('millrace in a terminal', () => {
   /** Answers each prompt with the next of these key strokes. */
-  const chatted = async (model: Model, ...typed: readonly string[]) => {
+  const chatted = (model: Model, ...typed: readonly string[]) => chattedIn([], model, ...typed);
+  const chattedIn = async (argv: readonly string[], model: Model, ...typed: readonly string[]) => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const rest = [...typed];
     const out = fakeOutput((written) => {
       if (written === '› ') queueMicrotask(() => stdin.write(rest.shift() ?? ''));
     });
-    const { environment, err } = fakeEnvironment([], {
+    const { environment, err } = fakeEnvironment(argv, {
       stdin,
       stdout: Object.assign(out.stream, { isTTY: true }),
       env: { NO_COLOR: '1' },
@@ -196,6 +199,19 @@ describe('millrace in a terminal', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/\n1: one\n[^]*\n3: two\n/);
     expect(out.match(/Millrace, with/g)).toHaveLength(1);
+  });
+
+  it('S7: says with which session it goes on, and goes on there', async () => {
+    const store = await mkdtemp(join(tmpdir(), 'millrace-chat-'));
+    const argv = ['--store', store];
+    const first = await chattedIn(argv, scriptedModel(echoed), 'one\r', '\r');
+    const [, session = ''] = /goes on with: millrace (--session .*)\n$/.exec(first.out) ?? [];
+    const [, name = ''] = session.split(' ');
+    const again = [...argv, '--session', name];
+    expect((await chattedIn(again, scriptedModel(echoed), 'two\r', '\r')).out).toContain(
+      '\n3: two\n',
+    );
+    await rm(store, { recursive: true });
   });
 
   it('goes on after an error', async () => {

@@ -1,7 +1,6 @@
-import { describeError } from './presentation/describe-error.js';
 import type { Environment } from './environment.js';
 import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
-import { parseArguments } from './parse-arguments.js';
+import { parseArguments } from './command-line/parse-arguments.js';
 import { createTheme } from './presentation/theme.js';
 
 /** Runs the command in an environment, and resolves to its exit code once all has been written. */
@@ -26,6 +25,7 @@ export const main = async (environment: Environment): Promise<number> => {
     return code;
   } catch (error) {
     if (isBrokenPipe(error)) return 0;
+    const { describeError } = await import('./presentation/describe-error.js');
     stderr.write(`${describeError(error, errorTheme, debug)}\n`);
     return 1;
   }

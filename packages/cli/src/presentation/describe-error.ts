@@ -3,7 +3,15 @@ import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 
 /** What whoever runs the command can put right: there the technical words say how. */
-const own: readonly string[] = ['auth', 'config', 'invalidRequest', 'invalidResponse', 'redirect'];
+const own: readonly string[] = [
+  'auth',
+  'config',
+  'conflict',
+  'invalidRequest',
+  'invalidResponse',
+  'redirect',
+  'store',
+];
 
 /** Says what went wrong: for people first, then for those who mend it. The stack is for debugging only. */
 export const describeError = (

@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseArguments } from './parse-arguments.js';
+
+const parsed = (...argv: readonly string[]) => {
+  const said = { out: '', err: '' };
+  const result = parseArguments(argv, {
+    writeOut: (text) => (said.out += text),
+    writeErr: (text) => (said.err += text),
+  });
+  return { ...said, result };
+};
+
+const printed = { color: true, json: false, quiet: false, store: undefined };
+const answered = { ...printed, maxIterations: undefined, model: '', keepDays: undefined };
+const nothing = { command: 'ask', question: '', session: '', ...answered };
+const listed = { command: 'runs', run: '', limit: 20, ...printed };
+const replayed = { command: 'replay', run: 'a', speed: 1, follow: false, ...printed };
+const forked = { command: 'fork', run: 'a', at: '', question: '', edits: {}, ...answered };
+
+describe('parseArguments', () => {
+  it.each([
+    [[], nothing],
+    [['What', 'is', '2 + 2?'], { ...nothing, question: 'What is 2 + 2?' }],
+    [['-'], { ...nothing, question: '-' }],
+    [['--', '--help?'], { ...nothing, question: '--help?' }],
+    [['--json', 'a'], { ...nothing, question: 'a', json: true }],
+    [['a', '-q', '--no-color'], { ...nothing, question: 'a', quiet: true, color: false }],
+    [['--model', 'gpt-5', 'a'], { ...nothing, question: 'a', model: 'gpt-5' }],
+    [['--max-iterations', '3'], { ...nothing, maxIterations: 3 }],
+    [['--session', 'trip', 'a'], { ...nothing, question: 'a', session: 'trip' }],
+    [['--store', './x', 'a'], { ...nothing, question: 'a', store: './x' }],
+    [['--no-store', 'a'], { ...nothing, question: 'a', store: false }],
+    [['--keep-days', '0', 'a'], { ...nothing, question: 'a', keepDays: 0 }],
+    [['ask', 'runs', '-q'], { ...nothing, question: 'runs', quiet: true }],
+    [['--', 'runs'], { ...nothing, question: 'runs' }],
+    [['-q', '--', 'runs', 'a'], { ...nothing, question: 'runs a', quiet: true }],
+    [['what', 'runs'], { ...nothing, question: 'what runs' }],
+    [['runs'], listed],
+    [['runs', '--all', '--json'], { ...listed, limit: Infinity, json: true }],
+    [['runs', '--limit', '3'], { ...listed, limit: 3 }],
+    [
+      ['--store', 'x', '--no-color', 'runs', 'a'],
+      { ...listed, run: 'a', store: 'x', color: false },
+    ],
+    [['replay', 'a'], replayed],
+    [['replay', 'a', '--speed', '.5'], { ...replayed, speed: 0.5 }],
+    [['replay', 'a', '--speed', 'max', '-q'], { ...replayed, speed: Infinity, quiet: true }],
+    [['replay', '--follow', '--', 'a'], { ...replayed, follow: true }],
+    [['resume', 'a', '--model', 'm'], { command: 'resume', run: 'a', ...answered, model: 'm' }],
+    [['fork', 'a', '--question', 'b'], { ...forked, question: 'b' }],
+    [
+      ['fork', 'a', '--at', '2', '--edit', '1/0=4=2+2', '--edit', '1/1='],
+      { ...forked, at: '2', edits: { '1/0': '4=2+2', '1/1': '' } },
+    ],
+  ])('reads %j', (argv, given) => {
+    expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });
+  });
+
+  it.each([
+    ['--help', 'Usage: millrace'],
+    ['-V', '0.1.0'],
+    ['-v', '0.1.0'],
+    ['--version', '0.1.0'],
+  ])('answers %s by itself', (option, begin) => {
+    const { out, err, result } = parsed(option);
+    expect(result).toEqual({ status: 'done', code: 0 });
+    expect(out.startsWith(begin)).toBe(true);
+    expect(err).toBe('');
+  });
+
+  it.each(['runs', 'replay', 'resume', 'fork'])('shows how %s is used', (name) => {
+    const { out, result } = parsed(name, '--help');
+    expect(result).toEqual({ status: 'done', code: 0 });
+    expect(out).toContain(`Usage: millrace ${name}`);
+    expect(out).toContain(`\n  $ millrace ${name}`);
+  });
+
+  it('says in its help when it chats, what an answer is, and how it exits', () => {
+    const { out } = parsed('--help');
+    expect(out).toMatch(/chats in a terminal, but not with --json/);
+    expect(out).toMatch(/0 answered \(an "I cannot" is an answer too\)/);
+    expect(out).not.toMatch(/-v\b/);
+  });
+
+  it.each([
+    [['--jsn'], 'Did you mean --json?'],
+    [['--max-iterations', '0'], 'It must be a whole number of at least 1.'],
+    [['--max-iterations', '1e3'], 'It must be a whole number of at least 1.'],
+    [['--max-iterations'], 'argument missing'],
+    [['--json', '--quiet'], 'cannot be used with'],
+    [[''], 'the question is empty: write one'],
+    [['-q', '  ', ''], 'the question is empty: write one'],
+    [['--', ' '], 'the question is empty: write one'],
+    [['runs', '--lmit', '2'], 'Did you mean --limit?'],
+    [['runs', 'a', 'b'], 'millrace ask "runs …"'],
+    [['runs', '--all', '--limit', '2'], 'cannot be used with'],
+    [['replay'], "missing required argument 'id'"],
+    [['replay', 'a', '--speed', '0'], 'It must be a number above 0, or "max".'],
+    [['replay', 'a', '--speed', '2', '--follow'], 'cannot be used with'],
+    [['resume', 'a', '--no-store'], "unknown option '--no-store'"],
+    [['fork', 'a'], 'say where: --at <step>'],
+    [['fork', 'a', '--at', '2', '--question', 'b'], 'cannot be used with'],
+    [['fork', 'a', '--at', '2', '--edit', '1/0'], 'It must be a step and what it gave'],
+    [['--session', ' ', 'a'], 'It is empty.'],
+  ])('refuses %j and says why', (argv, why) => {
+    const { out, err, result } = parsed(...argv);
+    expect(result).toEqual({ status: 'done', code: 2 });
+    expect(out).toBe('');
+    expect(err).toContain(why);
+  });
+});

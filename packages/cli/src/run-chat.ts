@@ -1,0 +1,48 @@
+import { answer } from './answer.js';
+import { chat } from './chat.js';
+import type { AskArguments } from './command-line/arguments.js';
+import { exitCodes } from './exit-codes.js';
+import { newCallId } from './new-call-id.js';
+import { prepare } from './prepare.js';
+import { promptSign } from './presentation/introduction.js';
+import { isTalk } from './presentation/presenter.js';
+import { storeOption } from './runs/hints.js';
+import { tidy } from './runs/tidy.js';
+import type { Setting } from './setting.js';
+import { beginWith, talkTo } from './talk-to.js';
+import { createPrompt } from './terminal/prompt.js';
+
+/** Chats in a conversation of its own, or in the one that is named, and resolves to the exit code. */
+export const runChat = async (setting: Setting<AskArguments>): Promise<number> => {
+  const { given, environment, output, theme } = setting;
+  const prepared = await prepare(setting);
+  const { agent, runs } = prepared;
+  const name = given.session === '' ? `chat-${newCallId().slice(0, 8)}` : given.session;
+  const callable =
+    runs === undefined && given.session === '' ? agent.session(name) : talkTo(prepared, name);
+  const say = (text: string): void => {
+    if (isTalk(given)) output.stream.write(`${theme.colors.dim(text)}\n`);
+  };
+  say('Ask something. An empty line ends.');
+  let asked = 0;
+  const prompt = createPrompt({
+    input: environment.stdin,
+    output: output.stream,
+    text: promptSign(theme),
+  });
+  const end = await chat({
+    prompt,
+    ask: (question) => {
+      asked += 1;
+      const callId = newCallId();
+      const begin = beginWith(callable, question, callId, given, prepared);
+      return answer(callId, begin, prepared, setting);
+    },
+  });
+  if (asked > 0 && runs !== undefined) {
+    say(`This conversation goes on with: millrace --session ${name}${storeOption(given.store)}`);
+  }
+  await tidy(runs, setting);
+  await runs?.close();
+  return end === 'ended' ? 0 : exitCodes[end];
+};

@@ -1,0 +1,54 @@
+import { nearMatches } from '@millrace/core/adapter';
+import { firstValueFrom } from 'rxjs';
+import { answer } from './answer.js';
+import type { AskArguments } from './command-line/arguments.js';
+import { commandNames, helpHint } from './command-line/help.js';
+import { exitCodes, wrongUsage } from './exit-codes.js';
+import { givenQuestion$ } from './given-question.js';
+import { newCallId } from './new-call-id.js';
+import { prepare } from './prepare.js';
+import { promptSign } from './presentation/introduction.js';
+import { isTalk } from './presentation/presenter.js';
+import { oneLine } from './presentation/shorten.js';
+import { beginWith, talkTo } from './talk-to.js';
+import { tidy } from './runs/tidy.js';
+import type { Setting } from './setting.js';
+
+/** What may be a command that is not spelled right. */
+const isOneWord = /^[a-z]+$/;
+
+/** Answers one question, and resolves to the exit code. */
+export const runQuestion = async (setting: Setting<AskArguments>): Promise<number> => {
+  const { given, environment, output, theme, errorTheme } = setting;
+  const asked = await firstValueFrom(givenQuestion$(given, environment));
+  if (asked.type === 'missing') {
+    environment.stderr.write(`error: ${asked.why}\n${helpHint}\n`);
+    return wrongUsage;
+  }
+  const prepared = await prepare(setting);
+  const { sample } = prepared;
+  const isOwn = asked.type === 'none';
+  if (isTalk(given)) {
+    const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
+    output.stream.write(`${promptSign(theme)}${shown}\n`);
+    const [meant] = isOneWord.test(given.question) ? nearMatches(given.question, commandNames) : [];
+    if (meant !== undefined && meant !== given.question) {
+      const hint = `Asked as a question. Did you mean: millrace ${meant}?`;
+      environment.stderr.write(`${errorTheme.colors.dim(hint)}\n`);
+    }
+  } else if (isOwn) {
+    environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
+  }
+  const callId = newCallId();
+  const begin = beginWith(
+    talkTo(prepared, given.session),
+    isOwn ? sample : asked.text,
+    callId,
+    given,
+    prepared,
+  );
+  const outcome = await answer(callId, begin, prepared, setting);
+  await tidy(prepared.runs, setting);
+  await prepared.runs?.close();
+  return exitCodes[outcome];
+};

@@ -1,0 +1,53 @@
+import { MillraceError } from '@millrace/core';
+import { fork$, type ForkOptions, type ReadableCall, steps$ } from '@millrace/core/journal';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import type { Outcome } from '../ask.js';
+import type { ForkArguments } from '../command-line/arguments.js';
+import { newCallId } from '../new-call-id.js';
+import { isTalk } from '../presentation/presenter.js';
+import type { Setting } from '../setting.js';
+import { assertOwn } from './assert-own.js';
+import { assertKept, withQuestion, withResult } from './edited-step.js';
+import { findRun$ } from './find-run.js';
+import { historyOf$ } from './history-of.js';
+import type { RunStore } from './open-run-store.js';
+import { goOn } from './resume-run.js';
+import { shortId } from './short-id.js';
+import { withRuns } from './with-runs.js';
+
+/** Makes a new run of a part of another, says its id, and goes on with it. Resolves to how it ended. */
+export const forkRun = (setting: Setting<ForkArguments>): Promise<Outcome | 'failed'> =>
+  withRuns(setting, async (runs) => {
+    const { given, environment, output, theme } = setting;
+    const run = await firstValueFrom(findRun$(runs, given.run));
+    assertOwn(run);
+    const callId = newCallId();
+    const options = await optionsOf(run, runs, given);
+    await lastValueFrom(fork$(runs.store, run.callId, { ...options, callId }));
+    const note = `Forked from ${shortId(run.callId)}: ${shortId(callId)}\n`;
+    if (isTalk(given)) output.stream.write(theme.colors.dim(note));
+    else environment.stderr.write(note);
+    return goOn(callId, given.question || run.question, runs, setting);
+  });
+
+const optionsOf = async (
+  { callId }: ReadableCall,
+  { store }: RunStore,
+  { at, question, edits }: ForkArguments,
+): Promise<Pick<ForkOptions, 'at' | 'edit'>> => {
+  const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
+  if (question === '') {
+    assertKept(edits, steps, at);
+    return { at, edit: (step) => withResult(step, edits) };
+  }
+  const second = steps[1];
+  if (second === undefined) throw tooShort();
+  const history = await firstValueFrom(historyOf$(store, callId));
+  return { at: second.id, edit: (step) => withQuestion(step, question, history) };
+};
+
+const tooShort = (): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    'Nothing is written down of this run but its question: ask anew, with millrace "…".',
+  );

@@ -1,0 +1,20 @@
+import { isRecord, parsedJson } from '@millrace/core/adapter';
+import type { StoreOfCalls } from '@millrace/core/journal';
+import { defaultIfEmpty, filter, map, mergeMap, type Observable, take } from 'rxjs';
+
+/** Emits what was said before a run began, as it is written down. */
+export const historyOf$ = (
+  { driver }: StoreOfCalls,
+  callId: string,
+): Observable<readonly unknown[]> =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    mergeMap((records) => records),
+    filter(({ name }) => name === `${callId}/open`),
+    take(1),
+    map(({ text }) => {
+      const opening = parsedJson(text);
+      const history: unknown = isRecord(opening) ? opening['history'] : undefined;
+      return Array.isArray(history) ? history.map((message: unknown) => message) : [];
+    }),
+    defaultIfEmpty([]),
+  );

@@ -1,0 +1,61 @@
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
+import { type MemoryFactory, MillraceError } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import type { Store } from '@millrace/store';
+import { firstValueFrom, lastValueFrom, take } from 'rxjs';
+import type { StorePlace } from './store-place.js';
+
+/** A place that runs are written down in, when it is there and can be used. */
+export interface RunStore {
+  readonly store: CallStore;
+  /** What conversations were about. */
+  readonly memory: MemoryFactory;
+  readonly place: StorePlace;
+  readonly close: () => Promise<unknown>;
+}
+
+/** How long a run that was killed counts as running, in milliseconds. */
+const leaseMs = 5_000;
+
+/** Opens a place, and makes it where it is not there. Rejects with `store` where it cannot be written to, and with `config` where there is none. */
+export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
+  const kept = await opened(place);
+  const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
+  return { store: kept.calls, memory: kept.memory, place, close };
+};
+
+const opened = async (place: StorePlace): Promise<Store> => {
+  switch (place.type) {
+    case 'none':
+      throw new MillraceError('config', `There are no runs: ${place.why}.`);
+    case 'files': {
+      const [{ openFiles }] = await Promise.all([
+        import('@millrace/store'),
+        makePrivate(place.directory),
+      ]);
+      return openFiles(place.directory, { leaseMs });
+    }
+    case 'postgres': {
+      const { openPostgres } = await import('@millrace/store/postgres');
+      const store = openPostgres(place.url, { leaseMs, pool: { max: 3 } });
+      // Nothing is connected before it is used.
+      await firstValueFrom(store.calls.driver.list$().pipe(take(1)), { defaultValue: [] });
+      return store;
+    }
+  }
+};
+
+const makePrivate = async (directory: string): Promise<void> => {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await access(directory, constants.W_OK);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new MillraceError(
+      'store',
+      `Nothing can be written down in ${directory} (${why}). Name another place with --store or MILLRACE_STORE, or none with --no-store.`,
+      { cause },
+    );
+  }
+};

@@ -1,0 +1,11 @@
+import { type CallSummary, prune$ } from '@millrace/core/journal';
+import { lastValueFrom } from 'rxjs';
+import { assistantName } from '../create-assistant.js';
+import type { RunStore } from './open-run-store.js';
+
+/** Removes the runs of this command that have ended so long ago, in milliseconds. What others keep in the same place is theirs. */
+export const removeOldRuns = async ({ store }: RunStore, olderThanMs: number): Promise<void> => {
+  const keep = (run: CallSummary): boolean =>
+    run.status === 'unreadable' || run.agent !== assistantName;
+  await lastValueFrom(prune$(store, { olderThanMs, keep }), { defaultValue: undefined });
+};

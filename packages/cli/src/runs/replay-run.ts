@@ -1,0 +1,53 @@
+import { attach$, type CallSummary, replay$ } from '@millrace/core/journal';
+import { firstValueFrom, NEVER } from 'rxjs';
+import type { Outcome } from '../ask.js';
+import type { ReplayArguments } from '../command-line/arguments.js';
+import { isTalk, presenterOf } from '../presentation/presenter.js';
+import type { Setting } from '../setting.js';
+import { findRun$ } from './find-run.js';
+import { commandFor } from './hints.js';
+import { questionLine } from './question-line.js';
+import { shown$ } from './shown.js';
+import { runModel$ } from './run-model.js';
+import { withRuns } from './with-runs.js';
+
+/** The longest pause between two events, in milliseconds: a run may have lain for days before it went on. */
+const maxGapMs = 10_000;
+
+/** How long a run that has just been found may take to be read, in milliseconds. */
+const waitMs = 10_000;
+
+/** Shows a run again, with its own pauses, or follows it; resolves to how that ended. */
+export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =>
+  withRuns(setting, async ({ store, place }) => {
+    const { given, environment, output, theme, errorTheme } = setting;
+    const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
+    const run = await firstValueFrom(findRun$({ store, place }, given.run));
+    const { unit = 'tokens' } = (await firstValueFrom(runModel$(store, run.callId))) ?? {};
+    const timing = scheduler === undefined ? {} : { scheduler };
+    if (isTalk(given)) output.stream.write(questionLine(aboutOf(run), theme));
+    const event$ = given.follow
+      ? attach$(store, run.callId, { waitMs, ...timing })
+      : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });
+    const outcome = await firstValueFrom(
+      shown$(event$.pipe(presenterOf(given, theme, unit)), output, { interrupt$, terminate$ }),
+    );
+    const more = noteOn(run, given);
+    if (outcome === 'answered' && !given.follow && more !== '') {
+      stderr.write(`${errorTheme.colors.yellow(more)}\n`);
+    }
+    return outcome;
+  });
+
+const aboutOf = (run: CallSummary): string =>
+  run.status === 'unreadable' ? `Cannot be read: ${run.why}` : run.question;
+
+/** What is left to do where what was shown is not all. */
+const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments): string => {
+  if (status === 'running') {
+    return `It still runs. Follow it: ${commandFor('replay', callId, given)} --follow`;
+  }
+  return status === 'brokenOff'
+    ? `It was broken off. Go on with it: ${commandFor('resume', callId, given)}`
+    : '';
+};

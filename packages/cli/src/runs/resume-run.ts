@@ -1,0 +1,65 @@
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { catchError, firstValueFrom } from 'rxjs';
+import { answer } from '../answer.js';
+import type { Begin, Outcome } from '../ask.js';
+import type { AnswerArguments, ResumeArguments } from '../command-line/arguments.js';
+import { prepare } from '../prepare.js';
+import { isTalk } from '../presentation/presenter.js';
+import type { Setting } from '../setting.js';
+import { assertOwn } from './assert-own.js';
+import { findRun$ } from './find-run.js';
+import { commandFor } from './hints.js';
+import type { RunStore } from './open-run-store.js';
+import { questionLine } from './question-line.js';
+import { runModel$ } from './run-model.js';
+import { tidy } from './tidy.js';
+import { withRuns } from './with-runs.js';
+
+/** Goes on with a run, and resolves to how it ended. */
+export const resumeRun = (setting: Setting<ResumeArguments>): Promise<Outcome | 'failed'> =>
+  withRuns(setting, async (runs) => {
+    const { given } = setting;
+    const run = await firstValueFrom(findRun$(runs, given.run));
+    assertOwn(run);
+    if (run.status === 'ended') throw nothingToDo(run.callId, given);
+    return goOn(run.callId, run.question, runs, setting);
+  });
+
+/** Goes on with a run of the command's own agent. */
+export const goOn = async (
+  callId: string,
+  question: string,
+  runs: RunStore,
+  setting: Setting<AnswerArguments>,
+): Promise<Outcome | 'failed'> => {
+  const { given, output, theme } = setting;
+  const before = await firstValueFrom(runModel$(runs.store, callId));
+  const prepared = await prepare(setting, { runs, before });
+  if (isTalk(given)) output.stream.write(questionLine(question, theme));
+  const { maxIterations } = given;
+  const limit = maxIterations === undefined ? {} : { maxIterations };
+  const begin: Begin = (options) =>
+    prepared.agent.resumeStream$(callId, { ...options, ...limit }).pipe(
+      catchError((error: unknown) => {
+        throw isMillraceError(error) && error.code === 'conflict'
+          ? runsElsewhere(callId, given, error)
+          : error;
+      }),
+    );
+  const outcome = await answer(callId, begin, prepared, setting);
+  await tidy(runs, setting);
+  return outcome;
+};
+
+const nothingToDo = (callId: string, given: AnswerArguments): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `This run has ended: there is nothing to go on with. To see it: ${commandFor('replay', callId, given)}. To do a part of it anew: ${commandFor('fork', callId, given)} --at <step>`,
+  );
+
+const runsElsewhere = (callId: string, given: AnswerArguments, cause: unknown): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `The run, or its conversation, goes on elsewhere. Follow it with: ${commandFor('replay', callId, given)} --follow`,
+    { cause },
+  );

@@ -1,0 +1,46 @@
+import { expect, it } from '@jest/globals';
+import type { CallSummary } from '@millrace/core/journal';
+import { plainTheme } from '../presentation/theme.js';
+import { runsTable } from './runs-table.js';
+import { shortId } from './short-id.js';
+
+const now = 1_000_000_000;
+const base = { agent: 'millrace', question: 'Why?' } as const;
+
+it('writes one line for each run, and leaves out what nobody has', () => {
+  const runs: readonly CallSummary[] = [
+    { ...base, callId: 'aaaaaaaaaa', createdAt: now - 500, updatedAt: now, status: 'running' },
+    { ...base, callId: 'bbbbbbbbb1', createdAt: now - 90_000, updatedAt: now, status: 'ended' },
+    {
+      ...base,
+      callId: 'bbbbbbbbb2',
+      createdAt: now - 7_200_000,
+      updatedAt: now,
+      status: 'failed',
+      reason: 'aborted',
+    },
+  ];
+  expect(runsTable(runs, plainTheme, now).split('\n')).toEqual([
+    'id          when       status      took         question',
+    'aaaaaaaa    now        running     500 ms       Why?',
+    'bbbbbbbbb1  1 min ago  ended       1 min 30 s   Why?',
+    'bbbbbbbbb2  2 h ago    broken off  120 min 0 s  Why?',
+    '',
+  ]);
+});
+
+it('tells the session, the agent where it is another one, and why a run cannot be read', () => {
+  const runs: readonly CallSummary[] = [
+    { ...base, callId: 'a', createdAt: 0, updatedAt: 0, status: 'brokenOff', sessionId: 'trip' },
+    { ...base, agent: 'clerk', callId: 'b', createdAt: 0, updatedAt: 0, status: 'suspended' },
+    { callId: 'c', createdAt: 0, updatedAt: 0, status: 'unreadable', why: 'It is\nbroken.' },
+  ];
+  expect(runsTable(runs, plainTheme, now)).toMatch(
+    /^id .*session.*\na .* broken off .* trip +Why\?\nb .* suspended .* clerk +Why\?\nc .* unreadable .* It is broken\.\n$/,
+  );
+});
+
+it('shortens an id as long as no other begins so', () => {
+  expect(shortId('0123456789')).toBe('01234567');
+  expect(shortId('0123456789', ['0123456789', '0123456700'])).toBe('012345678');
+});

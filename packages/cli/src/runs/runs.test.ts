@@ -1,0 +1,253 @@
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type ModelRequest, MillraceError, textOf } from '@millrace/core';
+import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { Subject } from 'rxjs';
+import { type Home, makeHome } from './runs.test-support.js';
+
+// The first command loads all that there is.
+jest.setTimeout(30_000);
+
+let home: Home;
+beforeEach(() => {
+  home = makeHome();
+});
+afterEach(() => home.remove());
+
+/** Says what the tool has given. */
+const concluding = ({ messages }: ModelRequest) => {
+  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+  return [text(`So: ${results.map((result) => textOf(result)).join('')}`)];
+};
+
+/** Asks for one calculation, and answers with what came of it. */
+const calculating = () =>
+  scriptedModel([toolUse('calculator', { expression: '6 * 7' })], concluding);
+
+/** How many messages there are, and the last of them. */
+const echoed = ({ messages }: ModelRequest) => [
+  text(`${messages.length}: ${messages.slice(-1).map(textOf).join('')}`),
+];
+
+const failing = () => {
+  throw new MillraceError('connection', 'connect ECONNREFUSED');
+};
+
+const only = async (): Promise<string> => {
+  const ids = await home.ids();
+  expect(ids).toHaveLength(1);
+  return ids.join();
+};
+
+describe('what is asked', () => {
+  it('S7: is written down, for this user alone', async () => {
+    await home.ran(['-q', 'Hi']);
+    const calls = join(home.path, '.local', 'state', 'millrace', 'calls');
+    const [call = ''] = await readdir(calls);
+    const [file = ''] = await readdir(join(calls, call));
+    const modes = await Promise.all(
+      [calls, join(calls, call), join(calls, call, file)].map(
+        async (path) => (await stat(path)).mode & 0o777,
+      ),
+    );
+    expect(modes).toEqual([0o700, 0o700, 0o600]);
+  });
+
+  it.each([
+    [['--no-store', '-q', 'Hi'], {}],
+    [['-q', 'Hi'], { MILLRACE_STORE: 'none' }],
+  ])('is not written down with %j and %j', async (argv, env) => {
+    expect(await home.ran(argv, undefined, { env })).toEqual({ code: 0, out: 'Hello.\n', err: '' });
+    expect(await readdir(home.path)).toEqual([]);
+  });
+
+  it('is answered where it cannot be written down, with a warning', async () => {
+    const place = join(home.path, 'file');
+    await writeFile(place, '');
+    const { code, out, err } = await home.ran(['-q', '--store', place, 'Hi']);
+    expect([code, out]).toEqual([0, 'Hello.\n']);
+    expect(err).toMatch(
+      /^Not written down: Nothing can be written down in .*file .*--no-store\.\n$/,
+    );
+  });
+
+  it('goes on with a conversation that is named', async () => {
+    const ask = (question: string) =>
+      home.ran(['-q', '--session', 'trip', question], scriptedModel(echoed));
+    expect((await ask('one')).out).toBe('1: one\n');
+    expect((await ask('two')).out).toBe('3: two\n');
+    expect((await home.ran(['-q', 'three'], scriptedModel(echoed))).out).toBe('1: three\n');
+    expect((await home.ran(['runs'])).out).toMatch(/ trip +two\n/);
+  });
+
+  it('does not go on with a conversation that nothing is known of', async () => {
+    const { code, err } = await home.ran(['--no-store', '--session', 'trip', 'Hi']);
+    expect([code, err]).toEqual([1, expect.stringContaining('Leave --session out')]);
+  });
+
+  it('is removed when it has ended long ago, and what was broken off stays', async () => {
+    await home.ran(['-q', 'one']);
+    await home.ran(['-q', 'two'], scriptedModel(failing));
+    await home.ran(['-q', '--keep-days', '0', 'three']);
+    expect(await home.ids()).toEqual([]);
+  });
+});
+
+describe('millrace runs', () => {
+  it('says what to do where there is none', async () => {
+    const { code, out } = await home.ran(['runs']);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/^No run is written down in .*millrace "2 \+ 2"\n$/),
+    ]);
+  });
+
+  it('lists what there is, the newest first', async () => {
+    await home.ran(['-q', 'one']);
+    await home.ran(['-q', 'two'], scriptedModel(failing));
+    const { out } = await home.ran(['runs']);
+    expect(out).toMatch(/^id .*question\n\w{8} .* failed .* two\n\w{8} .* ended .* one\n$/);
+    expect((await home.ran(['runs', '--limit', '1'])).out).toMatch(
+      / two\n\nThere are more: --limit/,
+    );
+    const lines = (await home.ran(['runs', '--json'])).out.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { status: 'failed', question: 'two', reason: 'connection' },
+      { status: 'ended', question: 'one' },
+    ]);
+  });
+
+  it('shows one of them, with its picture and its steps', async () => {
+    await home.ran(['-q', 'What is 6 * 7?'], calculating());
+    const id = await only();
+    const { code, out } = await home.ran(['runs', id.slice(0, 4)]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\w{16} {2}ended {2}.* a scripted model\n› What is 6 \* 7\?\n/);
+    expect(out).toMatch(/← calculator 42 [^]*\nSo: 42\n[^]*\ncalculator {2}.*r\|/);
+    expect(out).toMatch(/\nstep .*\ncall .*\nopen .*\n1 .*\n1\/0\/intent .*\n1\/0 +tool .*: 42\n/);
+    expect(out).toMatch(new RegExp(`millrace fork ${id.slice(0, 8)} --at <step>\\n$`));
+  });
+
+  it('is what a question that nearly names it may have meant', async () => {
+    const { code, err } = await home.ran(['rusn']);
+    expect([code, err]).toEqual([0, 'Asked as a question. Did you mean: millrace runs?\n']);
+    expect((await home.ran(['ask', 'runs'])).err).toBe('');
+    expect((await home.ran(['Hello'])).err).toBe('');
+  });
+
+  it('says which ids there are where one is not enough, or unknown', async () => {
+    await home.ran(['-q', 'one']);
+    await home.ran(['-q', 'two']);
+    expect(await home.ran(['runs', 'nothing'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/There is no run 'nothing' in .*"millrace runs" lists/),
+    });
+  });
+});
+
+describe('millrace replay', () => {
+  it('S7: shows a run again as it was', async () => {
+    const live = await home.ran(['What is 6 * 7?'], calculating());
+    const again = await home.ran(['replay', await only(), '--speed', 'max'], scriptedModel());
+    expect(again).toEqual({ code: 0, out: live.out.replace(/^.*\n/, ''), err: '' });
+  });
+
+  it('S7: gives the same events and the same answer', async () => {
+    const live = await home.ran(['--json', 'What is 6 * 7?'], calculating());
+    const id = await only();
+    expect((await home.ran(['replay', id, '--follow', '--json'])).out).toBe(live.out);
+    expect((await home.ran(['replay', id, '--speed', 'max', '-q'])).out).toBe('So: 42\n');
+  });
+});
+
+describe('millrace resume', () => {
+  it('S6: goes on with a run that failed, and does again what was not done', async () => {
+    const model = scriptedModel([toolUse('calculator', { expression: '6 * 7' })], failing);
+    const { code, err } = await home.ran(['What is 6 * 7?'], model);
+    const id = await only();
+    expect(code).toBe(1);
+    expect(err).toContain(`Go on with it: millrace resume ${id.slice(0, 8)}\n`);
+    const resumed = await home.ran(['resume', id.slice(0, 8)], scriptedModel([text('It is 42.')]));
+    expect([resumed.code, resumed.err]).toEqual([0, '']);
+    expect(resumed.out).toMatch(/^Millrace, .*\n› What is 6 \* 7\?\n\nIt is 42\.\n/);
+    expect(await home.ran(['resume', id])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/This run has ended.*millrace replay/),
+    });
+  });
+
+  it('S8: goes on with a run that a signal has ended between two steps', async () => {
+    const terminate$ = new Subject<void>();
+    const model = scriptedModel(() => {
+      terminate$.next();
+      return [toolUse('calculator', { expression: '6 * 7' })];
+    });
+    const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
+    const id = (await only()).slice(0, 8);
+    expect([code, terminate$.observed]).toEqual([143, false]);
+    expect(err).toMatch(/^\nEnding: .*\nStopped\. Go on with it: millrace resume \w{8}\n$/);
+    const hint = `${id} was broken off. Go on with it: millrace resume ${id}\n`;
+    expect((await home.ran(['runs'])).out).toContain(hint);
+    const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
+    expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });
+  });
+
+  it('names the store again where it was named', async () => {
+    const argv = ['-q', '--store', './my runs', 'Hi'];
+    const { err } = await home.ran(argv, scriptedModel(failing), { directory: home.path });
+    expect(err).toMatch(/millrace resume \w{8} --store '\.\/my runs'\n$/);
+  });
+
+  it('asks the same model as before, or says what it lacks', async () => {
+    await home.ran(['-q', 'Hi'], scriptedModel(failing));
+    const { code, err } = await home.ran(['resume', await only()], undefined, {
+      models: undefined as never,
+    });
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining("There is nobody to ask for the model 'scripted"),
+    ]);
+  });
+});
+
+describe('millrace fork', () => {
+  it('S7: does a part anew, with another result of a tool', async () => {
+    await home.ran(['-q', 'What is 6 * 7?'], calculating());
+    const from = await only();
+    const forked = await home.ran(
+      ['fork', from, '--at', '2', '--edit', '1/0=43', '-q'],
+      scriptedModel(concluding),
+    );
+    expect(forked.out).toBe('So: 43\n');
+    const [id = ''] = await home.ids();
+    expect(forked.err).toBe(`Forked from ${from.slice(0, 8)}: ${id.slice(0, 8)}\n`);
+    expect((await home.ran(['runs', id])).out).toContain(`forked from ${from.slice(0, 8)}`);
+    expect((await home.ran(['replay', from, '--speed', 'max', '-q'])).out).toBe('So: 42\n');
+  });
+
+  it('S7: asks something else, and knows what was said before', async () => {
+    await home.ran(['-q', '--session', 'trip', 'one'], scriptedModel(echoed));
+    await home.ran(['-q', '--session', 'trip', 'two'], scriptedModel(echoed));
+    const [second = ''] = await home.ids();
+    const forked = await home.ran(
+      ['fork', second, '--question', 'other', '-q'],
+      scriptedModel(echoed),
+    );
+    expect(forked.out).toBe('3: other\n');
+    expect((await home.ran(['-q', '--session', 'trip', 'three'], scriptedModel(echoed))).out).toBe(
+      '5: three\n',
+    );
+  });
+
+  it.each([
+    [['--at', '7'], "has no step '7'. It can be forked at: call, open, 1"],
+    [['--at', '2', '--edit', '1=x'], "The step '1' is not the result of a tool"],
+    [['--at', '1', '--edit', '1/0=x'], "does not keep a step '1/0'"],
+  ])('refuses %j, and says why', async (argv, why) => {
+    await home.ran(['-q', 'What is 6 * 7?'], calculating());
+    const { code, err } = await home.ran(['fork', await only(), ...argv]);
+    expect([code, err]).toEqual([1, expect.stringContaining(why)]);
+    expect(await home.ids()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,68 @@
+import { calls$, type CallSummary } from '@millrace/core/journal';
+import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
+import type { RunsArguments } from '../command-line/arguments.js';
+import { isTalk } from '../presentation/presenter.js';
+import type { Setting } from '../setting.js';
+import { statusOf } from './describe-status.js';
+import { findRun$ } from './find-run.js';
+import { commandFor } from './hints.js';
+import type { RunStore } from './open-run-store.js';
+import { runsTable } from './runs-table.js';
+import { shortId } from './short-id.js';
+import { showRun } from './show-run.js';
+import { describePlace } from './store-place.js';
+import { withRuns } from './with-runs.js';
+
+/** Lists the runs of a store, or shows one of them. Resolves to the exit code. */
+export const showRuns = (setting: Setting<RunsArguments>): Promise<number> =>
+  withRuns(setting, async (runs) => {
+    const { given } = setting;
+    if (given.run === '') await list(runs, setting);
+    else await showRun(await firstValueFrom(findRun$(runs, given.run)), runs, setting);
+    return 0;
+  });
+
+const list = async (
+  { store, place }: RunStore,
+  { given, environment, output, theme }: Setting<RunsArguments>,
+): Promise<void> => {
+  const { limit } = given;
+  // One more tells whether there are more.
+  const found = await lastValueFrom(calls$(store).pipe(take(limit + 1), toArray()));
+  const shown = found.slice(0, limit);
+  const write = (text: string): void => void output.stream.write(text);
+  if (given.json) {
+    for (const run of shown) write(`${JSON.stringify(run)}\n`);
+    return;
+  }
+  if (given.quiet) {
+    for (const { callId } of shown) write(`${callId}\n`);
+    return;
+  }
+  if (shown.length === 0) {
+    write(`No run is written down in ${describePlace(place)}. Ask something: millrace "2 + 2"\n`);
+    return;
+  }
+  const { scheduler = asyncScheduler } = environment;
+  write(runsTable(shown, theme, scheduler.now()));
+  const notes = [...brokenOff(shown, given), ...(found.length > limit ? [moreNote] : [])];
+  if (isTalk(given) && notes.length > 0) {
+    write(`\n${notes.map((note) => `${theme.colors.dim(note)}\n`).join('')}`);
+  }
+};
+
+const moreNote = 'There are more: --limit <number>, or --all.';
+
+/** Runs that are told how to go on with. */
+const mostNotes = 3;
+
+const brokenOff = (runs: readonly CallSummary[], given: RunsArguments): readonly string[] => {
+  const ids = runs.map(({ callId }) => callId);
+  return runs
+    .filter((run) => statusOf(run) === 'broken off')
+    .slice(0, mostNotes)
+    .map(
+      ({ callId }) =>
+        `${shortId(callId, ids)} was broken off. Go on with it: ${commandFor('resume', callId, given)}`,
+    );
+};

@@ -1,0 +1,28 @@
+import { concat, defer, ignoreElements, map, merge, type Observable, of, take } from 'rxjs';
+import { createDemand } from '@millrace/core';
+import type { Outcome } from '../ask.js';
+import type { Environment } from '../environment.js';
+import type { Output } from '../terminal/output.js';
+import { writeTo } from '../terminal/write-to.js';
+
+/** Writes texts until they end, or somebody stops it, and emits which. Errors with the texts, or with the output. */
+export const shown$ = (
+  text$: Observable<string>,
+  output: Output,
+  { interrupt$, terminate$ }: Required<Pick<Environment, 'interrupt$' | 'terminate$'>>,
+): Observable<Outcome> =>
+  defer(() => {
+    const outcome =
+      (outcome: Outcome) =>
+      (end$: Observable<unknown>): Observable<Outcome> =>
+        end$.pipe(map(() => outcome));
+    return merge(
+      output.broken$,
+      interrupt$.pipe(outcome('interrupted')),
+      terminate$.pipe(outcome('terminated')),
+      concat(
+        text$.pipe(writeTo(output.stream, createDemand()), ignoreElements()),
+        of<Outcome>('answered'),
+      ),
+    ).pipe(take(1));
+  });

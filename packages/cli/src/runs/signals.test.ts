@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import {
+  bytes,
+  type FaultServer,
+  stall,
+  startFaultServer,
+  streamed,
+  streamHeaders,
+  streamOf,
+} from '@millrace/fault-server';
+import { type Home, makeHome } from './runs.test-support.js';
+
+// Processes may have to wait for a busy machine.
+jest.setTimeout(60_000);
+
+const program = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
+const calculation = {
+  text: 'Let me count.',
+  toolCalls: [{ name: 'calculator', arguments: '{"expression":"6 * 7"}' }],
+};
+const begun = streamOf('chat', { text: 'It is 42.' }).slice(0, 2).join('');
+
+let server: FaultServer;
+let home: Home;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  server = await startFaultServer();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  home = makeHome();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await home.remove();
+});
+
+/** Starts the program with a model that asks for a calculation, begins its answer and stalls, and waits until it has; after that the model answers. */
+const stalled = async () => {
+  const { url } = await server.play({
+    responses: [
+      streamed(streamOf('chat', calculation)),
+      [streamHeaders, bytes(begun), stall()],
+      streamed(streamOf('chat', { text: 'It is 42.' })),
+    ],
+  });
+  const child = start(url, '--model', 'big', 'What is 6 * 7?');
+  await child.wrote(/\nIt is/);
+  return { ...child, url };
+};
+
+/** Starts the program, and tells what it writes. */
+const start = (url: string, ...argv: readonly string[]) => {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home.path,
+    OPENAI_BASE_URL: url,
+    OPENAI_API_KEY: 'sk-key',
+  };
+  const child = spawn(process.execPath, [program, ...argv], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (written += text));
+  }
+  const wrote = async (what: RegExp): Promise<void> => {
+    while (!what.test(written)) {
+      await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), ended]);
+      if (child.exitCode !== null && !what.test(written)) throw new Error(written);
+    }
+  };
+  const ended = once(child, 'close');
+  return { child, wrote, ended, written: () => written };
+};
+
+/** Lets the time pass that a writer which was killed counts as alive. */
+const expire = async (): Promise<void> => {
+  const calls = join(home.path, '.local', 'state', 'millrace', 'calls');
+  const locks = (await readdir(calls)).filter((name) => name.endsWith('.lock'));
+  const before = new Date(Date.now() - 60_000);
+  for (const lock of locks) await utimes(join(calls, lock), before, before);
+};
+
+describe('a run of the program', () => {
+  it('S8: says at a signal how to go on, and goes on there', async () => {
+    const { child, wrote, ended, written, url } = await stalled();
+    child.kill('SIGTERM');
+    await wrote(/Ending: the step under way may take 5 s more/);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([143, null]);
+    const [, command = ''] =
+      /\nStopped\. Go on with it: millrace (resume \w+)\n/.exec(written()) ?? [];
+    expect((await home.ran(['runs'])).out).toMatch(
+      / broken off [^]* was broken off\. Go on with it: /,
+    );
+    const resumed = start(url, ...command.split(' '));
+    expect(await resumed.ended).toEqual([0, null]);
+    expect(resumed.written()).toMatch(/› What is 6 \* 7\?\n[^]*\nIt is 42\.\n/);
+    expect(resumed.written()).not.toContain('→ calculator');
+  });
+
+  it('S6: goes on after it was killed', async () => {
+    const { child, ended, url } = await stalled();
+    child.kill('SIGKILL');
+    await ended;
+    await expire();
+    const [id = ''] = await home.ids();
+    expect((await home.ran(['replay', id, '--speed', 'max'])).err).toMatch(
+      /^It was broken off\. Go on/,
+    );
+    const resumed = start(url, 'resume', id);
+    expect(await resumed.ended).toEqual([0, null]);
+    expect(resumed.written()).toMatch(/\nIt is 42\.\n/);
+    expect((await home.ran(['runs'])).out).toMatch(/ ended /);
+  });
+
+  it('S7: can be followed, and is not gone on with by another process', async () => {
+    const { child, url } = await stalled();
+    const [id = ''] = await home.ids();
+    expect((await home.ran(['runs'])).out).toMatch(/ running /);
+    const follower = start(url, 'replay', id, '--follow');
+    await follower.wrote(/\nIt is/);
+    const second = start(url, 'resume', id);
+    expect(await second.ended).toEqual([1, null]);
+    expect(second.written()).toContain(
+      `goes on elsewhere. Follow it with: millrace replay ${id.slice(0, 8)} --follow`,
+    );
+    child.kill('SIGINT');
+    expect(await follower.ended).toEqual([0, null]);
+    expect(follower.written()).toMatch(/\ninterrupted after /);
+  });
+});

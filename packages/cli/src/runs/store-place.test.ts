@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { describePlace, storePlace } from './store-place.js';
+
+const placed = (
+  said: string | false | undefined,
+  env: Readonly<Record<string, string>>,
+  platform = 'linux',
+) => storePlace(said, { env, platform, directory: '/work' });
+
+describe('storePlace', () => {
+  it.each([
+    [{ HOME: '/home/ann' }, 'linux', '/home/ann/.local/state/millrace'],
+    [{ HOME: '/home/ann', XDG_STATE_HOME: '/state' }, 'linux', '/state/millrace'],
+    [{ HOME: '/home/ann', XDG_STATE_HOME: 'state' }, 'linux', '/home/ann/.local/state/millrace'],
+    [{ HOME: '/Users/ann' }, 'darwin', '/Users/ann/Library/Application Support/millrace'],
+    [{ LOCALAPPDATA: '/local' }, 'win32', '/local/millrace'],
+    [{ HOME: '/home/ann', MILLRACE_STORE: 'runs' }, 'linux', '/work/runs'],
+    [{ HOME: '/home/ann', MILLRACE_STORE: '' }, 'linux', '/home/ann/.local/state/millrace'],
+  ])('finds with %j on %s the directory %s', (env, platform, directory) => {
+    expect(placed(undefined, env, platform)).toEqual({ type: 'files', directory });
+  });
+
+  it('takes what is said before what the environment says', () => {
+    const env = { MILLRACE_STORE: 'postgres://a/b' };
+    expect(placed('./x', env)).toEqual({ type: 'files', directory: '/work/x' });
+    expect(placed(undefined, env)).toEqual({ type: 'postgres', url: 'postgres://a/b' });
+    expect(placed('none', env)).toEqual({ type: 'files', directory: '/work/none' });
+  });
+
+  it.each<[false | undefined, Readonly<Record<string, string>>, RegExp]>([
+    [false, {}, /--no-store/],
+    [undefined, { MILLRACE_STORE: 'none' }, /MILLRACE_STORE/],
+    [undefined, {}, /no home directory: name a directory with --store/],
+  ])('is nowhere with %j and %j, and says why', (said, env, why) => {
+    expect(placed(said, env)).toEqual({ type: 'none', why: expect.stringMatching(why) });
+  });
+
+  it('X10: says where that is without the password', () => {
+    const url = 'postgresql://ann:secret@db.example.com:5433/runs';
+    expect(describePlace({ type: 'postgres', url })).toBe('Postgres at db.example.com:5433');
+  });
+});
