@@ -1,7 +1,6 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
-import { isGone } from './failure.js';
+import { directoriesIn } from './directories-in.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
@@ -96,16 +95,4 @@ const lastIn = (bytes: Buffer): DatedRecord | undefined => {
     end = start - 1;
   }
   return undefined;
-};
-
-const directoriesIn = async (root: string): Promise<readonly string[]> => {
-  try {
-    const entries = await readdir(root, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name))
-      .map(({ name }) => name);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
 };
