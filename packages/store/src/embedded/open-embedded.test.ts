@@ -146,6 +146,10 @@ describe('openEmbedded', () => {
     const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
     await lastValueFrom(claim.append$([record]));
     await lastValueFrom(store.close$());
+    await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject({
+      code: 'store',
+      message: 'The store was closed: open another one.',
+    });
     const progress: string[] = [];
     store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });
     expect(await lastValueFrom(store.calls.driver.read$('held'))).toEqual([
