@@ -1,6 +1,7 @@
 import type { MemoryFactory } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
+import type { SessionStore } from '@millrace/core/sessions';
 import type { Observable } from 'rxjs';
 
 /** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
@@ -12,6 +13,8 @@ export interface Store {
    * added to.
    */
   readonly memory: MemoryFactory;
+  /** The states of sessions: `keepSessions(agent, store.sessions)`. */
+  readonly sessions: SessionStore;
   /** Ends all that is open, and completes; what is used later errors with `store`. Cold. */
   close$(): Observable<unknown>;
 }

@@ -17,11 +17,25 @@ const most = 100;
 /** By code unit, as a lone half of a pair has no other name. */
 const escaped = (unit: string): string => `_${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
+/** The id that a name was made of; nothing, where only a part of it is in the name. */
+export const idIn = (name: string): string | undefined =>
+  name.startsWith('i-')
+    ? name
+        .slice(2)
+        .replace(/_([0-9a-f]{4})/g, (_, unit: string) =>
+          String.fromCharCode(Number.parseInt(unit, 16)),
+        )
+    : undefined;
+
 /** Refuses what is no id. */
-export const checkId = (owner: string, id: unknown): void => {
+export const checkId = (
+  owner: string,
+  id: unknown,
+  code: 'config' | 'invalidRequest' = 'config',
+): void => {
   if (typeof id === 'string' && id !== '' && id.length <= 16_384) return;
   throw new MillraceError(
-    'config',
+    code,
     `${owner} needs an id: a text that is not empty, and not longer than 16,384 characters.`,
   );
 };

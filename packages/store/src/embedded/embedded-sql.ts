@@ -26,11 +26,13 @@ export const embeddedSql = (
   const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
   const failed = (error: unknown): MillraceError => sqlFailure(error, where);
 
+  const isClosed = (): boolean => state.closed !== undefined;
+
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
     try {
       const { database, hasVectors } = await startDatabase(directory, onProgress);
-      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed });
+      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // Nobody else has this database: who had a lease is gone.
@@ -50,8 +52,7 @@ export const embeddedSql = (
   };
   return {
     open: async () => {
-      if (state.closed !== undefined)
-        throw new MillraceError('store', 'The store was closed: open another one.');
+      if (state.closed !== undefined) throw closed();
       // What failed is tried again by the next who asks.
       state.opened ??= connect().catch((error: unknown) => {
         delete state.opened;
@@ -78,12 +79,20 @@ interface SqlParts {
   readonly lock: DirectoryLock;
   readonly where: string;
   readonly failed: (error: unknown) => MillraceError;
+  readonly isClosed: () => boolean;
 }
 
-const sqlOf = (database: PGlite, { schema, hasVectors, lock, where, failed }: SqlParts): Sql => {
+const closed = (): MillraceError =>
+  new MillraceError('store', 'The store was closed: open another one.');
+
+const sqlOf = (
+  database: PGlite,
+  { schema, hasVectors, lock, where, failed, isClosed }: SqlParts,
+): Sql => {
   const changed$ = new Subject<string>();
   /** One that was stopped for long must not write into what another one has by now. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (isClosed() && !lock.isHeld()) throw closed();
     if (!lock.isHeld()) {
       throw new MillraceError(
         'store',

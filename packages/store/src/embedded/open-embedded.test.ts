@@ -5,7 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Embedder, MemoryFactory } from '@millrace/core';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
 import type { Claim } from '@millrace/core/journal';
-import { journalContract, longTermMemoryContract, memoryContract } from '@millrace/core/testing';
+import {
+  journalContract,
+  longTermMemoryContract,
+  memoryContract,
+  sessionStoreContract,
+} from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import type { DatabaseStore } from '../store.js';
@@ -62,6 +67,16 @@ describe('openEmbedded: memory', () => {
     return Promise.resolve([memory, memory]);
   });
   for (const { name, run } of shared) it(`G2: ${name}`, run);
+});
+
+describe('openEmbedded: sessions', () => {
+  const contract = sessionStoreContract(async () => {
+    for (const id of await lastValueFrom(store.sessions.list$())) {
+      await lastValueFrom(store.sessions.remove$(id));
+    }
+    return store.sessions;
+  });
+  for (const { name, run } of contract) it(`S4: ${name}`, run);
 });
 
 describe('openEmbedded: longTermMemory', () => {
@@ -131,6 +146,10 @@ describe('openEmbedded', () => {
     const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
     await lastValueFrom(claim.append$([record]));
     await lastValueFrom(store.close$());
+    await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject({
+      code: 'store',
+      message: 'The store was closed: open another one.',
+    });
     const progress: string[] = [];
     store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });
     expect(await lastValueFrom(store.calls.driver.read$('held'))).toEqual([

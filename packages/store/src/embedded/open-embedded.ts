@@ -10,6 +10,7 @@ import {
   type StoredMemoryOptions,
 } from '../sql/sql-long-term-memory.js';
 import { sqlMemory } from '../sql/sql-memory.js';
+import { sqlSessions } from '../sql/sql-sessions.js';
 import type { DatabaseStore } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 
@@ -33,6 +34,7 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
   return {
     calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
     memory: sqlMemory(sql),
+    sessions: sqlSessions(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     close$: () => defer(() => from(sql.close())),
   };

@@ -63,7 +63,7 @@ export const addToConversation = async (
   const isWhole = number % filesBetweenWholes === 0;
   const lines = (isWhole ? next.messages : added).map((message) => writeLine('record', message));
   const isMade = await makeOnce(directory, number, lines.join(''));
-  if (!isMade) return undefined;
+  if (!isMade || !(await isCounted(directory, number, added))) return undefined;
   if (isWhole) await removeBefore(directory, number);
   return next;
 };
@@ -86,6 +86,26 @@ const makeOnce = async (directory: string, number: number, text: string): Promis
     throw error;
   } finally {
     await rm(made, { force: true });
+  }
+};
+
+/** A name is free again behind a whole one that has taken its place: who was stopped for that long has made a file that nobody reads. */
+const isCounted = async (
+  directory: string,
+  number: number,
+  added: readonly KeptMessage[],
+): Promise<boolean> => {
+  for (;;) {
+    const whole = (await segmentNumbers(directory))
+      .filter((later) => later > number && later % filesBetweenWholes === 0)
+      .at(-1);
+    if (whole === undefined) return true;
+    const messages = await messagesIn(segmentPath(directory, whole));
+    if (messages === undefined) continue;
+    const ids = new Set(messages.map(({ id }) => id));
+    if (added.every(({ id }) => ids.has(id))) return true;
+    await rm(segmentPath(directory, number), { force: true });
+    return false;
   }
 };
 

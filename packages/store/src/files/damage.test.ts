@@ -14,9 +14,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallStoreDriver, NewRecord, StoredRecord } from '@millrace/core/journal';
 import fc from 'fast-check';
-import { firstValueFrom, lastValueFrom, tap } from 'rxjs';
+import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
+import { writeLine } from './line.js';
 
 let root: string;
 beforeAll(async () => {
@@ -146,6 +147,23 @@ describe('damage', () => {
     await expect(read(driver)).rejects.toMatchObject({ code: 'invalidState' });
     await rm(segment(2));
     expect(await read(driver)).toEqual(['a']);
+  });
+
+  it.each<[string, string]>([
+    ['damaged', 'x\n'],
+    ['of a later format', writeLine('head', { format: 2 })],
+  ])('S6: a call whose head is %s is listed, as all others are', async (_name, head) => {
+    const { directory, driver, segment } = await create();
+    await append(driver, [step('a')]);
+    const record = (await readFile(segment(1), 'utf8')).split('\n').slice(1).join('\n');
+    await writeFile(segment(1), head + record);
+    await firstValueFrom(driver.claim$('other'));
+    const calls = (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
+    expect(calls.map(({ callId }) => callId).toSorted()).toEqual(['c', 'other']);
+    await expect(read(fileCalls(directory))).rejects.toMatchObject({
+      code: 'invalidState',
+      message: expect.stringContaining(segment(1)),
+    });
   });
 
   it('S6: a segment that is gone is told', async () => {

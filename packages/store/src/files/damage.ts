@@ -15,3 +15,10 @@ export const lacking = (path: string, position: number): MillraceError =>
     `${path} does not go on with record ${position}, as it should: a file before it is gone or was cut. ` +
       'Restore the directory from a backup, or delete this file and those behind it to go on from there.',
   );
+
+/** The error of a file of a form that is not known here. */
+export const laterFormat = (path: string, format: unknown): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `${path} is of the format ${String(format)}, which this @millrace/store does not know. Install a newer @millrace/store, or give another directory.`,
+  );

@@ -8,6 +8,10 @@ export const codeOf = (error: unknown): string | undefined =>
 /** Tells whether an error says that there is no such file. */
 export const isGone = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
+/** Tells whether an error says that there is such a file, or a directory that is not empty. */
+export const isTaken = (error: unknown): boolean =>
+  ['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '');
+
 /** What an error of the file system is to those who use a store in this directory. */
 export const fileFailure =
   (directory: string) =>

@@ -1,4 +1,3 @@
-import { rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fromPull, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
@@ -26,6 +25,7 @@ import { checkId, storedName } from '../stored-name.js';
 import { taken } from '../taken.js';
 import { appendTo } from './append-records.js';
 import { callChanges$ } from './call-changes.js';
+import { discard } from './discard.js';
 import { fileFailure } from './failure.js';
 import { tryLock } from './file-lock.js';
 import { heldCall, type HeldCall } from './held-call.js';
@@ -148,14 +148,6 @@ const failing =
   (root: string) =>
   <T>(source: Observable<T>): Observable<T> =>
     source.pipe(catchError((error: unknown) => throwError(() => fileFailure(root)(error))));
-
-/** The directory goes at once, and then what is in it: a crash in between leaves no half of a call. */
-const discard = async (path: string): Promise<void> => {
-  const away = `${path}.removed`;
-  await rm(away, { recursive: true, force: true });
-  await rename(path, away);
-  await rm(away, { recursive: true, force: true });
-};
 
 const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>

@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
 import type { Memory, MemoryFactory, Message } from '@millrace/core';
-import { catchError, defer, from, type Observable, throwError } from 'rxjs';
 import { freshOf, goneOn, messageIn } from '../memory/appending.js';
 import { checkId, storedName } from '../stored-name.js';
 import {
@@ -9,7 +8,7 @@ import {
   noConversation,
   readConversation,
 } from './conversation-files.js';
-import { fileFailure } from './failure.js';
+import { fileWork$ } from './file-work.js';
 
 /**
  * Keeps conversations in a directory, each in one of its own, which only this user can read. What was added is on the disk when that completes. Who adds to a
@@ -54,9 +53,8 @@ const memoryIn = (root: string, path: string, sessionId: string): Memory => {
       return;
     }
   };
-  const failing = <T>(work: () => Promise<T>): Observable<T> =>
-    defer(() => from(work())).pipe(
-      catchError((error: unknown) => throwError(() => fileFailure(root)(error))),
-    );
-  return { load$: () => failing(load), append$: (messages) => failing(() => append(messages)) };
+  return {
+    load$: () => fileWork$(root, load),
+    append$: (messages) => fileWork$(root, () => append(messages)),
+  };
 };

@@ -1,7 +1,9 @@
-import { readdir } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
-import { isGone } from './failure.js';
+import { idIn } from '../stored-name.js';
+import { directoriesIn } from './directories-in.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
@@ -21,22 +23,57 @@ export async function* listCalls(
   const names = await directoriesIn(root);
   const dated: { readonly name: string; readonly updatedAt: number }[] = [];
   for (const name of names) {
-    const segments = await laterSegments(join(root, name), 0);
-    const [begun] = segments;
-    if (begun === undefined) continue;
-    const last = await lastRecord(join(root, name), segments);
-    dated.push({ name, updatedAt: (last ?? begun).at });
+    const updatedAt = await orWhenDamaged(
+      () => updateOf(join(root, name), laterSegments),
+      async () => (await unreadable(root, name))?.updatedAt,
+    );
+    if (updatedAt !== undefined) dated.push({ name, updatedAt });
   }
   dated.sort((a, b) => b.updatedAt - a.updatedAt);
   for (let at = 0; at < dated.length; at += portion) {
     const some = dated.slice(at, at + portion).map(async ({ name }) => {
-      const call = await callIn(join(root, name), laterSegments);
+      const call = await orWhenDamaged(
+        () => callIn(join(root, name), laterSegments),
+        () => unreadable(root, name),
+      );
       const isOpen = await isLocked(`${join(root, name)}.lock`, leaseMs);
       return call === undefined ? [] : [{ ...call, isOpen }];
     });
     yield (await Promise.all(some)).flat();
   }
 }
+
+/** Whoever reads a damaged call hears of it; those who list it, and all others, must not suffer from it. */
+const orWhenDamaged = async <T>(
+  work: () => Promise<T>,
+  otherwise: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (isMillraceError(error) && error.code === 'invalidState') return otherwise();
+    throw error;
+  }
+};
+
+/** What is known of a call that cannot be read. Of a long id only a part is in the name: such a call is not listed. */
+const unreadable = async (
+  root: string,
+  name: string,
+): Promise<Omit<StoredCall, 'isOpen'> | undefined> => {
+  const callId = idIn(name);
+  if (callId === undefined) return undefined;
+  const { mtimeMs: at } = await stat(join(root, name));
+  return { callId, createdAt: at, updatedAt: at };
+};
+
+const updateOf = async (
+  directory: string,
+  laterSegments: LaterSegments,
+): Promise<number | undefined> => {
+  const segments = await laterSegments(directory, 0);
+  return (await lastRecord(directory, segments))?.at ?? segments[0]?.at;
+};
 
 const callIn = async (
   directory: string,
@@ -96,16 +133,4 @@ const lastIn = (bytes: Buffer): DatedRecord | undefined => {
     end = start - 1;
   }
   return undefined;
-};
-
-const directoriesIn = async (root: string): Promise<readonly string[]> => {
-  try {
-    const entries = await readdir(root, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name))
-      .map(({ name }) => name);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
 };

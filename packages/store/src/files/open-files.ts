@@ -4,6 +4,7 @@ import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { EMPTY } from 'rxjs';
 import type { Store } from '../store.js';
 import { fileMemory } from './file-memory.js';
+import { fileSessions } from './file-sessions.js';
 import { fileCalls, type FileCallsOptions, fileRules } from './file-calls.js';
 
 /** What a store in files is told. */
@@ -16,6 +17,7 @@ export const openFiles = (directory: string, options: FilesOptions = {}): Store 
   return {
     calls: createCallStore(fileCalls(join(directory, 'calls'), own), defined({ events })),
     memory: fileMemory(join(directory, 'conversations')),
+    sessions: fileSessions(join(directory, 'sessions')),
     close$: () => EMPTY,
   };
 };

@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import { isGone, codeOf } from './failure.js';
 import { writeLine } from './line.js';
@@ -63,7 +63,11 @@ const foreign = (directory: string, callId: string): MillraceError =>
 /** Makes a directory that nobody else can read, and sees to it that it is still there after a crash of the machine. */
 export const makeDirectory = async (directory: string): Promise<void> => {
   const first = await mkdir(directory, { recursive: true, mode: 0o700 });
-  if (first !== undefined) await syncDirectory(dirname(directory));
+  if (first === undefined) return;
+  for (let made = resolve(directory); ; made = dirname(made)) {
+    await syncDirectory(dirname(made));
+    if (made === resolve(first) || made === dirname(made)) return;
+  }
 };
 
 const created = async (path: string): Promise<FileHandle | undefined> => {

@@ -1,6 +1,6 @@
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { damaged } from './damage.js';
+import { damaged, laterFormat } from './damage.js';
 import { isGone } from './failure.js';
 import { type LineKind, readLine } from './line.js';
 
@@ -58,7 +58,7 @@ export const readSegment = async (
     for (const size of [usual, most]) {
       const { buffer } = await file.read({ buffer: Buffer.alloc(size), position: 0 });
       const end = buffer.indexOf(lineEnd);
-      const head = end === -1 ? undefined : headIn(buffer.subarray(0, end));
+      const head = end === -1 ? undefined : headIn(path, buffer.subarray(0, end));
       if (head !== undefined) return { ...head, number, start: end + 1 };
       if (hasLine('record', buffer)) throw damaged(path, 1);
     }
@@ -95,9 +95,10 @@ export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
 /** What ends a line. */
 export const lineEnd = 0x0a;
 
-const headIn = (line: Buffer): SegmentHead | undefined => {
+const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
   const value = readLine('head', line);
-  if (value?.['format'] !== 1) return undefined;
+  if (value === undefined) return undefined;
+  if (value['format'] !== 1) throw laterFormat(path, value['format']);
   const { callId, after, ends, at } = value;
   return typeof callId === 'string' && isCount(after) && isCount(at) && Array.isArray(ends)
     ? { format: 1, callId, after, at, ends: ends.filter(isEnd) }

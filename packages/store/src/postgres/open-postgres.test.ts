@@ -1,9 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { journalContract, longTermMemoryContract, memoryContract } from '@millrace/core/testing';
+import {
+  journalContract,
+  longTermMemoryContract,
+  memoryContract,
+  sessionStoreContract,
+} from '@millrace/core/testing';
 import pg from 'pg';
 import { lastValueFrom, NEVER } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
+import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
@@ -57,6 +63,24 @@ describe('openPostgres: memory', () => {
     return Promise.resolve([openStore(schema).memory, openStore(schema).memory]);
   });
   for (const { name, run } of shared) it(`G2: ${name}`, run);
+});
+
+describe('openPostgres: sessions', () => {
+  for (const { name, run } of sessionStoreContract(() => openStore(newSchema()).sessions)) {
+    it(`S4: ${name}`, run);
+  }
+
+  it('S4: lets one process at a time follow a version', async () => {
+    const schema = newSchema();
+    const store = openStore(schema);
+    await lastValueFrom(store.sessions.list$());
+    await countInProcesses(
+      store.sessions,
+      `import { openPostgres } from '@millrace/store/postgres';
+      const { sessions } = openPostgres(process.argv[1], { schema: process.argv[2] });`,
+      [server.url, schema],
+    );
+  }, 30_000);
 });
 
 describe('openPostgres: longTermMemory', () => {

@@ -18,6 +18,7 @@ import {
   type StoredMemoryOptions,
 } from '../sql/sql-long-term-memory.js';
 import { sqlMemory } from '../sql/sql-memory.js';
+import { sqlSessions } from '../sql/sql-sessions.js';
 import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
@@ -62,6 +63,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
   return {
     calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
     memory: sqlMemory(sql),
+    sessions: sqlSessions(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     close$: () => defer(() => from(sql.close())),
   };

@@ -55,4 +55,16 @@ export const migrationsOf = (schema: string): readonly (readonly string[])[] => 
     `create index memories_by_date on ${schema}.memories (user_key, session_key, created_at desc, place desc)`,
     `create index memories_by_words on ${schema}.memories using gin (words)`,
   ],
+  [
+    // No version comes again, also where a session was removed and is saved anew.
+    `create sequence ${schema}.session_versions`,
+    `create table ${schema}.sessions (
+      key text primary key,
+      id text not null,
+      version bigint not null default nextval('${schema}.session_versions'),
+      state text not null,
+      created_at timestamptz not null default clock_timestamp(),
+      updated_at timestamptz not null default clock_timestamp()
+    )`,
+  ],
 ];

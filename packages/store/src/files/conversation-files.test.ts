@@ -1,0 +1,24 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { addToConversation, noConversation, readConversation } from './conversation-files.js';
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'conversation-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+it('G2: who was stopped while many others added has added nothing, and hears of it', async () => {
+  const stopped = await addToConversation(root, noConversation, [{ id: 'm1', text: '1' }]);
+  let known = stopped;
+  for (let at = 2; at <= 66; at += 1) {
+    known = known && (await addToConversation(root, known, [{ id: `m${at}`, text: '1' }]));
+  }
+  expect(known?.number).toBe(66);
+  const late = [{ id: 'late', text: '1' }];
+  expect(stopped && (await addToConversation(root, stopped, late))).toBeUndefined();
+  expect((await readConversation(root)).messages).toHaveLength(66);
+  expect(await readdir(root)).toHaveLength(3);
+});

@@ -1,0 +1,57 @@
+import { join, resolve } from 'node:path';
+import { isMillraceError } from '@millrace/core';
+import { sessionConflict, type SessionStore } from '@millrace/core/sessions';
+import { checkId, idIn, storedName } from '../stored-name.js';
+import { directoriesIn } from './directories-in.js';
+import { discard } from './discard.js';
+import { fileWork$ } from './file-work.js';
+import { writeState } from './session-file.js';
+import { markOf, readSession, readSessionId, writeSession } from './session-files.js';
+
+/**
+ * Keeps the states of sessions in a directory, each in one of its own, which only this user can read. Several processes of one machine may use it at the same time. A state
+ * is on the disk when its save is told.
+ */
+export const fileSessions = (directory: string): SessionStore => {
+  const root = resolve(directory);
+  const pathOf = (sessionId: string): string => {
+    checkId('A session', sessionId, 'invalidRequest');
+    return join(root, storedName(sessionId));
+  };
+  return {
+    load$: (sessionId) => fileWork$(root, async () => readSession(pathOf(sessionId), sessionId)),
+    save$: (sessionId, state, expectedVersion) =>
+      fileWork$(root, async () => {
+        const path = pathOf(sessionId);
+        const text = writeState(state);
+        const before = await markOf(path);
+        const version =
+          before?.version === expectedVersion
+            ? await writeSession(path, sessionId, text, before)
+            : undefined;
+        if (version !== undefined) return version;
+        throw sessionConflict(sessionId, expectedVersion, (await markOf(path))?.version);
+      }),
+    list$: () => fileWork$(root, () => sessionsIn(root)),
+    remove$: (sessionId) => fileWork$(root, async () => discard(pathOf(sessionId))),
+  };
+};
+
+const sessionsIn = async (root: string): Promise<readonly string[]> => {
+  const ids: string[] = [];
+  for (const name of await directoriesIn(root)) {
+    const id = idIn(name) ?? (await quietly(() => readSessionId(join(root, name))));
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
+};
+
+/** Who loads a session hears that it is damaged; the others are listed. */
+const quietly = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (isMillraceError(error)) return undefined;
+    throw error;
+  }
+};
