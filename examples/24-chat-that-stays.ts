@@ -28,7 +28,6 @@ const call = { callId: 'hello' };
 console.log(textOf(await first.agent.session('ada').call('My name is Ada.', call)));
 await lastValueFrom(first.store.close$(), { defaultValue: undefined });
 
-// Another one, later, in the same directory.
 const { store, agent } = open();
 console.log(textOf(await agent.session('ada').call('And who am I?')));
 for (const summary of await lastValueFrom(calls$(store.calls).pipe(toArray()))) {

@@ -15,7 +15,7 @@ export interface Store {
   readonly memory: MemoryFactory;
   /** The states of sessions: `keepSessions(agent, store.sessions)`. */
   readonly sessions: SessionStore;
-  /** Ends all that is open, and completes; what is used later errors with `store`. Cold. */
+  /** Ends the connections that are open, and completes; a database that is used later errors with `store`. Files hold nothing open: there it does nothing. Leave calls before. Cold. */
   close$(): Observable<unknown>;
 }
 
