@@ -1,8 +1,9 @@
 import type { Decision } from './decide-tool.js';
 import type { StepForm } from './journal/step.js';
-import { isRecord, parsedJson } from './json.js';
+import { isRecord } from './json.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import { areContentBlocks } from './message.js';
+import { withPlainDetails } from './plain-details.js';
 import {
   hasFields,
   isArrayOf,
@@ -87,18 +88,3 @@ export const actedForm: StepForm<Acted> = {
 /** Checked before it is read. */
 // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
 const asActed = (written: unknown): Acted => written as Acted;
-
-/** What a tool gives for user interfaces may be anything. */
-const withPlainDetails = ({ details, ...result }: ToolResultBlock): ToolResultBlock => {
-  const plain = details === undefined ? undefined : plainOf(details);
-  return plain === undefined ? result : { ...result, details: plain };
-};
-
-const plainOf = (details: unknown): unknown => {
-  try {
-    const text: unknown = JSON.stringify(details);
-    return typeof text === 'string' ? parsedJson(text) : undefined;
-  } catch {
-    return undefined;
-  }
-};

@@ -155,7 +155,11 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
         ...rest,
         context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],
       },
-      given,
+      // What a session gives, a journal cannot hold either.
+      given:
+        session === undefined || session.context.length === 0
+          ? given
+          : { ...given, context: [...session.context, ...(given.context ?? [])] },
       listener: hot,
       input,
       session,
@@ -208,7 +212,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       const { sessionId, options, input } = begun;
       const session = sessionId === undefined ? undefined : ownSession(sessionId, {});
       const goOn: Resumed = { journal: draining.untilDrained(open, callId), begun };
-      return begin$(session, input, { ...options, ...defined(given), callId }, view, goOn);
+      // It must not end a call that has come since.
+      const own = { ...options, ...defined(given), callId, onBusy: 'queue' } as const;
+      return begin$(session, input, own, view, goOn);
     });
     return draining.track$(gone$, callId);
   };

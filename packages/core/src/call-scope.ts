@@ -2,7 +2,7 @@ import { AsyncSubject, asyncScheduler, type SchedulerLike, Subject } from 'rxjs'
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import { joinDemand, type JoinableDemand } from './demand.js';
-import { misuse } from './errors.js';
+import { MillraceError, misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
 import { createInterruption, type Interruption } from './interruption.js';
@@ -38,6 +38,8 @@ export interface CallScope {
   readonly turns: Trampoline;
   /** What a whole family of calls may send again. */
   readonly retryBudget: RetryBudget;
+  /** The ids of a whole family of calls that is written down. It only grows. */
+  readonly family: Set<string>;
   /** Where the steps of a whole family of calls are written down. */
   readonly journal: OpenJournal;
   /** What the call tells again, where it goes on from where it was broken off. */
@@ -68,6 +70,12 @@ export interface OpenedJournal {
   /** The call has been broken off, and goes on. */
   readonly resumes: boolean;
 }
+
+const twice = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is a call '${callId}' already in the call that it belongs to. Give each an id of its own, or none.`,
+  );
 
 const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
   opened?.journal.listener === undefined ? [] : [opened.journal.listener];
@@ -120,6 +128,11 @@ export const createScope = ({
   const id = callId ?? above?.nextCallId() ?? randomId();
   const { scope } = above ?? {};
   const journal = opened?.journal ?? scope?.journal ?? unwritten;
+  const family = scope?.family ?? new Set<string>();
+  if (journal !== unwritten) {
+    if (family.has(id)) throw twice(id);
+    family.add(id);
+  }
   const session = sessionId ?? scope?.call.sessionId;
   const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
@@ -141,6 +154,7 @@ export const createScope = ({
     listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
+    family,
     journal,
     // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
     replaying:

@@ -12,6 +12,7 @@ import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
 import { unpaired } from './run.js';
+import { withPlainResults } from './plain-details.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from './shape.js';
 import { brought$ } from './tools/brought.js';
 import { assertResumes, withResults } from './tools/suspend.js';
@@ -28,6 +29,11 @@ export interface Opening {
 
 /** The opening of a call in its journal. */
 export const openingForm: StepForm<Opening> = {
+  write: ({ history, late, ...opening }) => ({
+    ...opening,
+    history: withPlainResults(history),
+    late: withPlainResults(late),
+  }),
   isWritten: (written) =>
     hasFields(written, {
       history: isArrayOf(isMessage),

@@ -4,11 +4,14 @@ import {
   finalize,
   forkJoin,
   identity,
+  ignoreElements,
   map,
   type Observable,
   of,
   race,
   take,
+  tap,
+  throwError,
 } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import type { PlannedCall } from './planned-call.js';
@@ -25,7 +28,7 @@ import type { CallState } from './pipeline/call-state.js';
 import { isInPlaceOfLoop } from './pipeline/loop-stages.js';
 import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
-import { replyOf } from './pipeline/review-reply.js';
+import { replyForm, replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
 import { createSteering, type Steering } from './steering.js';
 
@@ -36,6 +39,8 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
     const { session, begun: before, opened } = plan;
     const step$ = stepsOf(scope.journal, call.callId, told(scope, hooks));
     const input = before?.input ?? readInput(plan.input, call);
+    const isWritten = (step: string): boolean =>
+      scope.journal.isWritten?.(`${call.callId}/${step}`) === true;
     const noted$ =
       opened &&
       step$(
@@ -45,6 +50,12 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       );
     const begin = (place: Omit<Place, 'input' | 'step$'>): Observable<Reply> =>
       begin$(plan, scope, hooks, { ...place, input, step$ });
+    if (noted$ !== undefined && opened?.resumes === false && isWritten(callStep)) {
+      return noted$.pipe(ignoreElements());
+    }
+    if (noted$ !== undefined && scope.journal.hasEnded === true) {
+      return noted$.pipe(concatMap(() => ended$(step$, scope, hooks)));
+    }
     if (session === undefined) {
       const bare = { memory: noMemory };
       return noted$ === undefined ? begin(bare) : noted$.pipe(concatMap(() => begin(bare)));
@@ -74,6 +85,22 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       finalize(end),
     );
   });
+
+/** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
+const ended$ = (
+  step$: RunStep,
+  { reply$ }: Pick<CallScope, 'reply$'>,
+  hooks: Hooks,
+): Observable<Reply> =>
+  step$('reply', () => throwError(() => noReply()), replyForm).pipe(
+    tap((reply) => {
+      reply$.next(reply);
+      hooks.report(reply.iterations, { type: 'postCall', reply });
+    }),
+  );
+
+const noReply = (): MillraceError =>
+  new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
 
 /** Tells what happens at the steps of a call that goes on. */
 const told = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({

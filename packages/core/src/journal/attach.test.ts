@@ -221,6 +221,11 @@ describe('attach$', () => {
     expect(events.at(-1)?.type).toBe('postCall');
   });
 
+  it('S7: whoever has seen more than there is of a call that has ended hears of its end', async () => {
+    const store = await storeWith({ c: [event(1), last(2)] });
+    expect(await lastValueFrom(attach$(store, 'c', { afterSeq: 99 }).pipe(toArray()))).toEqual([]);
+  });
+
   it('X18: leaves nothing behind', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const changes$ = hot('---a---');

@@ -8,9 +8,11 @@ import {
   first,
   ignoreElements,
   isObservable,
+  map,
   type Observable,
   of,
   type SchedulerLike,
+  takeLast,
   takeWhile,
   throwError,
   throwIfEmpty,
@@ -106,10 +108,17 @@ const followed$ = (
       isOver = record.name === 'postCall' && isEndOf(callId, record);
       return EMPTY;
     };
+    // Nothing is behind what is said to be seen, nor is that there: then the call may be over.
+    const ended$ = (): Observable<typeof end> =>
+      records$(driver, callId, { kind: 'event' }).pipe(
+        takeLast(1),
+        filter((last) => last.name === 'postCall' && isEndOf(callId, last)),
+        map(() => end),
+      );
     const look = (): Observable<AgentEvent | typeof end> =>
       concat(
         defer(read$).pipe(concatMap(seen$)),
-        defer(() => (isOver ? of(end) : EMPTY)),
+        defer(() => (isOver ? of(end) : after === 0 && afterSeq > 0 ? ended$() : EMPTY)),
       );
     return lookAgain$(driver, callId, look).pipe(takeWhile((event) => event !== end));
   });

@@ -4,6 +4,7 @@ import { MillraceError } from '../errors.js';
 import { isMessage } from '../is-message.js';
 import { isRecord } from '../json.js';
 import type { Message } from '../message.js';
+import { withPlainResults } from '../plain-details.js';
 import type { StepForm } from './step.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
@@ -84,7 +85,7 @@ export const callRecord = (
   version: 1,
   agent: agent.at(-1) ?? '',
   ...(sessionId === undefined ? {} : { sessionId }),
-  input,
+  input: withPlainResults(input),
   options: plainOptionsIn(options),
   given: otherOptions.filter((name) => options[name] !== undefined),
 });

@@ -114,9 +114,11 @@ describe('a store of calls', () => {
             .read$(callId, range)
             .pipe(
               map((records) =>
-                records.map((record) =>
-                  record.name === `c/${name}` ? { ...record, text: value } : record,
-                ),
+                records
+                  .filter((record) => record.name !== 'postCall')
+                  .map((record) =>
+                    record.name === `c/${name}` ? { ...record, text: value } : record,
+                  ),
               ),
             ),
       };

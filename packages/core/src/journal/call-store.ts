@@ -19,6 +19,7 @@ import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import type { Appender } from './appender.js';
 import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
+import { halting } from './halt.js';
 import type { Journal, OpenJournal } from './journal.js';
 import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
@@ -84,7 +85,7 @@ interface Written {
   /** Messages that subscribers have seen something of. */
   readonly shown: Set<string>;
   /** Events behind the last step, without those that there are many of. */
-  behind: readonly StoredRecord[];
+  readonly behind: StoredRecord[];
   lastSeq: number;
 }
 
@@ -96,11 +97,11 @@ const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> 
         written.lastSeq = Math.max(written.lastSeq, seq);
         if (kind === 'step') {
           written.steps.set(name, text);
-          written.behind = [];
+          written.behind.length = 0;
         } else if (chunks.has(name)) {
           written.shown.add(stringIn(callId, text, 'messageId'));
-        } else {
-          written.behind = [...written.behind, record];
+        } else if (name !== 'actingChunk') {
+          written.behind.push(record);
         }
         return written;
       },
@@ -132,11 +133,16 @@ const toldBehind = (
   callId: string,
   behind: readonly StoredRecord[],
 ): Required<OpenJournal>['wasTold'] => {
-  const left = behind.map(({ name, text }) => `${name} ${stringIn(callId, text, 'callId')}`);
+  const left = new Map<string, number>();
+  for (const { name, text } of behind) {
+    const key = `${name} ${stringIn(callId, text, 'callId')}`;
+    left.set(key, (left.get(key) ?? 0) + 1);
+  }
   return (id, type) => {
-    const at = left.indexOf(`${type} ${id}`);
-    if (at !== -1) left.splice(at, 1);
-    return at !== -1;
+    const key = `${type} ${id}`;
+    const count = left.get(key) ?? 0;
+    left.set(key, count - 1);
+    return count > 0;
   };
 };
 
@@ -153,8 +159,14 @@ const journalOf = (
   { steps, shown, behind, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
-  const known = (id: string, text: string): unknown =>
-    parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
+  const known = (id: string, text: string): unknown => {
+    try {
+      return parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
+    } catch (cause) {
+      // It is no failure of the tool that it may be within.
+      throw halting(toMillraceError(cause));
+    }
+  };
   const listener: Listener = {
     hears: true,
     next: (event) => {
@@ -169,7 +181,7 @@ const journalOf = (
     // What a step has written down is whole, whatever was shown of it.
     cutShort: new Set([...shown].filter((id) => !steps.has(id))),
     wasTold: toldBehind(callId, behind),
-    ...(!hasEnded(callId, behind) && { listener }),
+    ...(hasEnded(callId, behind) ? { hasEnded: true } : { listener }),
     isWritten: (id) => steps.has(id),
     step$: (id, work) =>
       defer(() => {

@@ -9,7 +9,6 @@ import {
   Subject,
   take,
   tap,
-  throwError,
   timer,
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
@@ -97,14 +96,25 @@ export const createDraining = (): Draining => {
           if (isDraining && running.size === 0) idle$.next();
         });
       }),
-    untilDrained: (journal, callId) => ({
-      ...journal,
-      step$: (id, work) => {
-        if (!isDraining) return journal.step$(id, work);
+    untilDrained: (journal, callId) => {
+      let isRefused = false;
+      const refuse = (): never => {
+        isRefused = true;
         resumable.add(callId);
-        return throwError(() => brokenOff(callId));
-      },
-    }),
+        throw brokenOff(callId);
+      };
+      return {
+        ...journal,
+        step$: (id, work) =>
+          defer(() => {
+            if (isDraining) refuse();
+            return journal.step$(id, () =>
+              // What a tool makes of the refusal of a step below it is not what it gives.
+              work().pipe(map((value) => (isRefused ? refuse() : value))),
+            );
+          }),
+      };
+    },
   };
 };
 

@@ -29,6 +29,8 @@ export interface OpenJournal {
   readonly cutShort?: ReadonlySet<string>;
   /** Tells, once for each, whether an event was told behind the last step that is written down: a resumed call does not tell it again. Default: nothing was. */
   readonly wasTold?: (callId: string, type: EventType) => boolean;
+  /** The call has ended, and told so: nothing is left to be done. Default: false. */
+  readonly hasEnded?: boolean;
   /** Closed while events wait to be written down: it pauses the call's sources. Default: always open. */
   readonly demand?: Demand;
 }

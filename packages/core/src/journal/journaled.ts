@@ -26,7 +26,11 @@ export const journaled$ = <Seen>(
       // Who listens to the agent hears of a call that could not begin, as of any other.
       catchError((cause: unknown) => {
         const failed$ = throwError(() => toMillraceError(cause));
-        return hasBegun ? failed$ : begin$({ step$: () => failed$ });
+        if (hasBegun) return failed$;
+        // It has no place in its session: it must not end the call that has it.
+        const opened = { journal: { step$: () => failed$ }, resumes: false };
+        const options = { ...plan.options, callId };
+        return call$({ ...plan, session: undefined, opened, options }, view);
       }),
     );
     return track$(written$, callId);

@@ -1,6 +1,7 @@
 import { defer, map, type Observable } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
+import { halting } from './halt.js';
 import { type OpenJournal, unwritten } from './journal.js';
 
 /** How what a step gives is written down, and read again. */
@@ -93,7 +94,9 @@ const itself = (value: unknown): unknown => value;
 const taken = <T>(written: unknown): T => written as T;
 
 const unreadable = (callId: string, id: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `What the journal holds of the step '${id}' of the call '${callId}' is not what such a step gives: it is broken, or of another version of the agent. Begin the call anew, or fork it before this step.`,
+  halting(
+    new MillraceError(
+      'invalidState',
+      `What the journal holds of the step '${id}' of the call '${callId}' is not what such a step gives: it is broken, or of another version of the agent. Begin the call anew, or fork it before this step: fork$(store, callId, { at }).`,
+    ),
   );

@@ -26,7 +26,7 @@ export const reviewReply: CallStage = (context) =>
   );
 
 /** What an `output` was made into is told as JSON holds it, where the reply comes from the journal. */
-const replyForm: StepForm<Reply> = {
+export const replyForm: StepForm<Reply> = {
   isWritten: (written) =>
     isAssistantMessage(written) &&
     hasFields(written, {

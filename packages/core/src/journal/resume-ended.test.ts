@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, NEVER, of } from 'rxjs';
+import { createAgent, contextKey, inProcessMemory, only, tool, toolOutput } from '../index.js';
+
+import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { createCallStore, inProcessCalls } from './index.js';
+
+describe('a call that has ended', () => {
+  it('S6, S1: is not gone on with, also where an interrupt or a limit has ended it', async () => {
+    const memory = inProcessMemory();
+    let runs = 0;
+    const hang = tool({ name: 'hang', description: 'Hangs.', run: () => ((runs += 1), NEVER) });
+    const model = scriptedModel([toolUse('hang')], [text('Never said.')]);
+    const journal = createCallStore(inProcessCalls());
+    const agent = createAgent({ model, tools: [hang], memory, journal });
+    const session = agent.session('s');
+    const events$ = session.stream$('?', { callId: 'c', interruptOn: NEVER });
+    const done = lastValueFrom(events$);
+    session.interrupt('Stop.');
+    const last = await done;
+    expect(last).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
+    const before = await session.saveState();
+    await lastValueFrom(memory('s').replace$?.([]) ?? of(0), { defaultValue: 0 });
+    const reply = await agent.resume('c');
+    expect([reply.reason, runs, model.requests.length]).toEqual(['interrupted', 1, 1]);
+    expect(await lastValueFrom(memory('s').load$())).toEqual([]);
+    expect((await session.saveState()).usage).toEqual(before.usage);
+  });
+
+  it('S6: its session goes on where details of a tool are no JSON', async () => {
+    const odd = tool({
+      name: 'odd',
+      description: 'Odd.',
+      run: () => toolOutput({ content: 'ok', details: { n: 1n } }),
+    });
+    const model = scriptedModel([toolUse('odd')], [text('a')], [text('b')]);
+    const journal = createCallStore(inProcessCalls());
+    const session = createAgent({ model, tools: [odd], journal }).session('s');
+    await session.call('1');
+    expect((await session.call('2')).reason).toBe('answer');
+  });
+
+  it('S6: what a session gives under context keys is to be given again', async () => {
+    const who = contextKey<string>('who');
+    const journal = createCallStore(inProcessCalls());
+    const agent = createAgent({ model: scriptedModel([text('a')]), journal });
+    await agent.session('s', { context: [who.of('ann')] }).call('?', { callId: 'c' });
+    await expect(agent.resume('c')).rejects.toThrow("agent.resume$('c', { context })");
+  });
+
+  it('S7: a call of an id that is there does not end the one that runs in the session', async () => {
+    const journal = createCallStore(inProcessCalls());
+    const model = scriptedModel([text('a')], NEVER, [text('c')]);
+    const session = createAgent({ model, journal }).session('s');
+    await session.call('1', { callId: 'c' });
+    const ends: string[] = [];
+    const running = session
+      .stream$('2')
+      .pipe(only('postCall'))
+      .subscribe(() => ends.push('ended'));
+    const again = session.call('3', { callId: 'c', onBusy: 'switch' });
+    await expect(again).rejects.toMatchObject({ code: 'conflict' });
+    expect(ends).toEqual([]);
+    running.unsubscribe();
+  });
+
+  it('S7: two calls below one cannot have the same id', async () => {
+    const sub = createAgent({ name: 'sub', model: scriptedModel([text('1')], [text('2')]) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: async (_, parent) => (await sub.call('?', { parent, callId: 'look' })).content,
+    });
+    const model = scriptedModel([toolUse('ask')], [toolUse('ask')], [text('Done.')]);
+    const agent = createAgent({ model, tools: [ask], journal: createCallStore(inProcessCalls()) });
+    const { toolUses } = await agent.call('?');
+    expect(toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(toolUses[1]?.output).toContain("There is a call 'look' already");
+  });
+});
