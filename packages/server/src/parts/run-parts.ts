@@ -126,7 +126,10 @@ const toolCallOf = (callId: string, above: CallParts): string | undefined => {
   const before = `${above.by.callId}/`;
   if (!callId.startsWith(before)) return undefined;
   const position = callId.slice(before.length);
-  return above.toolCallId(position) ?? above.toolCallId(position.replace(/\/\d+$/, ''));
+  return (
+    above.toolCallId(position) ??
+    above.toolCallId(position.replace(/(?:\+approval)?(?:\+\d+)?$/, ''))
+  );
 };
 
 const endOf = (event: AgentEvent): CallEnd | undefined => {
