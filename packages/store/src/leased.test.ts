@@ -1,7 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { marbles } from '@millrace/core/testing';
 import { asyncScheduler } from 'rxjs';
 import { type Attempt, leased$ } from './leased.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 /** What comes of each attempt, one after the other, at once; the last again and again. */
 const attempts = (...outcomes: readonly (Attempt<string> | Error)[]) => {

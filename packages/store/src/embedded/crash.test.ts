@@ -3,10 +3,13 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let directory: string;
 const stores: DatabaseStore[] = [];

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Embedder, MemoryFactory } from '@millrace/core';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
 import type { Claim } from '@millrace/core/journal';
@@ -15,6 +15,9 @@ import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from '
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let directory: string;
 let store: DatabaseStore;

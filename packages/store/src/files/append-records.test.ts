@@ -1,13 +1,16 @@
 import { type FileHandle, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { asyncScheduler } from 'rxjs';
 import { appendTo } from './append-records.js';
 import { fileFailure } from './failure.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { openSegment } from './open-segment.js';
 import { beginning, readCall } from './read-call.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let directory: string;
 beforeAll(async () => {

@@ -1,8 +1,11 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { addToConversation, noConversation, readConversation } from './conversation-files.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

@@ -3,11 +3,14 @@ import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { StoredRecord } from '@millrace/core/journal';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

@@ -11,13 +11,16 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CallStoreDriver, NewRecord, StoredRecord } from '@millrace/core/journal';
 import fc from 'fast-check';
 import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
 import { writeLine } from './line.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

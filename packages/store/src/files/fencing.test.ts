@@ -2,12 +2,15 @@ import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { CallStoreDriver, Claim } from '@millrace/core/journal';
 import { lastValueFrom, map, ReplaySubject, firstValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
 import { openSegment } from './open-segment.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

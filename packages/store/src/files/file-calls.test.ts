@@ -1,10 +1,13 @@
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it, jest } from '@jest/globals';
 import { journalContract } from '@millrace/core/testing';
 import { storedName } from '../stored-name.js';
 import { fileCalls } from './file-calls.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 beforeAll(async () => {

@@ -1,12 +1,15 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { memoryContract } from '@millrace/core/testing';
 import { lastValueFrom } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { storedName } from '../stored-name.js';
 import { fileMemory } from './file-memory.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 let made = 0;

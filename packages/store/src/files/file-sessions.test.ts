@@ -12,7 +12,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { SessionState } from '@millrace/core';
 import type { SessionStore } from '@millrace/core/sessions';
 import { sessionStoreContract } from '@millrace/core/testing';
@@ -21,6 +21,9 @@ import { countInProcesses } from '../sessions/count-in-processes.test-support.js
 import { storedName } from '../stored-name.js';
 import { fileSessions } from './file-sessions.js';
 import { writeLine } from './line.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let root: string;
 let made = 0;

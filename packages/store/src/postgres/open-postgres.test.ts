@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   journalContract,
   longTermMemoryContract,
@@ -14,6 +14,9 @@ import { storedName } from '../stored-name.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 import { startPostgres, type TestServer } from './start-postgres.test-support.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
 
 let server: TestServer;
 let admin: pg.Client;
