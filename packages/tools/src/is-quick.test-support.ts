@@ -1,6 +1,6 @@
-/** Whether something blocks for less than so many milliseconds, of three tries the best. What other processes take does not count. */
+/** Whether something blocks for less than so many milliseconds, of ten tries the best. What other processes take does not count. */
 export const isQuick = (milliseconds: number, run: () => unknown): boolean =>
-  [1, 2, 3].some(() => {
+  Array.from({ length: 10 }).some(() => {
     const begun = performance.now();
     const usage = process.cpuUsage();
     run();
