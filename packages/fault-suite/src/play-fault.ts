@@ -30,7 +30,7 @@ export interface Played {
 }
 
 /** How long a call may take in all before it counts as hanging, in milliseconds. */
-const hangs = 8_000;
+const hangs = 20_000;
 
 /** Calls an agent under a fault, and holds what comes out against what must. */
 export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): Promise<Played> => {
@@ -79,7 +79,7 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
 const timeoutsOf = ({ expects: { outcome, requests } }: Fault): ModelTimeouts => {
   const isSilence = 'error' in outcome && [outcome.error].flat().includes('timeout');
   return {
-    firstChunkMs: isSilence && requests > 1 ? 300 : 5_000,
+    firstChunkMs: isSilence && requests > 1 ? 1_500 : 5_000,
     chunkMs: isSilence ? 150 : 5_000,
   };
 };
