@@ -12,7 +12,7 @@ import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
-import type { Steer, Steering } from './steering.js';
+import type { Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
@@ -32,8 +32,11 @@ export interface Context {
   readonly interruption: Interruption;
   /** What is said to the call while it runs. Only a call of a session can be spoken to. */
   readonly steering: Steering | undefined;
-  /** Leads what was said to the call through the interceptors of `prepare`; emits nothing where one of them would not have it. */
-  prepareInput$(steer: Pick<Steer, 'place' | 'messages'>): Observable<readonly UserMessage[]>;
+  /** Leads what was said to the call through the interceptors of `prepare`, and gives it its place among the input; emits nothing where one of them would not have it. */
+  prepareInput$(
+    messages: readonly UserMessage[],
+    place: string,
+  ): Observable<readonly UserMessage[]>;
   readonly demand: Demand;
   readonly scheduler: SchedulerLike;
   /** Runs the turns of a whole family of calls, one after the other. */

@@ -1,4 +1,5 @@
 import {
+  concat,
   concatMap,
   defer,
   finalize,
@@ -6,6 +7,7 @@ import {
   identity,
   ignoreElements,
   map,
+  merge,
   type Observable,
   of,
   race,
@@ -20,7 +22,9 @@ import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { beginning, callRecord, callStep, goingOn } from './journal/call-record.js';
-import { type RunStep, type StepListener, stepsOf } from './journal/step.js';
+import { type CallSteps, callSteps } from './journal/call-steps.js';
+import { unwritten } from './journal/journal.js';
+import type { StepForm } from './journal/step.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -30,31 +34,25 @@ import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyForm, replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
+import type { Seated } from './seats.js';
 import { createSteering, type Steering } from './steering.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
 export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Observable<Reply> =>
   defer(() => {
-    const { call, interruption } = scope;
-    const { session, begun: before, opened } = plan;
-    const step$ = stepsOf(scope.journal, call.callId, told(scope, hooks));
-    const input = before?.input ?? readInput(plan.input, call);
-    const isWritten = (step: string): boolean =>
-      scope.journal.isWritten?.(`${call.callId}/${step}`) === true;
-    const noted$ =
-      opened &&
-      step$(
-        callStep,
-        () => of(callRecord(call, input, plan.given)),
-        opened.resumes ? goingOn : beginning(call.callId),
-      );
-    const begin = (place: Omit<Place, 'input' | 'step$'>): Observable<Reply> =>
-      begin$(plan, scope, hooks, { ...place, input, step$ });
-    if (noted$ !== undefined && opened?.resumes === false && isWritten(callStep)) {
+    const { call, journal } = scope;
+    const { session, opened } = plan;
+    const input = plan.begun?.input ?? readInput(plan.input, call);
+    const steps = callSteps(scope, hooks);
+    const begin = (place: Omit<Place, 'input' | 'steps'>): Observable<Reply> =>
+      begin$(plan, scope, hooks, { ...place, input, steps });
+    const noted$ = journal === unwritten ? undefined : noted(plan, scope, steps, input);
+    const isKnown = journal.isWritten?.(`${call.callId}/${callStep}`) === true;
+    if (noted$ !== undefined && isKnown && opened?.resumes === false) {
       return noted$.pipe(ignoreElements());
     }
-    if (noted$ !== undefined && scope.journal.hasEnded === true) {
-      return noted$.pipe(concatMap(() => ended$(step$, scope, hooks)));
+    if (noted$ !== undefined && opened !== undefined && journal.hasEnded === true) {
+      return noted$.pipe(concatMap(() => ended$(steps, scope, hooks)));
     }
     if (session === undefined) {
       const bare = { memory: noMemory };
@@ -67,28 +65,55 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       steering.close();
       seat.leave(call);
     };
-    const seated$ = race(
+    const placed$ = race(
       seat.take$({ ...scope, hooks, input, steering }, onBusy, maxQueue),
-      interruption.cut$.pipe(map(() => undefined)),
+      scope.interruption.cut$.pipe(map(() => 'interrupted' as const)),
     ).pipe(take(1));
     // The place is taken first: calls run in the order in which they were made.
-    const ready$ =
-      noted$ === undefined ? seated$ : forkJoin([seated$, noted$]).pipe(map(([seated]) => seated));
-    return ready$.pipe(
+    const seated$ =
+      noted$ === undefined
+        ? placed$
+        : forkJoin([placed$, noted$]).pipe(concatMap(([seated]) => seatedAs$(seated, steps)));
+    return seated$.pipe(
       concatMap((seated) => {
-        // A call that was interrupted while it waited has not been a part of the conversation.
-        const own = seated === undefined ? noMemory : memory;
-        if (seated !== undefined) record.begin();
         const isSuperseded = seated === 'superseded';
-        return begin({ memory: own, steering, end, isSuperseded });
+        // A call that was interrupted while it waited has not been a part of the conversation.
+        if (seated === 'interrupted') return begin({ memory: noMemory, steering, end });
+        record.begin();
+        return begin({ memory, steering, end, isSuperseded });
       }),
       finalize(end),
     );
   });
 
+/** Writes down what a call begins with, and looks what came of it before. A call below another is begun by that one's. */
+const noted = (
+  { opened, given }: PlannedCall,
+  { call }: CallScope,
+  { step$, recall$ }: CallSteps,
+  input: readonly Message[],
+): Observable<unknown> => {
+  if (opened === undefined) return concat(recall$, of(undefined));
+  const form = opened.resumes ? goingOn : beginning(call.callId);
+  const record$ = step$(callStep, () => of(callRecord(call, input, given)), form);
+  return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
+};
+
+/** What came of the place that a call waited for, where it is more than that it got it: it is the same when the call goes on. */
+const seatedAs$ = (seated: SeatedAs, { step$, mayBeWritten }: CallSteps): Observable<SeatedAs> =>
+  seated === 'seated' && !mayBeWritten('seat')
+    ? of(seated)
+    : step$('seat', () => of(seated), seatForm);
+
+type SeatedAs = Seated | 'interrupted';
+
+const seatForm: StepForm<SeatedAs> = {
+  isWritten: (written) => ['seated', 'superseded', 'interrupted'].includes(String(written)),
+};
+
 /** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
 const ended$ = (
-  step$: RunStep,
+  { step$ }: CallSteps,
   { reply$ }: Pick<CallScope, 'reply$'>,
   hooks: Hooks,
 ): Observable<Reply> =>
@@ -102,34 +127,10 @@ const ended$ = (
 const noReply = (): MillraceError =>
   new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
 
-/** Tells what happens at the steps of a call that goes on. */
-const told = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({
-  replayed: (step, message) => {
-    const iteration = iterationOf(step, hooks);
-    replaying?.passed();
-    hooks.report(iteration, { type: 'stepReplayed', step });
-    if (message === undefined) return;
-    replaying?.aside(() => hooks.report(iteration, { type: 'warning', message }));
-  },
-  begins: (step, shown) => {
-    replaying?.end();
-    const why = 'The call was broken off, and goes on.';
-    for (const messageId of shown) {
-      hooks.report(iterationOf(step, hooks), { type: 'messageDiscarded', messageId, why });
-    }
-  },
-});
-
-/** A position begins with it. */
-const iterationOf = (step: string, hooks: Hooks): number => {
-  const iteration = Number.parseInt(step, 10);
-  return Number.isNaN(iteration) ? hooks.iteration() : iteration;
-};
-
 /** What a call brings from its session. */
 interface Place {
   readonly input: readonly Message[];
-  readonly step$: RunStep;
+  readonly steps: CallSteps;
   readonly memory: Memory;
   readonly steering?: Steering;
   /** Gives the place in the session on. */
@@ -145,7 +146,7 @@ const begin$ = (
   place: Place,
 ): Observable<Reply> =>
   defer(() => {
-    const { input, step$, memory, steering, end = () => undefined, isSuperseded = false } = place;
+    const { input, steps, memory, steering, end = () => undefined, isSuperseded = false } = place;
     const { call, scheduler, interruption, reply$ } = scope;
     const context: CallContext = {
       call,
@@ -154,7 +155,8 @@ const begin$ = (
       interruption,
       scope,
       steering,
-      step$,
+      step$: steps.step$,
+      mayBeWritten: steps.mayBeWritten,
       isSuperseded,
       settle: (reply) => {
         end();
@@ -163,7 +165,7 @@ const begin$ = (
     };
     hooks.report(0, { type: 'preCall', input });
     const loopAt = plan.pipeline.findIndex((it) => it === runLoop || isInPlaceOfLoop(it));
-    return plan.pipeline
+    const made$ = plan.pipeline
       .reduce<Observable<CallState>>(
         (state$, create, at) => state$.pipe(oneState(create, context, at < loopAt)),
         of(begun(plan, input, memory, scheduler.now())),
@@ -179,6 +181,7 @@ const begin$ = (
           );
         }),
       );
+    return scope.journal === unwritten ? made$ : merge(steps.interrupt$, made$);
   });
 
 const begun = (

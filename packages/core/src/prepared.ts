@@ -115,7 +115,7 @@ export const preparedInput$ = (
   const read = (value: Preparation): readonly UserMessage[] =>
     readSteered(value.input, call, place);
   const stages = stagesOf(plan, hooks, iteration, read);
-  if (stages.length === 0) return of(messages);
+  if (stages.length === 0) return of(readSteered(messages, call, place));
   return through$(preparationOf(plan, plan.toolkit.current.entries, call, messages), stages).pipe(
     map(read),
     // What a guard refuses harms nobody but who has said it.

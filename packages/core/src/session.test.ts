@@ -512,7 +512,7 @@ describe('steering', () => {
     ]);
     expect(model.requests[0]?.messages.map(textOf)).toEqual(['1', '2', '3']);
     const ids = model.requests[0]?.messages.map(({ id }) => id.replace(/^.*?\//, ''));
-    expect(ids).toEqual(['input/0', 'input/s0/0', 'input/s1/0']);
+    expect(ids).toEqual(['input/0', 'input/1/0/0', 'input/1/1/0']);
   });
 
   it('L9: only a user can speak to a running call', async () => {

@@ -28,8 +28,6 @@ export interface Steering {
 
 /** What somebody has said to a running call. */
 export interface Steer {
-  /** Its place among all that is said to the call. */
-  readonly place: string;
   readonly messages: readonly UserMessage[];
   readonly settle: (outcome: SteerOutcome) => void;
 }
@@ -37,17 +35,13 @@ export interface Steer {
 /** Makes the steering of a call. */
 export const createSteering = (call: CallInfo): Steering => {
   const waiting = new Set<Steer>();
-  let said = 0;
   let closed = false;
   return {
     steer$: (input) =>
       defer(() => {
-        const place = `s${said}`;
-        const messages = readSteered(input, call, place);
-        said += 1;
+        const messages = readSteered(input, call);
         const outcome$ = new AsyncSubject<SteerOutcome>();
         const steer: Steer = {
-          place,
           messages,
           settle: (outcome) => {
             outcome$.next(outcome);
@@ -66,11 +60,11 @@ export const createSteering = (call: CallInfo): Steering => {
   };
 };
 
-/** Reads what a user says to a running call: more input of that call, at a place of its own. */
+/** Reads what a user says to a running call: more input of that call. It gets its place when a turn takes it. */
 export const readSteered = (
   input: unknown,
   call: CallInfo,
-  place: string,
+  place = 'steered',
 ): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
 
 const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };

@@ -66,8 +66,9 @@ export const stepsOf = (
           map((written) => {
             if (made !== undefined) return made.value;
             if (isWritten?.(written) === false) throw unreadable(callId, id);
+            const value = frozen(read(written));
             replayed(id, warning?.(written));
-            return frozen(read(written));
+            return value;
           }),
         );
     });

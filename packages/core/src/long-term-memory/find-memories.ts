@@ -75,10 +75,10 @@ export const findMemories$ = (
           report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
           return of([]);
         }),
+        takeUntil(interruption.cut$),
       ),
     { isWritten: isArrayOf(isRecalled) },
   ).pipe(
-    takeUntil(interruption.cut$),
     defaultIfEmpty([]),
     concatMap((found) =>
       // There is nothing to choose from where all can be shown.

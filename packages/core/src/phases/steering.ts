@@ -42,8 +42,12 @@ export const steering = ({
     const work$ = defer(() => {
       taken = said.waiting();
       return from(taken).pipe(
-        concatMap((steer) => prepareInput$(steer).pipe(defaultIfEmpty([]))),
+        concatMap(({ messages }, index) =>
+          prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
+        ),
         toArray(),
+        // What is still being prepared waits on, and hears that the call has ended.
+        takeUntil(interruption.cut$),
       );
     });
     return step$(position, () => work$, steeredForm).pipe(
@@ -59,8 +63,6 @@ export const steering = ({
         );
         return messages.length > 0 ? addInput(run, messages) : run;
       }),
-      // What is still being prepared waits on, and hears that the call has ended.
-      takeUntil(interruption.cut$),
       defaultIfEmpty(run),
     );
   });

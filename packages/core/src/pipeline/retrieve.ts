@@ -62,11 +62,11 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
             report(`Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`);
             return of([]);
           }),
+          takeUntil(interruption.cut$),
         );
       const { retrievals } = state;
       const step = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
       return step$(step, found$, { isWritten: isArrayOf(isPassage) }).pipe(
-        takeUntil(interruption.cut$),
         defaultIfEmpty([]),
         map((passages) =>
           addSources(

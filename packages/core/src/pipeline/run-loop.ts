@@ -86,7 +86,7 @@ const systemOf = ({ instructions, sources, contextPlacement }: CallState): strin
     context: contextPlacement === 'system' ? numbered(sources) : undefined,
   });
 
-const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallContext): Context => {
+const contextOf = (state: CallState, { scope, hooks, steering, step$, mayBeWritten }: CallContext): Context => {
   const { plan, memory, hidden, meter } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
   const shown = createView(cell, hidden);
@@ -127,8 +127,8 @@ const contextOf = (state: CallState, { scope, hooks, steering, step$ }: CallCont
       ) ?? (() => undefined),
     toolUseIds: new Set(),
     step$,
-    mayBeWritten: (id) => scope.journal.isWritten?.(`${call.callId}/${id}`) ?? true,
-    prepareInput$: ({ place, messages }) =>
+    mayBeWritten,
+    prepareInput$: (messages, place) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
     activateOnly: (groups) => activateOnly(cell, groups),

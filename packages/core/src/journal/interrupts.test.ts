@@ -1,0 +1,252 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  concatMap,
+  delay,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  type SchedulerLike,
+  Subject,
+  tap,
+  VirtualTimeScheduler,
+} from 'rxjs';
+import {
+  type AgentOptions,
+  createAgent,
+  inProcessMemory,
+  type MemoryFactory,
+  on,
+  type Reply,
+  textOf,
+  tool,
+} from '../index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { endingAfter, recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+
+/** A user stops it while its first tool runs. The tool never ends by itself. */
+const stopped = (
+  driver: CallStoreDriver,
+  memory = inProcessMemory(),
+  options: Partial<AgentOptions> = {},
+) => {
+  const stop$ = new Subject<string>();
+  const effects: string[] = [];
+  const next: ScriptedAnswer = ({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? [text('On.')] : [toolUse('slow', {}), toolUse('slow', {})];
+  const model = scriptedModel(...Array.from({ length: 9 }, () => next));
+  const slow = tool({
+    name: 'slow',
+    description: 'Never ends.',
+    run: (_, { idempotencyKey }) => {
+      effects.push(idempotencyKey);
+      if (effects.length === 2) stop$.next('Stopped.');
+      return new Subject<string>();
+    },
+  });
+  const journal = createCallStore(driver);
+  const agent = createAgent({ model, tools: [slow], journal, memory, ...options });
+  return { agent, model, effects, interruptOn: stop$ };
+};
+
+const call$ = ({ agent, interruptOn }: ReturnType<typeof stopped>) =>
+  agent.session('s').call$('?', { callId: 'c', interruptOn });
+
+/** A store that takes its time to write. */
+const slow = (driver: CallStoreDriver, time: SchedulerLike): CallStoreDriver => ({
+  ...driver,
+  claim$: (callId) =>
+    driver.claim$(callId).pipe(
+      map(({ append$ }) => ({
+        append$: (batch) => of(batch).pipe(delay(1, time), concatMap(append$)),
+      })),
+    ),
+});
+
+/** Runs something in a process that ends when so many records are written. */
+const runSlowlyUntil = (
+  store: CallStoreDriver,
+  records: number,
+  run: (dying: CallStoreDriver) => Observable<unknown>,
+): void => {
+  const time = new VirtualTimeScheduler();
+  const { driver, end } = endingAfter(slow(store, time), records);
+  run(driver).subscribe({ error: () => undefined });
+  time.flush();
+  end();
+};
+
+const summary = ({ reason, toolUses, ...reply }: Reply) => [
+  reason,
+  textOf(reply),
+  ...toolUses.map(({ output }) => output),
+];
+
+const ids = (memory: MemoryFactory) =>
+  firstValueFrom(
+    memory('s')
+      .load$()
+      .pipe(map((all) => all.map((message) => `${message.id} ${textOf(message)}`))),
+  );
+
+describe('an interrupt of a call that is broken off', () => {
+  it('S6, S1: holds from the moment at which it is written down, and nothing is asked again', async () => {
+    const whole = inProcessMemory();
+    const expected = await lastValueFrom(call$(stopped(inProcessCalls(), whole)));
+    expect(summary(expected)).toEqual([
+      'interrupted',
+      'Stopped.',
+      'Interrupted before it finished.',
+      'Interrupted before it finished.',
+    ]);
+    let known = 0;
+    for (let cut = 1; cut < 40; cut += 1) {
+      const store = inProcessCalls();
+      const memory = inProcessMemory();
+      runSlowlyUntil(store, cut, (dying) => call$(stopped(dying, memory)));
+      const steps = await stepsIn(store);
+      // What a tool was cut by is written down before what came of it.
+      expect(steps.includes('1/0') || steps.includes('1/1') ? steps : ['interrupt']).toContain(
+        'interrupt',
+      );
+      if (!steps.includes('interrupt')) continue;
+      known += 1;
+      const after = stopped(store, memory);
+      const reply = await after.agent.resume('c');
+      expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stopped.']);
+      expect(after.model.requests).toEqual([]);
+      expect(after.effects).toEqual([]);
+      expect(await ids(memory)).toHaveLength(4);
+      if (steps.includes('1/0') && steps.includes('1/1')) {
+        expect(summary(reply)).toEqual(summary(expected));
+        expect(await ids(memory)).toEqual(await ids(whole));
+      }
+    }
+    expect(known).toBeGreaterThan(3);
+  });
+
+  it('S6, S1: comes at its place again between two turns', async () => {
+    const turns = (driver: CallStoreDriver, memory = inProcessMemory()) => {
+      const stop$ = new Subject<string>();
+      const { agent, model } = stopped(driver, memory, {
+        tools: [tool({ name: 'slow', description: 'Ends.', run: () => 'Ended.' })],
+        interceptors: [
+          on(
+            'postActing',
+            tap(({ toolUse }) => toolUse.id.endsWith('1') && stop$.next('Enough.')),
+          ),
+        ],
+      });
+      return { agent, model, effects: [], interruptOn: stop$ };
+    };
+    const expected = await lastValueFrom(call$(turns(inProcessCalls())));
+    expect(summary(expected)).toEqual(['interrupted', 'Enough.', 'Ended.', 'Ended.']);
+    for (let cut = 1; cut < 40; cut += 1) {
+      const store = inProcessCalls();
+      runSlowlyUntil(store, cut, (dying) => call$(turns(dying)));
+      if (!(await stepsIn(store)).includes('interrupt')) continue;
+      const after = turns(store);
+      const { reason, iterations } = await after.agent.resume('c');
+      expect({ reason, iterations }).toEqual({ reason: 'interrupted', iterations: 1 });
+      expect(after.model.requests).toEqual([]);
+    }
+  });
+
+  it('S6, S3: a call that was taken out of the queue stays out of the conversation', async () => {
+    const queue = (driver: CallStoreDriver) => {
+      const never = { name: 'never', stream$: () => NEVER };
+      const agent = createAgent({ model: never, journal: createCallStore(driver) });
+      const session = agent.session('s');
+      session.call$('1', { callId: 'a' }).subscribe({ error: () => undefined });
+      session
+        .call$('2', { callId: 'c', onBusy: 'queue' })
+        .subscribe({ error: () => undefined, next: ({ reason }) => reasons.push(reason) });
+      session.queue.clear('Never mind.');
+    };
+    const reasons: string[] = [];
+    let rest = 0;
+    for (; reasons.length === 0; rest += 1) {
+      const driver = inProcessCalls();
+      const { driver: dying, end } = endingAfter(driver, rest);
+      queue(dying);
+      end();
+      const memory = inProcessMemory();
+      const model = scriptedModel([text('Asked again.')]);
+      const agent = createAgent({ model, memory, journal: createCallStore(driver) });
+      const steps = await stepsIn(driver);
+      if (!steps.includes('seat')) continue;
+      const reply = await agent.resume('c');
+      expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Never mind.']);
+      expect(await ids(memory)).toEqual([]);
+    }
+    expect(rest).toBeGreaterThan(3);
+  });
+
+  it('S6: a call that has its reply runs no new step of its loop', async () => {
+    const store = inProcessCalls();
+    const said: ScriptedAnswer = () => [text('Hello.')];
+    const agentWith = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) =>
+      createAgent({
+        model: scriptedModel(said, said),
+        journal: createCallStore(driver),
+        ...options,
+      });
+    const records = await recordsOf(
+      (driver) => agentWith(driver).call$('?', { callId: 'c' }),
+      'reply',
+    );
+    runUntil(store, records, (dying) => agentWith(dying).call$('?', { callId: 'c' }));
+    const other = scriptedModel(said);
+    const changed = agentWith(store, {
+      model: other,
+      output: { type: 'object', properties: {}, additionalProperties: false },
+    });
+    await expect(changed.resume('c')).rejects.toMatchObject({ code: 'invalidState' });
+    expect(other.requests).toEqual([]);
+    expect(textOf(await agentWith(store).resume('c'))).toBe('Hello.');
+  });
+
+  it('S6, S3: what is said to a call that goes on does not take the place of what was said before', async () => {
+    const store = inProcessCalls();
+    const memory = inProcessMemory();
+    const talking = (driver: CallStoreDriver, word: string, memory: MemoryFactory) => {
+      const turn: ScriptedAnswer = ({ messages }) =>
+        messages.filter(({ role }) => role === 'assistant').length > 2
+          ? [text('Done.')]
+          : [toolUse('wait', {})];
+      const agent = createAgent({
+        model: scriptedModel(...Array.from({ length: 6 }, () => turn)),
+        memory,
+        journal: createCallStore(driver),
+        tools: [
+          tool({
+            name: 'wait',
+            description: 'Hears.',
+            run: () => {
+              agent
+                .session('s')
+                .steer$(`${word} ${(said += 1)}`)
+                .subscribe();
+              return 'Heard.';
+            },
+          }),
+        ],
+      });
+      let said = 0;
+      return agent;
+    };
+    const call$ = (driver: CallStoreDriver, own = inProcessMemory()) =>
+      talking(driver, 'before', own).session('s').call$('?', { callId: 'c' });
+    runUntil(store, (await recordsOf(call$, '2')) + 1, (dying) => call$(dying, memory));
+    await talking(store, 'after', memory).resume('c');
+    const told = (await ids(memory)).filter((it) => /before|after/u.test(it));
+    expect(told).toEqual([
+      'c/input/2/0/0 before 1',
+      'c/input/3/0/0 after 1',
+      'c/input/4/0/0 after 2',
+    ]);
+  });
+});
