@@ -61,7 +61,7 @@ export interface Context {
   /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
   readonly step$: RunStep;
   /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
-  mayBeWritten(id: string): boolean;
+  readonly mayBeWritten: (id: string) => boolean;
   /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
   reportUsage(usage: Usage): void;
   /** Has just these groups of tools active, as a tool has left them that is not run again. */

@@ -21,7 +21,7 @@ export interface CallContext {
   /** Runs a step of this call through the journal; `id` is its place, such as `retrieve`. */
   readonly step$: RunStep;
   /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
-  mayBeWritten(id: string): boolean;
+  readonly mayBeWritten: (id: string) => boolean;
   /** Gives the place in the session on, and the reply to those who have joined. */
   readonly settle: (reply: Reply) => void;
 }

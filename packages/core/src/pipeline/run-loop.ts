@@ -86,7 +86,10 @@ const systemOf = ({ instructions, sources, contextPlacement }: CallState): strin
     context: contextPlacement === 'system' ? numbered(sources) : undefined,
   });
 
-const contextOf = (state: CallState, { scope, hooks, steering, step$, mayBeWritten }: CallContext): Context => {
+const contextOf = (
+  state: CallState,
+  { scope, hooks, steering, step$, mayBeWritten }: CallContext,
+): Context => {
   const { plan, memory, hidden, meter } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
   const shown = createView(cell, hidden);
