@@ -19,7 +19,7 @@ import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly'>;
+  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly' | 'countReplayed'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -51,8 +51,10 @@ export const act$ = (
           actedForm,
         ),
       ),
-      tap(({ groups }) => {
-        if (!hasRun && groups !== undefined) context.activateOnly(groups);
+      tap(({ executed, groups }) => {
+        if (hasRun) return;
+        if (executed) context.countReplayed({ toolCalls: 1 });
+        if (groups !== undefined) context.activateOnly(groups);
       }),
     );
   });

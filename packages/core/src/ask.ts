@@ -1,4 +1,5 @@
 import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
+import { type AskingNeeds, askingStep$ } from './asking-step.js';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
@@ -75,8 +76,6 @@ type Needs = Pick<
   | 'limits'
   | 'retryBudget'
   | 'toolUseIds'
-  | 'step$'
-  | 'reportUsage'
 >;
 
 const askedForm: StepForm<Asked> = {
@@ -96,29 +95,25 @@ const askedForm: StepForm<Asked> = {
 
 /** Asks the model for one message, as a step of the journal. `position` is the place of this step in the run. */
 export const ask$ = (
-  context: Needs,
+  context: Needs & AskingNeeds,
   run: Pick<OpenRun, 'iteration'>,
   stage: Stage,
   position: string,
   request: ModelRequest,
 ): Observable<Asked> =>
-  context
-    .step$(
-      position,
-      (attempt) => request$(context, run, stage, position, request, attempt),
-      askedForm,
-    )
-    .pipe(
-      tap(({ message, usage }) => {
-        toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id));
-        context.reportUsage(usage);
-      }),
-      tap({
-        error: (error: unknown) => {
-          if (isMillraceError(error) && error.usage !== undefined) context.reportUsage(error.usage);
-        },
-      }),
-    );
+  askingStep$(
+    context,
+    position,
+    (attempt) => request$(context, run, stage, position, request, attempt),
+    askedForm,
+  ).pipe(
+    tap({
+      next: ({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id)),
+      error: (error: unknown) => {
+        if (isMillraceError(error) && error.usage !== undefined) context.reportUsage(error.usage);
+      },
+    }),
+  );
 
 /** Asks the model for one message, through interceptors before and after. It is the only place that talks to a model. */
 export const request$ = (

@@ -1,5 +1,6 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, request$, type Stage } from './ask.js';
+import { type AskingNeeds, askingStep$ } from './asking-step.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
@@ -42,7 +43,7 @@ const isConsulted = (written: unknown): boolean =>
   });
 
 /** What asking beside the loop needs of a call. */
-export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'step$' | 'reportUsage'>;
+export type ConsultNeeds = Parameters<typeof request$>[0] & AskingNeeds;
 
 /**
  * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
@@ -53,26 +54,25 @@ export const consult$ = (
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> =>
-  context
-    .step$(
-      position,
-      (attempt) =>
-        request$(context, run, stageOf(phase), position, supported(request, context), attempt).pipe(
-          map(read),
-          catchError((error: unknown) => {
-            const { usage = noUsage } = toMillraceError(error);
-            if (isMillraceError(error) && lasting.includes(error.code)) throw error;
-            return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
-          }),
-          tap((said) => {
-            const message = said.status === 'failed' ? warning?.(said.why) : undefined;
-            if (message !== undefined)
-              context.hooks.report(run.iteration, { type: 'warning', message });
-          }),
-        ),
-      { isWritten: isConsulted },
-    )
-    .pipe(tap(({ usage }) => context.reportUsage(usage)));
+  askingStep$(
+    context,
+    position,
+    (attempt) =>
+      request$(context, run, stageOf(phase), position, supported(request, context), attempt).pipe(
+        map(read),
+        catchError((error: unknown) => {
+          const { usage = noUsage } = toMillraceError(error);
+          if (isMillraceError(error) && lasting.includes(error.code)) throw error;
+          return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
+        }),
+        tap((said) => {
+          const message = said.status === 'failed' ? warning?.(said.why) : undefined;
+          if (message !== undefined)
+            context.hooks.report(run.iteration, { type: 'warning', message });
+        }),
+      ),
+    { isWritten: isConsulted },
+  );
 
 /** A message that only one request shows. */
 export const instruction = (callId: string, position: string, text: string): UserMessage => ({

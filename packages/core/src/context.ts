@@ -19,6 +19,10 @@ import type { Trampoline } from './trampoline.js';
 import type { Usage } from './usage.js';
 import type { Approver, ToolContext } from './tools/types.js';
 
+/** What was spent before a call was broken off: a request of the model, or a tool that was run. */
+export type Replayed =
+  { readonly usage: Usage; readonly model: string } | { readonly toolCalls: number };
+
 /** What the phases of one call share. A phase asks for the part it uses. */
 export interface Context {
   readonly call: CallInfo;
@@ -63,7 +67,9 @@ export interface Context {
   /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
   readonly mayBeWritten: (id: string) => boolean;
   /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
-  reportUsage(usage: Usage): void;
+  readonly reportUsage: (usage: Usage) => void;
+  /** Tells those who count requests and tools, such as `withBudget`, of one that the journal answers. */
+  readonly countReplayed: (spent: Replayed) => void;
   /** Has just these groups of tools active, as a tool has left them that is not run again. */
   activateOnly(groups: readonly string[]): void;
   /** What the run of one tool is lent. */

@@ -32,9 +32,10 @@ export interface CallSteps {
 
 /** Makes the steps of a call in its journal. */
 export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
-  const { journal, call } = scope;
+  const { journal, call, replaying } = scope;
   const step$ = stepsOf(journal, call.callId, told(scope, hooks));
-  const mayBeWritten = (id: string): boolean => journal.isWritten?.(`${call.callId}/${id}`) ?? true;
+  const mayBeWritten = (id: string): boolean =>
+    replaying !== undefined && journal.isWritten?.(`${call.callId}/${id}`) !== false;
   return journal === unwritten
     ? { step$, mayBeWritten, interrupt$: EMPTY, recall$: EMPTY }
     : { mayBeWritten, ...interruptible({ step$, mayBeWritten }, scope) };

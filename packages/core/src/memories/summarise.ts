@@ -1,6 +1,6 @@
-import { defaultIfEmpty, defer, map, type Observable, of, tap } from 'rxjs';
+import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
 import { hasFields, isOptional, isString, isUsage } from '../shape.js';
-import type { Context } from '../context.js';
+import { type AskingNeeds, askingStep$ } from '../asking-step.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textOf } from '../message.js';
@@ -34,7 +34,7 @@ export interface SummariseOptions {
   readonly maxTokens?: number;
 }
 
-type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'step$' | 'reportUsage'>;
+type Needs = Parameters<typeof askSummary$>[0] & AskingNeeds;
 
 /**
  * Makes a phase, to be put before `reasoning`, that makes room in a long call: where its messages take up too much, those that memory has and
@@ -69,8 +69,7 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
           const messages = old.told;
           return askSummary$(context, next, position, { ...order, former, messages });
         }).pipe(map(announced(warn)));
-      return given.step$(position, summary$, { isWritten: isSummary }).pipe(
-        tap(({ usage }) => given.reportUsage(usage)),
+      return askingStep$(context, position, summary$, { isWritten: isSummary }).pipe(
         map((summary) =>
           compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
         ),

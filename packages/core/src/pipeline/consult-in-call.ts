@@ -13,7 +13,7 @@ import { noUsage } from '../usage.js';
  */
 export const consultInCall$ = (
   { call, hooks, interruption, scope, step$ }: CallContext,
-  { plan, meter }: CallState,
+  { plan, meter, countReplayed }: CallState,
   { model = plan.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
   if (model === undefined) {
@@ -34,6 +34,7 @@ export const consultInCall$ = (
     toolUseIds: new Set<string>(),
     step$,
     reportUsage: scope.reportUsage,
+    countReplayed,
   };
   return consult$(context, { iteration: hooks.iteration() }, consultation);
 };

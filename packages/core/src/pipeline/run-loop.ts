@@ -90,7 +90,7 @@ const contextOf = (
   state: CallState,
   { scope, hooks, steering, step$, mayBeWritten }: CallContext,
 ): Context => {
-  const { plan, memory, hidden, meter } = state;
+  const { plan, memory, hidden, meter, countReplayed } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
   const shown = createView(cell, hidden);
   const toolkit = shown();
@@ -134,6 +134,7 @@ const contextOf = (
     prepareInput$: (messages, place) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
+    countReplayed,
     activateOnly: (groups) => activateOnly(cell, groups),
     lend: (toolUseId, run, abort, purpose) => lend(scope, cell, { toolUseId, purpose }, run, abort),
   };

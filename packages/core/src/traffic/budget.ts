@@ -63,6 +63,8 @@ export interface Account {
   readonly options: BudgetOptions;
   /** Adds to what the call, and all, have spent. */
   readonly spend: (call: CallInfo, more: Partial<Spent>) => void;
+  /** Adds what a call had spent before it was broken off: all have spent it already. */
+  readonly recall: (call: CallInfo, more: Partial<Spent>) => void;
   /** A call begins; what it gives is called at its end. */
   readonly open: (call: CallInfo) => () => void;
   /** What is used up for the call. */
@@ -112,13 +114,17 @@ const createBudget = (
       return all;
     },
   };
+  const recall: Account['recall'] = ({ rootId }, more) => {
+    const family = families.get(rootId);
+    if (family !== undefined) family.spent = sum(family.spent, more);
+  };
   known.set(made, {
     options,
-    spend: ({ rootId }, more) => {
+    spend: (call, more) => {
       all = sum(all, more);
-      const family = families.get(rootId);
-      if (family !== undefined) family.spent = sum(family.spent, more);
+      recall(call, more);
     },
+    recall,
     open: ({ rootId }) => {
       const family = families.get(rootId) ?? { spent: nothingSpent, calls: 0 };
       family.calls += 1;

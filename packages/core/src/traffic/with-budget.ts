@@ -12,15 +12,15 @@ import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js
 import { runLoop } from '../pipeline/run-loop.js';
 import type { Run } from '../run.js';
 import type { InputSchema } from '../schema.js';
-import { tokensIn } from '../usage.js';
-import { type Account, accountOf, type Budget } from './budget.js';
+import { tokensIn, type Usage } from '../usage.js';
+import { type Account, accountOf, type Budget, type BudgetOptions, type Spent } from './budget.js';
 import { type Meter, metered } from './metered.js';
 import { costOf, priceIn, priceOf } from './prices.js';
 
 /**
  * Holds an agent to budgets: they are looked at before each turn, and every request counts, whatever model is asked, also one that fails or is
  * left, and those beside the loop. A call for which one is used up ends with reason `budget` and a closing answer, or with a `budget`
- * error, and a `warning` says which. Sub-agents count where they are held to the same budget; what `summarisingMemory` asks is of no call.
+ * error, and a `warning` says which. A call that is resumed goes on with what it had spent, but for what sub-agents had whose tool is not run again; a shared budget counts nothing twice. Sub-agents count where they are held to the same budget; what `summarisingMemory` asks is of no call.
  */
 export const withBudget = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
@@ -46,10 +46,20 @@ export const withBudget = <Output extends InputSchema | undefined>(
       context.hooks.report(run.iteration, { type: 'warning', message: what });
       return close$(run, context, { reason: 'budget', what, mute });
     });
+  const recallTool = (call: CallInfo): void => {
+    executed.set(call, (executed.get(call) ?? 0) + 1);
+    all.forEach(({ recall }) => recall(call, { toolCalls: 1 }));
+  };
   const opened: CallStage = ({ call }) =>
     concatMap((state) => {
       const closes = all.map(({ open }) => open(call));
-      const counted = meterRequests(state, metering(call, all));
+      const counted = meterRequests(state, {
+        meter: metering(call, all),
+        countReplayed: (spent) => {
+          if ('toolCalls' in spent) recallTool(call);
+          else all.forEach(({ options, recall }) => recall(call, costIn(options, spent)));
+        },
+      });
       return concat(of(counted), NEVER).pipe(finalize(() => closes.forEach((close) => close())));
     });
   const settled: CallStage = ({ call }) =>
@@ -68,17 +78,25 @@ const metering =
   (call: CallInfo, all: readonly Account[]) =>
   (model: Model): Model => {
     const meter: Meter = (usage, name) => {
-      all.forEach(({ options: { prices }, spend }) => {
-        const price = prices && (priceIn(name, prices) ?? priceIn(model.name, prices));
-        const money = price === undefined ? 0 : costOf(usage, price);
-        spend(call, { usage, tokens: tokensIn(usage), money });
-      });
+      all.forEach(({ options, spend }) =>
+        spend(call, costIn(options, { usage, model: name }, model.name)),
+      );
     };
     const begin = (name: string): void => {
       all.forEach(({ options: { prices } }) => prices && priceOf(name, prices));
     };
     return metered(model, meter, begin);
   };
+
+const costIn = (
+  { prices }: BudgetOptions,
+  { usage, model }: { readonly usage: Usage; readonly model: string },
+  asked = model,
+): Partial<Spent> => {
+  const price = prices && (priceIn(model, prices) ?? priceIn(asked, prices));
+  const money = price === undefined ? 0 : costOf(usage, price);
+  return { usage, tokens: tokensIn(usage), money };
+};
 
 const usedUp = (what: string, partial: string | undefined): MillraceError =>
   new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
