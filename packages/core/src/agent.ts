@@ -1,45 +1,22 @@
 import { defer, type Observable } from 'rxjs';
+import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
-import type { CallInfo } from './call-info.js';
 import { isJournaled, isWithin } from './call-scope.js';
-import {
-  type CallDefaults,
-  type CallOptions,
-  checkDefaults,
-  isContext,
-  isSchema,
-  withDefaults,
-} from './call-options.js';
+import { type CallOptions, isContext, withDefaults } from './call-options.js';
 import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createHotEvents } from './hot-events.js';
 import type { Input } from './input.js';
-import { type Interceptor, isInterceptor } from './interceptor.js';
 import { join$ } from './join.js';
-import { type Journal, noJournal, type OpenJournal } from './journal/journal.js';
+import { noJournal, type OpenJournal } from './journal/journal.js';
 import type { CallRecord } from './journal/call-record.js';
 import { createDraining, type Drainable } from './journal/draining.js';
 import { journaled$ } from './journal/journaled.js';
 import { type Resumable, resumable, resumed$, type ResumeOptions } from './journal/resume.js';
-import { inProcessMemory, type Memory, type MemoryFactory } from './memory.js';
-import type { Model } from './model.js';
-import {
-  checkOptions,
-  defined,
-  having,
-  isFunction,
-  isModel,
-  isObject,
-  isText,
-  listOf,
-  type Rule,
-} from './options.js';
-import type { CallStage } from './pipeline/call-stage.js';
-import { nativePipeline } from './pipeline/native-pipeline.js';
-import type { PhaseFactory } from './phase.js';
-import { nativePhases } from './phase-list.js';
+import { inProcessMemory, type Memory } from './memory.js';
+import { checkOptions, defined, having } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
@@ -47,38 +24,7 @@ import { createSessionRecords, type SessionRecord } from './sessions/session-rec
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
 import { withAdded } from './tools/added-tools.js';
-import type { ToolEntry } from './tools/types.js';
 import type { View } from './view.js';
-
-/** What an agent is made of. */
-export interface AgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
-  /** What events and other agents call it. Default: `agent`. */
-  readonly name?: string;
-  readonly model: Model;
-  /** The system prompt, or a function that writes it for a call. */
-  readonly instructions?: string | ((call: CallInfo) => string);
-  /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
-  readonly tools?: readonly ToolEntry[];
-  /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
-  readonly output?: Output;
-  /** Gives the memory of a session. Default: one in this process. */
-  readonly memory?: MemoryFactory;
-  /**
-   * What stands in the way of every call, or looks on: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, and what is made
-   * of them, such as `logEvents`, `redact` and `guardOutput`.
-   */
-  readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
-  readonly phases?: readonly PhaseFactory[];
-  /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
-  readonly pipeline?: readonly CallStage[];
-  /** What tools find under context keys. What a session and a call give goes before it. */
-  readonly context?: readonly ContextEntry[];
-  /** Writes down the steps of every call, so that `resume$` can go on with one that was broken off: a store of calls, such as `createCallStore` makes. Default: it remembers none. */
-  readonly journal?: Journal;
-  /** What a call may say otherwise. */
-  readonly defaults?: CallDefaults;
-}
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
 export interface Agent<out Output = unknown>
@@ -104,22 +50,13 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   return defineAgent('createAgent()', options);
 };
 
-/** What an agent is made of whose loop may be another than the model's: it needs no model then. */
-export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
-  AgentOptions<Output>,
-  'model'
-> & { readonly model?: Model };
-
 /** Defines an agent of options that are its own. `Default` is what its replies hold where it has no `output`. */
 export const defineAgent = <const Output extends InputSchema | undefined, Default = undefined>(
   owner: string,
   options: AnyAgentOptions<Output>,
 ): Agent<OutputOf<Output, Default>> => {
-  checkDefaults(`${owner}, 'defaults'`, options.defaults ?? {});
-  const { name = 'agent', defaults = {}, journal = noJournal, model: ownModel } = options;
-  const interceptors = options.interceptors?.flat() ?? [];
-  const phases = [...(options.phases ?? nativePhases)];
-  const pipeline = [...(options.pipeline ?? nativePipeline)];
+  const { interceptors, phases, pipeline, defaults } = partsOf(owner, options);
+  const { name = 'agent', journal = noJournal, model: ownModel } = options;
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
   const seats = createSeats();
@@ -127,11 +64,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const toolkit = createToolkit(defaults.tools ?? tools);
   const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
-  if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
-  if (phases.length === 0 || !phases.every((each) => typeof each === 'function'))
-    throw noPhases(owner);
-  if (pipeline.length === 0 || !pipeline.every((each) => typeof each === 'function'))
-    throw noStages(owner);
 
   const begin$ = <Seen>(
     session: OwnSession | undefined,
@@ -258,44 +190,10 @@ const outputOf = (schema: InputSchema | undefined, owner: string): Validator | u
   return validator;
 };
 
-/** What the options of an agent may be. */
-export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
-  name: isText,
-  model: isModel,
-  instructions: [
-    (value) => typeof value === 'string' || typeof value === 'function',
-    'a text, or a function that writes one',
-  ],
-  tools: listOf('tools'),
-  output: isSchema,
-  memory: isFunction,
-  interceptors: listOf('interceptors'),
-  phases: listOf('phases'),
-  pipeline: listOf('stages'),
-  context: isContext,
-  journal: having('open$', 'a Journal, such as a store of calls'),
-  defaults: isObject,
-};
-
 const isMemory = (made: unknown): boolean =>
   having('load$', '')[0](made) && having('append$', '')[0](made);
 
 const noMemoryMade = (owner: string): MillraceError =>
   misuse(
     `${owner}: 'memory' must give an object with load$() and append$(messages) for each session.`,
-  );
-
-const noInterceptor = (owner: string): MillraceError =>
-  misuse(
-    `${owner}: 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.`,
-  );
-
-const noPhases = (owner: string): MillraceError =>
-  misuse(
-    `${owner}: 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.`,
-  );
-
-const noStages = (owner: string): MillraceError =>
-  misuse(
-    `${owner}: 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.`,
   );

@@ -1,20 +1,10 @@
-import {
-  catchError,
-  defaultIfEmpty,
-  defer,
-  map,
-  type Observable,
-  of,
-  take,
-  takeUntil,
-  tap,
-} from 'rxjs';
+import { catchError, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
 import { usageBelow } from './call-scope.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { failedBy } from './failed-by.js';
 import { isRecord } from './json.js';
-import { createLazyAbort } from './lazy-abort.js';
+import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { Limits, Timeouts } from './limits.js';
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
@@ -81,7 +71,6 @@ export const decision$ = (
   const lent = context.lend(asked.id, run, abort, 'approval');
   const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
     checked$(context, tool, toolUse, plan);
-  let finished = false;
   return check$(asked).pipe(
     approved(context, run, { tool, lent, check$ }),
     map((checked): Decision => {
@@ -95,14 +84,7 @@ export const decision$ = (
             usage: usageBelow(lent),
           };
     }),
-    tap({
-      complete: () => {
-        finished = true;
-      },
-      finalize: () => {
-        if (!finished) abort.abort();
-      },
-    }),
+    abortsUnlessComplete(abort),
     takeUntil(interruption.cut$),
     catchError((error: unknown) =>
       of({ ...answered(asked, failedBy(context, run, name, error)), failed: true }),

@@ -1,4 +1,5 @@
-export { type Agent, type AgentOptions, createAgent, type SessionOptions } from './agent.js';
+export { type Agent, createAgent, type SessionOptions } from './agent.js';
+export type { AgentOptions } from './agent-options.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
 export type { CallDefaults, CallOptions, OnBusy, PreparedOptions } from './call-options.js';

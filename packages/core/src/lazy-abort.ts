@@ -1,3 +1,5 @@
+import { defer, type MonoTypeOperatorFunction, tap } from 'rxjs';
+
 /** An abort whose signal is made for whoever asks for it: most tools never do, and it costs more than all else of a run. */
 export interface LazyAbort {
   readonly signal: AbortSignal;
@@ -22,3 +24,21 @@ export const createLazyAbort = (): LazyAbort => {
     },
   };
 };
+
+/** Aborts what is left, or fails, before it completes. */
+export const abortsUnlessComplete =
+  <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    defer(() => {
+      let isComplete = false;
+      return source.pipe(
+        tap({
+          complete: () => {
+            isComplete = true;
+          },
+          finalize: () => {
+            if (!isComplete) abort.abort();
+          },
+        }),
+      );
+    });

@@ -10,7 +10,6 @@ import {
   of,
   takeLast,
   takeUntil,
-  tap,
 } from 'rxjs';
 import { usageBelow } from './call-scope.js';
 import { contained } from './contained.js';
@@ -21,7 +20,7 @@ import { checked$, type Decision, interrupted, timeoutOf } from './decide-tool.j
 import { messageOf } from './errors.js';
 import { failedBy } from './failed-by.js';
 import { isHalt } from './journal/halt.js';
-import { createLazyAbort } from './lazy-abort.js';
+import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
 import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
@@ -67,7 +66,6 @@ export const runTool$ = (
   }
   const abort = createLazyAbort();
   const lent = context.lend(toolUse.id, run, abort);
-  let finished = false;
   return input$(context, tool, decision, plan).pipe(
     concatMap((input) =>
       'why' in input
@@ -75,14 +73,7 @@ export const runTool$ = (
         : output$(context, run, tool, { toolUse, value: input.value }, lent),
     ),
     deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-    tap({
-      complete: () => {
-        finished = true;
-      },
-      finalize: () => {
-        if (!finished) abort.abort();
-      },
-    }),
+    abortsUnlessComplete(abort),
     takeUntil(interruption.cut$),
     catchError((error: unknown) => {
       // It is the call's: nothing must be written down of a tool that was stopped with it.

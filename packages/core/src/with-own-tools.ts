@@ -1,4 +1,4 @@
-import type { AgentOptions } from './agent.js';
+import type { AgentOptions } from './agent-options.js';
 import type { InputSchema } from './schema.js';
 import { namesOf } from './tools/live-toolkit.js';
 import type { ToolEntry } from './tools/types.js';

@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import type { InputSchema } from '../schema.js';
 import { withOwnTools } from '../with-own-tools.js';
 import { evictResults, type EvictionOptions } from './evict-results.js';

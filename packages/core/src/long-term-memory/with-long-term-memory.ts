@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import { inProcessMemory } from '../memory.js';
 import {
   checkOptions,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, of, Subject, tap, throwError } from 'rxjs';
 import { createAgent } from '../agent.js';
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import type { CallOptions } from '../call-options.js';
 import { createDemand } from '../demand.js';
 import type { AgentEvent } from '../events.js';

@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import { insertAfter, insertBefore } from '../phase-list.js';
 import { acting } from '../phases/acting.js';
 import { reasoning } from '../phases/reasoning.js';

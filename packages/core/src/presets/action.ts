@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import type { InputSchema } from '../schema.js';
 import type { DialectOptions } from '../text-tools/dialect.js';
 import { actionDialect } from '../text-tools/dialects/action.js';

@@ -1,5 +1,5 @@
 import { map } from 'rxjs';
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import { on } from '../interceptor.js';
 import type { InputSchema } from '../schema.js';
 import type { DialectOptions } from '../text-tools/dialect.js';

@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import { fitContext } from '../fitting/fit-context.js';
 import type { TokenCounter } from '../fitting/token-counter.js';
 import { maxInputLength } from '../guards/max-input-length.js';

@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import { misuse } from '../errors.js';
 import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
 import { withLongTermMemory } from '../long-term-memory/with-long-term-memory.js';

@@ -1,5 +1,6 @@
 import { NEVER } from 'rxjs';
-import { type Agent, type AgentOptions, createAgent } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
+import { type Agent, createAgent } from '../agent.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import type { Session } from '../session.js';

@@ -1,4 +1,5 @@
-import { type Agent, type AgentOptions, agentRules, defineAgent } from '../agent.js';
+import { type AgentOptions, agentRules } from '../agent-options.js';
+import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import type { OutOf, Step } from '../compose/step.js';
 import { checkOptions, type Rule } from '../options.js';

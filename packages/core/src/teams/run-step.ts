@@ -4,7 +4,6 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
-  finalize,
   map,
   type Observable,
   of,
@@ -22,7 +21,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import type { Input } from '../input.js';
-import { createLazyAbort } from '../lazy-abort.js';
+import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
 import { type Message, textOf } from '../message.js';
 import type { CallContext, CallStage } from '../pipeline/call-stage.js';
 import type { CallState } from '../pipeline/call-state.js';
@@ -94,7 +93,6 @@ const answer$ = (
     const history = historyOf(state, call.callId);
     const said = history.length === 0 ? {} : { history };
     const abort = createLazyAbort();
-    let finished = false;
     const isOver = (): boolean => interruption.current !== undefined;
     const parent = lend(scope, plan.toolkit, { toolUseId: 'step' }, begun, abort, isOver);
     const last$ = defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
@@ -112,14 +110,7 @@ const answer$ = (
       }),
       defaultIfEmpty(undefined),
       map((answer) => ({ answer, usage: usageBelow(parent) })),
-      tap({
-        complete: () => {
-          finished = true;
-        },
-      }),
-      finalize(() => {
-        if (!finished) abort.abort();
-      }),
+      abortsUnlessComplete(abort),
     );
   });
 

@@ -1,4 +1,5 @@
-import { type Agent, type AgentOptions, agentRules, createAgent } from '../agent.js';
+import { type AgentOptions, agentRules } from '../agent-options.js';
+import { type Agent, createAgent } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import type { OutputOf } from '../callable.js';
 import { misuse } from '../errors.js';

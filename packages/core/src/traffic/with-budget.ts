@@ -1,5 +1,5 @@
 import { concat, concatMap, finalize, NEVER, of, tap, throwError } from 'rxjs';
-import type { AgentOptions } from '../agent.js';
+import type { AgentOptions } from '../agent-options.js';
 import type { CallInfo } from '../call-info.js';
 import { MillraceError } from '../errors.js';
 import type { Model } from '../model.js';

@@ -1,0 +1,112 @@
+import type { CallInfo } from './call-info.js';
+import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-options.js';
+import { type MillraceError, misuse } from './errors.js';
+import { type Interceptor, isInterceptor } from './interceptor.js';
+import type { Journal } from './journal/journal.js';
+import type { MemoryFactory } from './memory.js';
+import type { Model } from './model.js';
+import { having, isFunction, isModel, isObject, isText, listOf, type Rule } from './options.js';
+import { nativePhases } from './phase-list.js';
+import type { PhaseFactory } from './phase.js';
+import type { CallStage } from './pipeline/call-stage.js';
+import { nativePipeline } from './pipeline/native-pipeline.js';
+import type { InputSchema } from './schema.js';
+import type { ContextEntry } from './tools/context-key.js';
+import type { ToolEntry } from './tools/types.js';
+
+/** What an agent is made of. */
+export interface AgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
+  /** What events and other agents call it. Default: `agent`. */
+  readonly name?: string;
+  readonly model: Model;
+  /** The system prompt, or a function that writes it for a call. */
+  readonly instructions?: string | ((call: CallInfo) => string);
+  /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
+  readonly tools?: readonly ToolEntry[];
+  /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
+  readonly output?: Output;
+  /** Gives the memory of a session. Default: one in this process. */
+  readonly memory?: MemoryFactory;
+  /**
+   * What stands in the way of every call, or looks on: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, and what is made
+   * of them, such as `logEvents`, `redact` and `guardOutput`.
+   */
+  readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
+  /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
+  readonly phases?: readonly PhaseFactory[];
+  /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
+  readonly pipeline?: readonly CallStage[];
+  /** What tools find under context keys. What a session and a call give goes before it. */
+  readonly context?: readonly ContextEntry[];
+  /** Writes down the steps of every call, so that `resume$` can go on with one that was broken off: a store of calls, such as `createCallStore` makes. Default: it remembers none. */
+  readonly journal?: Journal;
+  /** What a call may say otherwise. */
+  readonly defaults?: CallDefaults;
+}
+
+/** What an agent is made of whose loop may be another than the model's: it needs no model then. */
+export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
+  AgentOptions<Output>,
+  'model'
+> & { readonly model?: Model };
+
+/** What happens in the calls of an agent: lists of its own, checked. */
+export interface AgentParts {
+  readonly interceptors: readonly Interceptor[];
+  readonly phases: readonly PhaseFactory[];
+  readonly pipeline: readonly CallStage[];
+  readonly defaults: CallDefaults;
+}
+
+/** Reads what happens in the calls of an agent, or throws a `config` error that names the fix. */
+export const partsOf = (
+  owner: string,
+  options: AnyAgentOptions<InputSchema | undefined>,
+): AgentParts => {
+  const { defaults = {} } = options;
+  checkDefaults(`${owner}, 'defaults'`, defaults);
+  const interceptors = options.interceptors?.flat() ?? [];
+  const phases = [...(options.phases ?? nativePhases)];
+  const pipeline = [...(options.pipeline ?? nativePipeline)];
+  if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
+  if (!areFunctions(phases)) throw noPhases(owner);
+  if (!areFunctions(pipeline)) throw noStages(owner);
+  return { interceptors, phases, pipeline, defaults };
+};
+
+const areFunctions = (list: readonly unknown[]): boolean =>
+  list.length > 0 && list.every((each) => typeof each === 'function');
+
+/** What the options of an agent may be. */
+export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
+  name: isText,
+  model: isModel,
+  instructions: [
+    (value) => typeof value === 'string' || typeof value === 'function',
+    'a text, or a function that writes one',
+  ],
+  tools: listOf('tools'),
+  output: isSchema,
+  memory: isFunction,
+  interceptors: listOf('interceptors'),
+  phases: listOf('phases'),
+  pipeline: listOf('stages'),
+  context: isContext,
+  journal: having('open$', 'a Journal, such as a store of calls'),
+  defaults: isObject,
+};
+
+const noInterceptor = (owner: string): MillraceError =>
+  misuse(
+    `${owner}: 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.`,
+  );
+
+const noPhases = (owner: string): MillraceError =>
+  misuse(
+    `${owner}: 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.`,
+  );
+
+const noStages = (owner: string): MillraceError =>
+  misuse(
+    `${owner}: 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.`,
+  );
