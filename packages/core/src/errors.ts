@@ -155,6 +155,14 @@ const userMessageFor = (code: MillraceErrorCode): string => {
       return 'The task took more steps than are allowed.';
     case 'budget':
       return 'The limit of what may be used is reached.';
+    case 'conflict':
+      return 'This is being worked on elsewhere just now. Please try again.';
+    case 'store':
+    case 'memory':
+      return 'What was said could not be read or kept. Please try again later.';
+    case 'invalidState':
+    case 'invalidResume':
+      return 'What was begun earlier cannot be continued. Please begin anew.';
     default:
       return 'Something went wrong.';
   }

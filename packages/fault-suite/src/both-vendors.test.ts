@@ -16,7 +16,7 @@ import {
 import { subjects } from './subjects.js';
 
 // Real sockets and processes may have to wait for a busy machine.
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let server: FaultServer;
 

@@ -4,7 +4,7 @@ import { warmUp } from './warm-up.js';
 import { playFault } from './play-fault.js';
 
 // Real sockets and processes may have to wait for a busy machine.
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let server: FaultServer;
 const rejections: unknown[] = [];

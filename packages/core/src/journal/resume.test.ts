@@ -209,7 +209,7 @@ describe('a call that is resumed', () => {
     const bare = createAgent({ model: scriptedModel() });
     expect(() => bare.resume$('c')).toThrow(/createAgent\(\{ journal/u);
     const { agent } = payer(inProcessCalls());
-    await expect(agent.resume('c')).rejects.toThrow("There is no call 'c' in the journal.");
+    await expect(agent.resume('c')).rejects.toThrow("There is no call 'c' in the journal");
     const store = inProcessCalls();
     await lastValueFrom(pay$(payer(store, { name: 'payer' })));
     await expect(payer(store, { name: 'other' }).agent.resume('c')).rejects.toThrow(

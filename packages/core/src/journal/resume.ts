@@ -79,7 +79,10 @@ const noneToResume = (): MillraceError =>
   );
 
 const unknownCall = (callId: string): MillraceError =>
-  new MillraceError('invalidResume', `There is no call '${callId}' in the journal.`);
+  new MillraceError(
+    'invalidResume',
+    `There is no call '${callId}' in the journal: it never began, or has been removed. calls$(store) tells which there are.`,
+  );
 
 const ofAnother = (callId: string, agent: string, name: string): MillraceError =>
   new MillraceError(

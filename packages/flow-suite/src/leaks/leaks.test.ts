@@ -11,7 +11,7 @@ import { createShared } from './shared.js';
 import type { Sort } from './sort.js';
 
 // Each look at the memory collects all garbage, that of the tests included.
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 /** Far above what compiled code grows by, and far below a conversation for each call. */
 const mostKb = 2_000;
