@@ -20,6 +20,7 @@ import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
 import { beginning, callRecord, callStep, goingOn } from './journal/call-record.js';
+import { unwritten } from './journal/journal.js';
 import { type RunStep, type StepListener, stepsOf } from './journal/step.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
@@ -78,7 +79,8 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       concatMap((seated) => {
         // A call that was interrupted while it waited has not been a part of the conversation.
         const own = seated === undefined ? noMemory : memory;
-        if (seated !== undefined) record.begin();
+        const isWrittenDown = scope.journal !== unwritten;
+        if (seated !== undefined) record.begin(isWrittenDown ? call.callId : undefined);
         const isSuperseded = seated === 'superseded';
         return begin({ memory: own, steering, end, isSuperseded });
       }),
