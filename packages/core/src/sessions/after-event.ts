@@ -23,12 +23,8 @@ export const afterEvent = (
   if (event.sessionId !== sessionId) return state;
   const isOwn = event.callId === callId;
   switch (event.type) {
-    case 'preCall': {
-      if (!isOwn) return state;
-      const { lastCall, ...begun } = begunIn(state, isWrittenDown ? callId : undefined);
-      const { lastCall: _, ...rest } = state;
-      return { ...rest, ...begun, ...(lastCall !== undefined && { lastCall }) };
-    }
+    case 'preCall':
+      return isOwn ? begun(state, isWrittenDown ? callId : undefined) : state;
     case 'messagesRemoved':
       return { ...state, messages: state.messages.filter(({ id }) => !event.ids.includes(id)) };
     case 'messagesAppended': {
@@ -52,6 +48,22 @@ export const afterEvent = (
     default:
       return state;
   }
+};
+
+/** Tells what the state of a session becomes by a call that a journal has written down, whatever of it the state has already. */
+export const afterCall = (
+  state: SessionState,
+  events: readonly AgentEvent[],
+  call: Omit<CallOfSession, 'isWrittenDown'>,
+): SessionState =>
+  events.reduce(
+    (before, event) => afterEvent(before, event, { ...call, isWrittenDown: true }),
+    begun(state, call.callId),
+  );
+
+const begun = ({ lastCall, ...state }: SessionState, callId: string | undefined): SessionState => {
+  const { lastCall: own, ...changes } = begunIn({ ...state, lastCall }, callId);
+  return { ...state, ...changes, ...(own !== undefined && { lastCall: own }) };
 };
 
 const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
