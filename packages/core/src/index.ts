@@ -69,7 +69,12 @@ export type {
 } from './long-term-memory/long-term-memory.js';
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
-export type { PendingApproval, SessionState, ToolGroupStates } from './sessions/session-state.js';
+export type {
+  LastCall,
+  PendingApproval,
+  SessionState,
+  ToolGroupStates,
+} from './sessions/session-state.js';
 export type { SteerOutcome } from './steering.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {

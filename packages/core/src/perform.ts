@@ -80,7 +80,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
         const isSuperseded = seated === 'superseded';
         // A call that was interrupted while it waited has not been a part of the conversation.
         if (seated === 'interrupted') return begin({ memory: noMemory, steering, end });
-        record.begin();
+        record.begin(journal === unwritten ? undefined : call.callId);
         return begin({ memory, steering, end, isSuperseded });
       }),
       finalize(end),

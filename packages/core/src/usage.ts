@@ -22,6 +22,14 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
 });
 
+/** The larger of two usages, field by field. */
+export const largerUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: Math.max(a.inputTokens, b.inputTokens),
+  outputTokens: Math.max(a.outputTokens, b.outputTokens),
+  cacheReadTokens: Math.max(a.cacheReadTokens, b.cacheReadTokens),
+  cacheWriteTokens: Math.max(a.cacheWriteTokens, b.cacheWriteTokens),
+});
+
 /** What each phase has cost, by name: `reasoning`, `closing`, what else has asked a model, and `acting` or `steps` for the calls below. */
 export type UsageByPhase = Readonly<Record<string, Usage>>;
 

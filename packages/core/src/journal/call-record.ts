@@ -103,6 +103,13 @@ export const isCallRecord = (value: unknown): value is CallRecord =>
 const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(isOne);
 
+/** The error of whoever cannot read what a call begins with. */
+export const unreadableCall = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `What the journal holds of the beginning of the call '${callId}' cannot be read: it is broken, or of a later version.`,
+  );
+
 /** Of a call that begins: one that has begun before is another one. */
 export const beginning = (callId: string): StepForm<CallRecord> => ({
   isWritten: () => true,

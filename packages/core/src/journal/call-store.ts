@@ -23,6 +23,7 @@ import { halting } from './halt.js';
 import type { Journal, OpenJournal } from './journal.js';
 import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
+import { sessionChanges } from './session-changes.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends Journal {
@@ -31,7 +32,10 @@ export interface CallStore extends Journal {
 
 /** What of a call is written down beside its steps. */
 export interface CallStoreOptions {
-  /** Which events are written down, beside the last one of each call. Default: all. Without them, calls can be resumed, and neither followed nor played back. */
+  /**
+   * Which events are written down, beside the last one of each call and those that say what a session has become by it. Default: all. Without them, calls can be resumed, and neither followed nor
+   * played back.
+   */
   readonly events?: (event: AgentEvent) => boolean;
 }
 
@@ -171,7 +175,7 @@ const journalOf = (
     hears: true,
     next: (event) => {
       lastSeq = event.seq;
-      if (!hears(event) && !isEnd(event, callId)) return;
+      if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
       push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
     },
   };
@@ -207,6 +211,10 @@ const journalOf = (
 /** Whoever follows a call has to hear of its end. */
 const isEnd = (event: AgentEvent, callId: string): boolean =>
   event.callId === callId && (event.type === 'postCall' || event.type === 'error');
+
+/** A session that was not saved behind a call gets by them what it lacks. */
+const changesSession = ({ type, sessionId }: AgentEvent): boolean =>
+  sessionId !== undefined && sessionChanges.has(type);
 
 const maxId = 65_536;
 

@@ -1,5 +1,6 @@
 import { MillraceError } from '../errors.js';
 import { callStep, type ForkPoint } from './call-record.js';
+import { nearestSteps } from './nearest-steps.js';
 import { intentOf, type StoredStep, type StoredSteps, toolStepOf } from './stored-steps.js';
 
 /**
@@ -34,19 +35,19 @@ const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {
   return isThere ? steps.findIndex(isPoint) : -1;
 };
 
-const maxNamed = 50;
-
 const noSuchPoint = (
   callId: string,
   steps: readonly StoredStep[],
   at: ForkPoint,
 ): MillraceError => {
-  const what = typeof at === 'string' ? `step '${at}'` : `iteration ${at.iteration}`;
-  const ids = steps.slice(0, maxNamed).map(({ id }) => id);
-  const more = steps.length > maxNamed ? `, and ${steps.length - maxNamed} more` : '';
+  const [what, wanted] =
+    typeof at === 'string'
+      ? [`step '${at}'`, at]
+      : [`iteration ${at.iteration}`, String(at.iteration)];
+  const ids = steps.map(({ id }) => id);
   return new MillraceError(
     'invalidRequest',
-    `The call '${callId}' has no ${what}. It can be forked at: ${ids.join(', ')}${more}.`,
+    `The call '${callId}' has no ${what}. It can be forked at: ${nearestSteps(wanted, ids)}.`,
   );
 };
 

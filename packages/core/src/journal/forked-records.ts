@@ -1,10 +1,13 @@
 import { MillraceError, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
+import { assertOfKind } from './edit-kinds.js';
 import { callStep, type ForkPoint, isCallRecord } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
+import { nearestSteps } from './nearest-steps.js';
 import { parsedText, stepText } from './record-json.js';
 import { renamed, renamedId } from './renamed.js';
+import type { StepKind } from './steps.js';
 import type { StoredStep } from './stored-steps.js';
 
 /** A step that a fork keeps. */
@@ -16,14 +19,18 @@ export interface ForkedStep {
 }
 
 /** An edit of one step: it gives what that is to have given instead, or nothing. */
-export type StepEdit = (step: ForkedStep) => unknown;
+export interface StepEdit {
+  (step: ForkedStep): unknown;
+  /** Which kinds of steps it edits. Default: any. Given to a step of another kind by its id, it is refused. */
+  readonly kinds?: readonly StepKind[];
+}
 
 /** What is otherwise in a fork. */
 interface Fork {
   readonly callId: string;
   readonly newId: string;
   readonly at: ForkPoint;
-  readonly edit?: ((step: ForkedStep) => unknown) | Readonly<Record<string, unknown>>;
+  readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
   readonly sessionId?: string;
 }
 
@@ -62,12 +69,14 @@ const editById = (
   if (unknown !== undefined) {
     throw new MillraceError(
       'invalidRequest',
-      `The fork does not keep a step '${unknown}', so that cannot be edited. It keeps: ${ids.join(', ')}.`,
+      `The fork does not keep a step '${unknown}', so that cannot be edited. It keeps: ${nearestSteps(unknown, ids)}.`,
     );
   }
   return (step) => {
     const edit = Object.hasOwn(edits, step.id) ? edits[step.id] : undefined;
-    return isEdit(edit) ? edit(step) : edit;
+    if (!isEdit(edit)) return edit;
+    assertOfKind(step, edit.kinds);
+    return edit(step);
   };
 };
 

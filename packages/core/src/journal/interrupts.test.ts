@@ -24,7 +24,7 @@ import {
   tool,
 } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { endingAfter, recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** A user stops it while its first tool runs. The tool never ends by itself. */
@@ -73,7 +73,7 @@ const runSlowlyUntil = (
   run: (dying: CallStoreDriver) => Observable<unknown>,
 ): void => {
   const time = new VirtualTimeScheduler();
-  const { driver, end } = endingAfter(slow(store, time), records);
+  const { driver, end } = dyingAfter(slow(store, time), records);
   run(driver).subscribe({ error: () => undefined });
   time.flush();
   end();
@@ -170,7 +170,7 @@ describe('an interrupt of a call that is broken off', () => {
     let rest = 0;
     for (; reasons.length === 0; rest += 1) {
       const driver = inProcessCalls();
-      const { driver: dying, end } = endingAfter(driver, rest);
+      const { driver: dying, end } = dyingAfter(driver, rest);
       queue(dying);
       end();
       const memory = inProcessMemory();

@@ -11,7 +11,7 @@ import {
   toolOutput,
 } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { runUntil, stepsIn } from './ending-after.test-support.js';
+import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** What a model says in its turns: texts, and uses of tools. */

@@ -21,7 +21,7 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>

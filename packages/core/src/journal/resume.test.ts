@@ -20,7 +20,7 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { recordsOf, runUntil, stepsIn } from './ending-after.test-support.js';
+import { recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */

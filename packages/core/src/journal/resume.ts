@@ -5,7 +5,13 @@ import type { AgentEvent } from '../events.js';
 import { isRecord } from '../json.js';
 import type { Reply } from '../reply.js';
 import { eventsOf, replyOf, type View } from '../view.js';
-import { assertGiven, type CallRecord, callStep, isCallRecord } from './call-record.js';
+import {
+  assertGiven,
+  type CallRecord,
+  callStep,
+  isCallRecord,
+  unreadableCall,
+} from './call-record.js';
 import { type Journal, noJournal, type OpenJournal } from './journal.js';
 
 /** What a call that goes on may say otherwise, and must say again where JSON could not hold it. */
@@ -88,10 +94,4 @@ const ofAnother = (callId: string, agent: string, name: string): MillraceError =
   new MillraceError(
     'invalidResume',
     `The call '${callId}' is one of the agent '${agent}', and this is '${name}': resume it with that one.`,
-  );
-
-const unreadableCall = (callId: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `What the journal holds of the beginning of the call '${callId}' cannot be read: it is broken, or of a later version.`,
   );

@@ -2,6 +2,7 @@ import { defaultIfEmpty, defer, map, type Observable, take } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
+import type { Rule } from '../options.js';
 import type { CallStoreDriver } from './call-store-driver.js';
 
 /** A store of calls, as far as those who read it need it: of `createCallStore`. */
@@ -9,11 +10,16 @@ export interface StoreOfCalls {
   readonly driver: CallStoreDriver;
 }
 
+/** Such a store, as an option. */
+export const isStoreOfCalls: Rule = [
+  (value) => isRecord(value) && isRecord(value['driver']),
+  'a store of calls: createCallStore(driver)',
+];
+
 /** Refuses what is no store, and what cannot be the id of a call. */
 export const checkStored = (owner: string, store: unknown, callId: unknown = 'any'): void => {
-  if (!isRecord(store) || !isRecord(store['driver'])) {
-    throw misuse(`${owner} needs a store of calls: createCallStore(driver).`);
-  }
+  const [isStore, what] = isStoreOfCalls;
+  if (!isStore(store)) throw misuse(`${owner} needs ${what}.`);
   if (typeof callId !== 'string' || callId === '') throw misuse(`${owner} needs the id of a call.`);
 };
 

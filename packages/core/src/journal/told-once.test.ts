@@ -4,7 +4,7 @@ import { createAgent, tool } from '../index.js';
 import { transition } from '../phase.js';
 import { insertBefore, reasoning } from '../phases/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { recordsOf, runUntil } from './ending-after.test-support.js';
+import { recordsOf, runUntil } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 describe('what a call has told', () => {

@@ -12,8 +12,7 @@ export const completeCall: CallStage = ({ call, hooks, settle }) =>
     const run = runOf(state, 'completeCall');
     const reply = frozen(replyOf(state, 'completeCall'));
     noteWords(reply, run, call);
-    // A call that was interrupted while it waited has not been one of the session's.
-    if (state.memory !== noMemory) state.plan.session?.record.end(reply.reason === 'interrupted');
+    state.plan.session?.record.end(call.callId, reply, state.memory !== noMemory);
     settle(reply);
     if (reply.id !== run.answer.id) discard({ hooks }, run.iteration, run.answer, 'stopped');
     hooks.report(run.iteration, { type: 'postCall', reply });

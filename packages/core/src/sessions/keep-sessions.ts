@@ -1,23 +1,13 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  firstValueFrom,
-  ignoreElements,
-  lastValueFrom,
-  map,
-  type MonoTypeOperatorFunction,
-  type Observable,
-  throwError,
-} from 'rxjs';
+import { defer, firstValueFrom, lastValueFrom, map, type Observable } from 'rxjs';
 import type { Agent, SessionOptions } from '../agent.js';
 import { toCallable } from '../callable.js';
-import { misuse, toMillraceError } from '../errors.js';
-import { having } from '../options.js';
+import { misuse } from '../errors.js';
+import { isStoreOfCalls, type StoreOfCalls } from '../journal/stored-call.js';
+import { checkOptions, having } from '../options.js';
 import type { Session } from '../session.js';
 import { createOpenSessions, type OpenSession } from './open-session.js';
+import { resumableSession, type ResumableSession, type Resuming } from './resumable-session.js';
+import { savedBehind, savedWithReply } from './saved.js';
 import type { SessionStore } from './session-store.js';
 
 /** The sessions of an agent whose states a store keeps. */
@@ -35,7 +25,8 @@ export interface KeptSessions<out Output = unknown> {
  * A session whose state is saved after each of its calls, whatever their end: a reply is emitted, and a stream completes, when it is saved. A call whose state
  * cannot be saved errors with `conflict` or `store`, but where it has failed itself. A call that is left is not waited for, and is saved with the next one.
  */
-export interface KeptSession<out Output = unknown> extends Session<Output> {
+export interface KeptSession<out Output = unknown>
+  extends Session<Output>, ResumableSession<Output> {
   /** The version that it has in the store; `undefined`, before it is first saved. */
   readonly version: number | undefined;
   /**
@@ -51,6 +42,12 @@ export interface KeptSession<out Output = unknown> extends Session<Output> {
   close(): Promise<void>;
 }
 
+/** What keeping sessions may need beside an agent and a store. */
+export interface KeepSessionsOptions {
+  /** The store of calls that is the journal of the agent: with it, sessions can go on with calls that were broken off. Default: none. */
+  readonly calls?: StoreOfCalls;
+}
+
 /**
  * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open, and is emptied when they are closed: leave it to be the one in
  * this process. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
@@ -58,24 +55,31 @@ export interface KeptSession<out Output = unknown> extends Session<Output> {
 export const keepSessions = <Output>(
   agent: Agent<Output>,
   store: SessionStore,
+  options: KeepSessionsOptions = {},
 ): KeptSessions<Output> => {
   if (!having('session', '')[0](agent)) throw misuse('keepSessions() needs an agent.');
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
     throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
   }
+  checkOptions('keepSessions()', options, { calls: isStoreOfCalls });
   const opened$ = createOpenSessions(store);
-  const open$: KeptSessions<Output>['open$'] = (sessionId, options) =>
+  const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
-      const session = agent.session(sessionId, options);
-      return opened$(session).pipe(map((open) => kept(session, open)));
+      const session = agent.session(sessionId, given);
+      const place = { agent, session, calls: options.calls, context: given?.context ?? [] };
+      return opened$(session).pipe(map((open) => kept(place, open)));
     });
   return {
     open$,
-    open: (sessionId, options) => firstValueFrom(open$(sessionId, options)),
+    open: (sessionId, given) => firstValueFrom(open$(sessionId, given)),
   };
 };
 
-const kept = <Output>(session: Session<Output>, open: OpenSession): KeptSession<Output> => {
+const kept = <Output>(
+  place: Omit<Resuming<Output>, 'open'> & { readonly session: Session<Output> },
+  open: OpenSession,
+): KeptSession<Output> => {
+  const { session } = place;
   const save$ = open.save$(session);
   const close$ = open.close$(session);
   const callable = toCallable<Output>(
@@ -83,13 +87,8 @@ const kept = <Output>(session: Session<Output>, open: OpenSession): KeptSession<
       defer(() => {
         open.assertOpen();
         return view({
-          events$: session
-            .stream$(input, options)
-            .pipe((event$) => concat(event$, save$.pipe(ignoreElements())), savedWhenFailed(save$)),
-          reply$: session.call$(input, options).pipe(
-            concatMap((reply) => save$.pipe(map(() => reply))),
-            savedWhenFailed(save$),
-          ),
+          events$: session.stream$(input, options).pipe(savedBehind(save$)),
+          reply$: session.call$(input, options).pipe(savedWithReply(save$)),
         });
       }),
     true,
@@ -97,6 +96,7 @@ const kept = <Output>(session: Session<Output>, open: OpenSession): KeptSession<
   return {
     ...session,
     ...callable,
+    ...resumableSession({ ...place, open }),
     get version() {
       return open.version;
     },
@@ -106,25 +106,3 @@ const kept = <Output>(session: Session<Output>, open: OpenSession): KeptSession<
     close: () => lastValueFrom(close$, { defaultValue: undefined }),
   };
 };
-
-/** What a failed call has left in memory is a part of the session. The call's own error is the one to hear of. */
-const savedWhenFailed =
-  <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
-  (seen$) =>
-    seen$.pipe(
-      catchError((cause: unknown) => {
-        const error = toMillraceError(cause);
-        const error$ = throwError(() => error);
-        if (hasNoPart.includes(error.code)) return error$;
-        return concat(
-          save$.pipe(
-            ignoreElements(),
-            catchError(() => EMPTY),
-          ),
-          error$,
-        );
-      }),
-    );
-
-/** It has never run, or could not be saved. */
-const hasNoPart: readonly string[] = ['busy', 'queueFull', 'conflict', 'store'];

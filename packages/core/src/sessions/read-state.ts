@@ -17,6 +17,7 @@ import {
 } from './read-fields.js';
 import { message, toolUse } from './read-message.js';
 import {
+  type LastCall,
   type PendingApproval,
   type SessionState,
   stateVersion,
@@ -51,6 +52,7 @@ const stateOf: Read<SessionState> = (value, place) => {
     approvals: fields.read('approvals', approvals),
     usage: fields.read('usage', usage),
     interrupted: fields.read('interrupted', flag),
+    ...(fields.has('lastCall') && { lastCall: fields.read('lastCall', lastCall) }),
   });
 };
 
@@ -61,6 +63,7 @@ const known: readonly (keyof SessionState)[] = [
   'approvals',
   'usage',
   'interrupted',
+  'lastCall',
 ];
 
 const messages: Read<SessionState['messages']> = (value, place) => {
@@ -108,6 +111,15 @@ const usage: Read<Usage> = (value, place) => {
     outputTokens: fields.read('outputTokens', count),
     cacheReadTokens: fields.read('cacheReadTokens', count),
     cacheWriteTokens: fields.read('cacheWriteTokens', count),
+  };
+};
+
+const lastCall: Read<LastCall> = (value, place) => {
+  const fields = fieldsOf(value, place, ['callId', 'usageBefore', 'hasEnded']);
+  return {
+    callId: fields.read('callId', name),
+    usageBefore: fields.read('usageBefore', usage),
+    hasEnded: fields.read('hasEnded', flag),
   };
 };
 

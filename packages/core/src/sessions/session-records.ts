@@ -1,20 +1,21 @@
 import type { ReportedPayload } from '../events.js';
+import type { Reply } from '../reply.js';
 import type { Toolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
-import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
+import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 import { groupPatches, groupsOf, isSameToolkit, withGroups } from './group-states.js';
-import type { PendingApproval, SessionState } from './session-state.js';
+import type { LastCall, PendingApproval, SessionState } from './session-state.js';
 
 /** What an agent knows of one session beside its messages. */
 export interface SessionRecord {
   readonly toolkit: ToolkitCell;
   readonly state: Omit<SessionState, 'version' | 'messages'>;
-  /** A call of the session begins. */
-  begin(): void;
+  /** A call of the session begins, or goes on: with its id, where a journal writes it down. */
+  begin(callId?: string): void;
   /** A request has cost something. */
   spend(usage: Usage): void;
-  /** The call has its reply. */
-  end(isInterrupted: boolean): void;
+  /** The call has its reply. One that was interrupted while it waited has not been one of the session's. */
+  end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, wasSeated: boolean): void;
   /** Somebody decides on a tool use. Gives what takes that back, once. */
   await(approval: PendingApproval, tell: Tell): () => void;
   /** Puts a state in the place of what is known. */
@@ -27,6 +28,7 @@ export type Tell = (payload: Extract<ReportedPayload, { type: 'stateChanged' }>)
 /** What differs from how a session begins. */
 interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
   readonly toolkit: Toolkit;
+  readonly lastCall?: LastCall | undefined;
 }
 
 /**
@@ -61,16 +63,19 @@ export const createSessionRecords = (
         },
       },
       get state() {
-        const { toolkit: now, approvals, usage, interrupted } = current();
-        return { groups: groupsOf(now), approvals, usage, interrupted };
+        const { toolkit: now, approvals, usage, interrupted, lastCall } = current();
+        const known = { groups: groupsOf(now), approvals, usage, interrupted };
+        return lastCall === undefined ? known : { ...known, lastCall };
       },
-      begin: () => {
-        const { approvals, interrupted } = current();
-        if (approvals.length > 0 || interrupted) change({ approvals: [], interrupted: false });
-      },
+      begin: (callId) => change(begunIn(current(), callId)),
       spend: (usage) => change({ usage: addUsage(current().usage, usage) }),
-      end: (interrupted) => {
-        if (interrupted) change({ interrupted });
+      end: (callId, { reason, usage }, wasSeated) => {
+        const { lastCall, usage: counted } = current();
+        if (wasSeated && reason === 'interrupted') change({ interrupted: true });
+        if (lastCall?.callId !== callId) return;
+        // What calls below have cost that were not made again, only the reply knows.
+        const whole = largerUsage(counted, addUsage(lastCall.usageBefore, usage));
+        change({ usage: whole, lastCall: Object.freeze({ ...lastCall, hasEnded: true }) });
       },
       await: (approval, tellOf) => {
         const { approvals } = current();
@@ -85,11 +90,28 @@ export const createSessionRecords = (
           tellOf(changedApprovals(current(), { op: 'remove', path: [index] }));
         };
       },
-      restore: ({ groups, approvals, usage, interrupted }) => {
+      restore: ({ groups, approvals, usage, interrupted, lastCall }) => {
         const restored = withGroups(current().toolkit, groups, initial.toolkit);
-        change({ toolkit: restored, approvals, usage, interrupted });
+        change({ toolkit: restored, approvals, usage, interrupted, lastCall });
       },
     };
+  };
+};
+
+/** What a session is when one of its calls begins. What has been counted of a call that goes on is counted anew. */
+export const begunIn = (
+  { usage, lastCall }: Pick<SessionState, 'usage'> & { readonly lastCall?: LastCall | undefined },
+  callId: string | undefined,
+): Pick<Entry, 'approvals' | 'usage' | 'interrupted' | 'lastCall'> => {
+  const before = callId !== undefined && lastCall?.callId === callId ? lastCall.usageBefore : usage;
+  return {
+    approvals: [],
+    interrupted: false,
+    usage: before,
+    lastCall:
+      callId === undefined
+        ? undefined
+        : Object.freeze({ callId, usageBefore: before, hasEnded: false }),
   };
 };
 
@@ -101,5 +123,6 @@ const changedApprovals = (
 const isInitial = (entry: Entry, initial: Entry): boolean =>
   entry.approvals.length === 0 &&
   !entry.interrupted &&
+  entry.lastCall === undefined &&
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);

@@ -15,6 +15,17 @@ export interface SessionState {
   readonly usage: Usage;
   /** Whether the last call ended by an interrupt. */
   readonly interrupted: boolean;
+  /** The last call that began, where it is one that a journal writes down: whoever goes on with it knows by this what is done already. */
+  readonly lastCall?: LastCall;
+}
+
+/** What a state has of a call that may be resumed. */
+export interface LastCall {
+  readonly callId: string;
+  /** What the session had cost before it. */
+  readonly usageBefore: Usage;
+  /** Whether all of it is in the state. */
+  readonly hasEnded: boolean;
 }
 
 /** Whether groups of tools are active, by name. */

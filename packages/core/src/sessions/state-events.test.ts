@@ -16,6 +16,8 @@ import {
 import { createAgent } from '../agent.js';
 import type { AgentEvent, EventOf } from '../events.js';
 import { inputAndAnswer, windowMemory } from '../memories/index.js';
+import { createCallStore, inProcessCalls } from '../journal/index.js';
+import { type Journal, noJournal } from '../journal/journal.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import type { ModelChunk } from '../model.js';
 import { only } from '../only.js';
@@ -24,46 +26,30 @@ import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../t
 import { tool } from '../tool.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { addUsage } from '../usage.js';
+import { afterEvent } from './after-event.js';
 import type { SessionState } from './session-state.js';
 import { toJsonPatch } from './to-json-patch.js';
 
 /** What a state becomes by an event of a call of its session, for whoever has only the events. */
-const after = (state: SessionState, event: AgentEvent, callId: string): SessionState => {
-  const isOwn = event.callId === callId;
-  switch (event.type) {
-    case 'preCall':
-      return isOwn ? { ...state, approvals: [], interrupted: false } : state;
-    case 'messagesRemoved':
-      return { ...state, messages: state.messages.filter(({ id }) => !event.ids.includes(id)) };
-    case 'messagesAppended': {
-      const known = new Set(state.messages.map(({ id }) => id));
-      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
-      return { ...state, messages: [...state.messages, ...added] };
-    }
-    case 'stateChanged': {
-      if (event.name !== 'groups' && event.name !== 'approvals') return state;
-      return { ...state, [event.name]: patched(state[event.name], event) };
-    }
-    case 'postCall': {
-      if (!isOwn) return state;
-      const { reason, usage } = event.reply;
-      return {
-        ...state,
-        usage: addUsage(state.usage, usage),
-        interrupted: reason === 'interrupted',
-      };
-    }
-    default:
-      return state;
-  }
+const after = (
+  before: SessionState,
+  event: AgentEvent,
+  callId: string,
+  isWrittenDown: boolean,
+): SessionState => {
+  const state = afterEvent(before, event, { sessionId: 's', callId, isWrittenDown });
+  if (event.type === 'stateChanged') expectPatched(before, event);
+  return state;
 };
 
-const patched = (before: unknown, { state, patches }: EventOf<'stateChanged'>): unknown => {
+const expectPatched = (
+  before: SessionState,
+  { name, state, patches }: EventOf<'stateChanged'>,
+): void => {
+  if (name !== 'groups' && name !== 'approvals') return;
   const patch = structuredClone(toJsonPatch(patches)) as Parameters<typeof jsonPatch.applyPatch>[1];
-  const { newDocument } = jsonPatch.applyPatch(structuredClone(before), patch, true);
+  const { newDocument } = jsonPatch.applyPatch<unknown>(structuredClone(before[name]), patch, true);
   expect(newDocument).toEqual(state);
-  return newDocument;
 };
 
 /** Keeps few messages, in whole turns, and says what it drops. */
@@ -119,7 +105,7 @@ const answersOf = ({ turns, end }: Call) => [
   end === 'answer' ? [text('Done.'), usage, finish()] : throwError(() => new Error('broken')),
 ];
 
-const play = (calls: readonly Call[], memory: MemoryFactory) => {
+const play = (calls: readonly Call[], memory: MemoryFactory, journal: Journal = noJournal) => {
   const scripts = calls.map((it) => scriptedModel(...answersOf(it)));
   const plain = (name: string, run: () => unknown = () => name) =>
     tool({ name, description: name, run });
@@ -149,6 +135,7 @@ const play = (calls: readonly Call[], memory: MemoryFactory) => {
   const session: Session = createAgent({
     model: scriptedModel(),
     memory,
+    journal,
     tools: [
       plain('plain'),
       plain('fails', () => {
@@ -191,14 +178,23 @@ describe('S5: the events of a call', () => {
       fc.asyncProperty(
         fc.array(call, { minLength: 1, maxLength: 4 }),
         fc.constantFrom(...Object.keys(memories)),
-        async (calls, memory) => {
-          const { session, heard } = play(calls, memories[memory]?.() ?? inProcessMemory());
+        fc.boolean(),
+        async (calls, memory, isWrittenDown) => {
+          const journal = isWrittenDown ? createCallStore(inProcessCalls()) : noJournal;
+          const { session, heard } = play(
+            calls,
+            memories[memory]?.() ?? inProcessMemory(),
+            journal,
+          );
           let before = await session.saveState();
           for (const index of calls.keys()) {
             const callId = `c${index}`;
             const waiting = suspensionsIn(before.messages).map(({ toolUse: { id } }) => id);
             const events = await heard(index, callId, waiting);
-            const rebuilt = events.reduce((state, event) => after(state, event, callId), before);
+            const rebuilt = events.reduce(
+              (state, event) => after(state, event, callId, isWrittenDown),
+              before,
+            );
             const saved = await session.saveState();
             // A reply says what a call has cost, and one that fails has none.
             const hasReply = events.at(-1)?.type === 'postCall';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
-import { recordsOf, runUntil, stepsIn } from '../journal/ending-after.test-support.js';
+import { recordsOf, runUntil, stepsIn } from '../journal/dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
 import { createAgent, tool } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';

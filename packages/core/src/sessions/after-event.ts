@@ -1,0 +1,80 @@
+import type { AgentEvent, EventOf } from '../events.js';
+import { frozen } from '../frozen.js';
+import { isRecord } from '../json.js';
+import { addUsage } from '../usage.js';
+import { begunIn } from './session-records.js';
+import type { PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
+
+/** A call of a session. */
+interface CallOfSession {
+  readonly sessionId: string;
+  readonly callId: string;
+  /** Whether a journal writes it down. */
+  readonly isWrittenDown: boolean;
+}
+
+/** Tells what the state of a session becomes by an event of one of its calls, or of a call below it. What one has cost that has no reply is not known. */
+export const afterEvent = (
+  state: SessionState,
+  event: AgentEvent,
+  { sessionId, callId, isWrittenDown }: CallOfSession,
+): SessionState => {
+  // Calls below may be in sessions of their own.
+  if (event.sessionId !== sessionId) return state;
+  const isOwn = event.callId === callId;
+  switch (event.type) {
+    case 'preCall':
+      return isOwn ? begun(state, isWrittenDown ? callId : undefined) : state;
+    case 'messagesRemoved':
+      return { ...state, messages: state.messages.filter(({ id }) => !event.ids.includes(id)) };
+    case 'messagesAppended': {
+      const known = new Set(state.messages.map(({ id }) => id));
+      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
+      return { ...state, messages: [...state.messages, ...added] };
+    }
+    case 'stateChanged':
+      return changed(state, event);
+    case 'postCall': {
+      if (!isOwn) return state;
+      const { lastCall } = state;
+      const { reason, usage } = event.reply;
+      return {
+        ...state,
+        usage: addUsage(state.usage, usage),
+        interrupted: reason === 'interrupted',
+        ...(lastCall?.callId === callId && { lastCall: frozen({ ...lastCall, hasEnded: true }) }),
+      };
+    }
+    default:
+      return state;
+  }
+};
+
+/** Tells what the state of a session becomes by a call that a journal has written down, whatever of it the state has already. */
+export const afterCall = (
+  state: SessionState,
+  events: readonly AgentEvent[],
+  call: Omit<CallOfSession, 'isWrittenDown'>,
+): SessionState =>
+  events.reduce(
+    (before, event) => afterEvent(before, event, { ...call, isWrittenDown: true }),
+    begun(state, call.callId),
+  );
+
+const begun = ({ lastCall, ...state }: SessionState, callId: string | undefined): SessionState => {
+  const { lastCall: own, ...changes } = begunIn({ ...state, lastCall }, callId);
+  return { ...state, ...changes, ...(own !== undefined && { lastCall: own }) };
+};
+
+const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
+  const { name, state: now } = event;
+  if (name === 'groups' && isGroups(now)) return { ...state, groups: now };
+  return name === 'approvals' && isApprovals(now) ? { ...state, approvals: now } : state;
+};
+
+const isGroups = (value: unknown): value is ToolGroupStates =>
+  isRecord(value) && Object.values(value).every((active) => typeof active === 'boolean');
+
+const isApprovals = (value: unknown): value is readonly PendingApproval[] =>
+  Array.isArray(value) &&
+  value.every((it) => isRecord(it) && typeof it['callId'] === 'string' && isRecord(it['toolUse']));

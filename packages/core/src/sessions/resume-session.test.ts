@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { createAgent } from '../agent.js';
+import {
+  type CallStoreOptions,
+  createCallStore,
+  fork$,
+  inProcessCalls,
+  type StoreOfCalls,
+} from '../journal/index.js';
+import { textOf } from '../message.js';
+import { only } from '../only.js';
+import type { Reply } from '../reply.js';
+import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { contextKey } from '../tools/context-key.js';
+import { tool } from '../tool.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import { keepSessions } from './keep-sessions.js';
+import type { SessionStore } from './session-store.js';
+
+const broken = throwError(() => new Error('broken'));
+
+const said = (reply: Reply | undefined): string | undefined => reply && textOf(reply);
+
+/** What outlasts a process, and processes that use it. */
+const place = (options?: CallStoreOptions) => {
+  const [driver, store] = [inProcessCalls(), inProcessSessions()];
+  const calls = createCallStore(driver, options);
+  const chat = async (answers: readonly ScriptedAnswer[], sessions: SessionStore = store) => {
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
+    const model = scriptedModel(...answers);
+    const agent = createAgent({ model, tools: [look], journal: calls });
+    return keepSessions(agent, sessions, { calls }).open('s');
+  };
+  return { calls, store, chat, full: { ...store, save$: () => broken } };
+};
+
+const idsIn = async (store: SessionStore) => {
+  const stored = await lastValueFrom(store.load$('s'));
+  const { messages } = stored?.state as { messages: readonly { id: string }[] };
+  return messages.map(({ id }) => id);
+};
+
+describe('S6: a kept session that goes on', () => {
+  it('with nothing, where nothing is lacking', async () => {
+    const { chat, store } = place();
+    const session = await chat([[text('one')]]);
+    expect(await session.resume()).toBeUndefined();
+    await session.call('a', { callId: 'c' });
+    const again = await chat([]);
+    expect(await again.resume()).toBeUndefined();
+    // That one is asked for all the same.
+    const reply = await again.resume('c');
+    expect([said(reply), again.version]).toEqual(['one', 1]);
+    expect(await idsIn(store)).toEqual(['c/input/0', 'c/1']);
+  });
+
+  it.each([[undefined], [{ events: () => false }]])(
+    'with a call that had ended, and was not saved, whatever events are kept',
+    async (options) => {
+      const { chat, store, full } = place(options);
+      const lost = await chat([[text('one')]], full);
+      await expect(lost.call('a', { callId: 'c' })).rejects.toMatchObject({ code: 'store' });
+      const again = await chat([]);
+      const events = await lastValueFrom(again.resumeStream$().pipe(only('postCall'), toArray()));
+      expect(events.map(({ reply }) => textOf(reply))).toEqual(['one']);
+      expect(await idsIn(store)).toEqual(['c/input/0', 'c/1']);
+      expect(await again.resume()).toBeUndefined();
+    },
+  );
+
+  it('with one that has failed, been saved, gone on, and not been saved', async () => {
+    const { chat, store, full } = place();
+    const first = await chat([[toolUse('look')], broken]);
+    await expect(first.call('a', { callId: 'c' })).rejects.toThrow('broken');
+    // It is over: nobody goes on with it who does not ask for it.
+    expect(await (await chat([])).resume()).toBeUndefined();
+    const second = await chat([[text('seen')]], { ...full, load$: store.load$ });
+    await expect(second.resume('c')).rejects.toMatchObject({ code: 'store' });
+    const third = await chat([]);
+    expect(said(await third.resume())).toBe('seen');
+    expect(await idsIn(store)).toEqual(['c/input/0', 'c/1', 'c/1/results', 'c/2']);
+  });
+
+  it('with what a call has left that failed, and was not saved', async () => {
+    const { chat, store, full } = place();
+    const first = await chat([[toolUse('look')], broken], full);
+    await expect(first.call('a', { callId: 'c' })).rejects.toThrow('broken');
+    const second = await chat([]);
+    expect(await second.resume()).toBeUndefined();
+    expect(await idsIn(store)).toEqual(['c/input/0', 'c/1', 'c/1/results']);
+  });
+
+  it('with the calls that waited, too, in their order', async () => {
+    const { chat, store } = place();
+    const first = await chat([() => NEVER]);
+    const running = first.call$('a', { callId: 'a' }).subscribe({ error: () => undefined });
+    const waiting = first
+      .call$('b', { callId: 'b', onBusy: 'queue' })
+      .subscribe({ error: () => undefined });
+    waiting.unsubscribe();
+    running.unsubscribe();
+    const second = await chat([[text('one')], [text('two')]]);
+    const replies = await lastValueFrom(second.resume$().pipe(toArray()));
+    expect(replies.map(textOf)).toEqual(['one', 'two']);
+    expect(await idsIn(store)).toEqual(['a/input/0', 'a/1', 'b/input/0', 'b/1']);
+  });
+
+  it('leaves what was left before a call that it knows', async () => {
+    const { chat } = place();
+    const first = await chat([() => NEVER, [text('two')]]);
+    first
+      .call$('a', { callId: 'a' })
+      .subscribe({ error: () => undefined })
+      .unsubscribe();
+    await first.call('b', { callId: 'b' });
+    expect(await (await chat([])).resume()).toBeUndefined();
+  });
+
+  it('S7: with a fork that was made for it', async () => {
+    const { chat, calls } = place();
+    const first = await chat([[toolUse('look')], [text('one')]]);
+    await first.call('a', { callId: 'c' });
+    await lastValueFrom(fork$(calls, 'c', { at: '2', callId: 'f', sessionId: 'new' }));
+    const agent = createAgent({ model: scriptedModel([text('other')]), journal: calls });
+    const session = await keepSessions(agent, inProcessSessions(), { calls }).open('new');
+    expect(said(await session.resume())).toBe('other');
+    expect((await session.saveState()).messages).toHaveLength(4);
+  });
+
+  it('with the context that it was opened with', async () => {
+    const who = contextKey<string>('who');
+    const { calls, store } = place();
+    const model = scriptedModel(() => NEVER, [text('one')]);
+    const sessions = keepSessions(createAgent({ model, journal: calls }), store, { calls });
+    const session = await sessions.open('s', { context: [who.of('ann')] });
+    session
+      .call$('a')
+      .subscribe({ error: () => undefined })
+      .unsubscribe();
+    expect(said(await session.resume())).toBe('one');
+  });
+
+  it('I10: says what is wrong', async () => {
+    const { calls, store, chat } = place();
+    const agent = createAgent({ model: scriptedModel([text('one')]), journal: calls });
+    await agent.call('?', { callId: 'bare' });
+    const session = await chat([]);
+    await expect(session.resume('bare')).rejects.toThrow("of the agent 'agent', of no session,");
+    await expect(session.resume('none')).rejects.toMatchObject({ code: 'invalidResume' });
+    await expect(session.resume('')).rejects.toMatchObject({ code: 'config' });
+    const without = await keepSessions(agent, store).open('t');
+    await expect(without.resume()).rejects.toThrow('keepSessions(agent, store, { calls })');
+    const wrong = { calls: {} as StoreOfCalls };
+    expect(() => keepSessions(agent, store, wrong)).toThrow("'calls' must be a store of calls");
+    await session.close();
+    await expect(session.resume()).rejects.toMatchObject({ code: 'invalidState' });
+  });
+});

@@ -1,0 +1,85 @@
+import { concat, concatMap, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
+import type { Agent } from '../agent.js';
+import { MillraceError } from '../errors.js';
+import type { ReadableCall } from '../journal/call-summary.js';
+import { sessionChanges } from '../journal/session-changes.js';
+import type { StoreOfCalls } from '../journal/stored-call.js';
+import { type WrittenCall, writtenCall$ } from '../journal/written-call.js';
+import type { Session } from '../session.js';
+import { afterCall } from './after-event.js';
+import { toState } from './read-state.js';
+import type { SessionState } from './session-state.js';
+import { isSaved, unsavedCalls$ } from './unsaved-calls.js';
+
+/** What a session needs to go on with its calls. */
+export interface Resuming<Seen> {
+  readonly agent: Pick<Agent, 'name'>;
+  readonly session: Session;
+  readonly calls: StoreOfCalls;
+  readonly save$: Observable<unknown>;
+  /** Goes on with a call, as its agent does. */
+  readonly goOn$: (callId: string) => Observable<Seen>;
+  /** The same, and saves what has become of the session before the end is told. */
+  readonly goOnAndSave$: (callId: string) => Observable<Seen>;
+}
+
+/** Goes on with one call of a session, or with all that its state lacks, one after the other. */
+export const resumeSession$ = <Seen>(
+  resuming: Resuming<Seen>,
+  callId: string | undefined,
+): Observable<Seen> => {
+  const { agent, session, calls } = resuming;
+  if (callId !== undefined) return resumeCall$(resuming, callId);
+  const place = { agentName: agent.name, sessionId: session.id };
+  return session.saveState$().pipe(
+    concatMap((state) => unsavedCalls$(calls, place, state)),
+    concatMap((call) => resumeCall$(resuming, call.callId, call.status)),
+  );
+};
+
+const resumeCall$ = <Seen>(
+  { agent, session, calls, save$, goOn$, goOnAndSave$ }: Resuming<Seen>,
+  callId: string,
+  status?: ReadableCall['status'],
+): Observable<Seen> => {
+  const lacking$ = (state: SessionState, { changes }: WrittenCall): Observable<never> =>
+    concat(
+      session.loadState$(toState(afterCall(state, changes, { sessionId: session.id, callId }))),
+      save$.pipe(ignoreElements()),
+    );
+  return writtenCall$(calls.driver, callId).pipe(
+    concatMap((written) => {
+      assertOwn(session.id, agent.name, callId, written);
+      if (!written.hasEnded && status !== 'failed') return goOnAndSave$(callId);
+      return session.saveState$().pipe(
+        concatMap((state) => {
+          // What a failed call has left in memory is a part of the session.
+          if (!written.hasEnded) return hasChanges(written) ? lacking$(state, written) : EMPTY;
+          const kept$ = isSaved(state, callId) ? EMPTY : lacking$(state, written);
+          return concat(
+            kept$,
+            defer(() => goOn$(callId)),
+          );
+        }),
+      );
+    }),
+  );
+};
+
+const hasChanges = ({ changes }: WrittenCall): boolean =>
+  changes.some(({ type }) => sessionChanges.has(type));
+
+const assertOwn = (
+  sessionId: string,
+  agentName: string,
+  callId: string,
+  { begun }: WrittenCall,
+): void => {
+  if (begun.sessionId === sessionId && begun.agent === agentName) return;
+  const whose =
+    begun.sessionId === undefined ? 'of no session' : `of the session '${begun.sessionId}'`;
+  throw new MillraceError(
+    'invalidResume',
+    `The call '${callId}' is one of the agent '${begun.agent}', ${whose}, and this is the session '${sessionId}' of '${agentName}': open the one that it belongs to.`,
+  );
+};

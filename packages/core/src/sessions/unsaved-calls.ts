@@ -1,0 +1,33 @@
+import { filter, from, map, mergeMap, type Observable, takeWhile, toArray } from 'rxjs';
+import type { ReadableCall } from '../journal/call-summary.js';
+import { calls$ } from '../journal/calls.js';
+import type { StoreOfCalls } from '../journal/stored-call.js';
+import type { SessionState } from './session-state.js';
+
+/** Tells whether all of a call that has ended is in a state. */
+export const isSaved = ({ lastCall, messages }: SessionState, callId: string): boolean =>
+  lastCall?.callId === callId
+    ? lastCall.hasEnded
+    : messages.some(({ id }) => id.startsWith(`${callId}/`));
+
+/**
+ * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to one that is: what was left
+ * before that stays left.
+ */
+export const unsavedCalls$ = (
+  calls: StoreOfCalls,
+  { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
+  state: SessionState,
+): Observable<ReadableCall> => {
+  const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
+  return calls$(calls).pipe(
+    filter((call) => call.status !== 'unreadable'),
+    filter((call) => call.sessionId === sessionId && call.agent === agentName),
+    takeWhile((call) => !isLast(call) && !isSaved(state, call.callId), true),
+    // A call that has failed is over, and what it has left is saved.
+    filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),
+    toArray(),
+    map((found) => found.reverse().sort((a, b) => a.createdAt - b.createdAt)),
+    mergeMap((found) => from(found)),
+  );
+};
