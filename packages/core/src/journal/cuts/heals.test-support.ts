@@ -126,7 +126,6 @@ const heals = async (setUp: SetUp, whole: Outcome, cuts: readonly Cut[]): Promis
     name === 'uncertain' ? [(JSON.parse(text) as { toolUse: { id: string } }).toolUse.id] : [],
   );
   const steps = records.flatMap(({ kind, name }) => (kind === 'step' ? [name] : []));
-  const extra = more(outcome.told, whole.told);
   expect({
     where,
     reply: outcome.reply,
@@ -136,7 +135,7 @@ const heals = async (setUp: SetUp, whole: Outcome, cuts: readonly Cut[]): Promis
       (effect) => !uncertain.some((id) => effect.includes(id)),
     ),
     lost: more(whole.told, outcome.told),
-    extra: extra.filter((event) => !mayComeAgain.test(event)),
+    extra: more(outcome.told, whole.told).filter(isToldOnce),
     numbers: told.map(({ seq }) => seq),
     steps: [...new Set(steps)],
     held: [...lives, last].map(({ held }) => held),
@@ -171,9 +170,10 @@ const more = (some: readonly string[], others: readonly string[]): readonly stri
   });
 };
 
-/** What is begun again is told again, and so is that it goes on. */
-const mayComeAgain =
-  /^\{"type":"(?:stepReplayed|messageDiscarded|uncertain|\w+Chunk|pre(?:Reasoning|Planning|Summary|Acting)|post(?:Reasoning|Planning|Summary|Acting))"/u;
+/** What no step tells, which would be told again where that is begun again. */
+const isToldOnce = (event: string): boolean =>
+  /^\{"type":"(?:preCall|postCall|messages\w+|retrieved|recalled|steered)"/u.test(event) ||
+  /^\{"type":"stateChanged".*"name":"plan"/u.test(event);
 
 /** Runs a call without a cut, then cuts it at every record, in each way, and some of these once more. */
 export const healsFrom = async (setUp: SetUp): Promise<void> => {
