@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
-import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
+import { defer, EMPTY, lastValueFrom, of, repeat, VirtualTimeScheduler } from 'rxjs';
 import type { Agent, AgentEvent, CallOptions, Input, ResumeOptions } from '../../index.js';
+import type { LongTermMemory } from '../../long-term-memory/index.js';
 import { verifyEvents } from '../../testing/index.js';
 import { attach$, createCallStore } from '../index.js';
 import type { Cut } from './cut-driver.test-support.js';
@@ -30,6 +31,7 @@ interface Outcome {
   readonly effects: readonly string[];
   readonly told: readonly string[];
   readonly asked: number;
+  readonly memories: unknown;
 }
 
 /** Makes the call in a world, and cuts it where it is said. */
@@ -86,20 +88,33 @@ const outcomeOf = async (world: World, { events, error }: Life): Promise<Outcome
     effects: world.effects,
     told: told.map(({ text }) => plain(JSON.parse(text))),
     asked: world.asked.length,
+    memories: await memoriesIn(world),
   };
 };
 
-/** Follows the call from its beginning, through all processes. */
+/** What is remembered of a user, where anything can be. */
+const memoriesIn = async ({ kept }: World): Promise<unknown> => {
+  const memory = kept.get('memories') as LongTermMemory | undefined;
+  if (memory === undefined) return undefined;
+  const all$ = memory.recall$({ userId: 'ann' }, { text: '', limit: 99 });
+  return JSON.parse(plain(await lastValueFrom(all$)));
+};
+
+/** Follows the call from its beginning, through all processes: also behind an error, which another process may have gone on from. */
 const follow = (world: World): { readonly seen: AgentEvent[]; readonly leave: () => void } => {
   const seen: AgentEvent[] = [];
+  const store = createCallStore(world.driver);
   const scheduler = new VirtualTimeScheduler();
-  const options = { waitMs: 1, scheduler };
-  const follows = attach$(createCallStore(world.driver), callId, options).subscribe({
-    next: (event) => seen.push(event),
-    error: (error: unknown) => {
-      throw error;
-    },
-  });
+  const follows = defer(() =>
+    attach$(store, callId, { waitMs: 1, scheduler, afterSeq: seen.at(-1)?.seq ?? 0 }),
+  )
+    .pipe(repeat({ delay: () => (seen.at(-1)?.type === 'error' ? of(true) : EMPTY) }))
+    .subscribe({
+      next: (event) => seen.push(event),
+      error: (error: unknown) => {
+        throw error;
+      },
+    });
   return { seen, leave: () => follows.unsubscribe() };
 };
 
@@ -130,6 +145,7 @@ const heals = async (setUp: SetUp, whole: Outcome, cuts: readonly Cut[]): Promis
     where,
     reply: outcome.reply,
     messages: outcome.messages,
+    memories: outcome.memories,
     effects: [...new Set(outcome.effects)].sort(),
     twice: more(outcome.effects, whole.effects).filter(
       (effect) => !uncertain.some((id) => effect.includes(id)),
@@ -144,6 +160,7 @@ const heals = async (setUp: SetUp, whole: Outcome, cuts: readonly Cut[]): Promis
     where,
     reply: whole.reply,
     messages: whole.messages,
+    memories: whole.memories,
     effects: [...new Set(whole.effects)].sort(),
     twice: [],
     lost: [],
@@ -181,6 +198,7 @@ export const healsFrom = async (setUp: SetUp): Promise<void> => {
   const life = await called(world, setUp);
   const whole = await outcomeOf(world, life);
   expect(life.held).toEqual(nothing);
+  if (process.env['SHOW']) console.log(JSON.stringify(whole, null, 1));
   const { length } = await written(world);
   for (let records = 1; records <= length; records += 1) {
     for (const how of ['killed', 'untold', 'full'] as const) {

@@ -59,6 +59,8 @@ export interface Process {
   readonly model: (answer: (request: ModelRequest) => Answer) => Model;
   /** A tool that does something outside, which takes it `ms`. */
   readonly effect: (name: string, policy?: Partial<Tool> & { readonly ms?: number }) => Tool;
+  /** The process has ended: nothing more is done outside. */
+  readonly isDead: () => boolean;
   /** Does something outside, unless the process has ended. */
   readonly affect: (effect: string) => void;
   /** What outlasts the process, by its name. */
@@ -140,6 +142,7 @@ const processOf = (
   };
   return {
     scheduler,
+    isDead,
     affect,
     memory: (id) => {
       const memory = world.memory(id);
