@@ -1,0 +1,187 @@
+import { describe, it } from '@jest/globals';
+import { defer, delay, NEVER, of } from 'rxjs';
+import { type AgentOptions, createAgent } from '../../index.js';
+import { fitContext, withEviction } from '../../fitting/index.js';
+import {
+  inProcessLongTermMemory,
+  type LongTermMemory,
+  type LongTermMemoryOptions,
+  withLongTermMemory,
+} from '../../long-term-memory/index.js';
+import { inputAndAnswer, summarise, summarisingMemory, windowMemory } from '../../memories/index.js';
+import { insertBefore, nativePhases, reasoning } from '../../phases/index.js';
+import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
+import { text, toolUse } from '../../testing/index.js';
+import { healsFrom, type SetUp } from './heals.test-support.js';
+import type { Process } from './process.test-support.js';
+import { options, script } from './set-ups.test-support.js';
+
+const pay = (to: string) => toolUse('pay', { to });
+const long = (words: string) => `${words} `.repeat(60);
+
+/** A memory of users that outlasts processes, and what is recorded while there is one. */
+const longTerm = ({ kept, scheduler, isDead }: Process): LongTermMemory => {
+  const memory = kept('memories', () => inProcessLongTermMemory({ clock: { now: () => 0 } }));
+  return {
+    ...memory,
+    record$: (...given) =>
+      defer(() => (isDead() ? NEVER : memory.record$(...given))).pipe(delay(1, scheduler)),
+    recall$: (...given) => memory.recall$(...given).pipe(delay(1, scheduler)),
+  };
+};
+
+const remembering =
+  (settings: Partial<LongTermMemoryOptions>, more: Partial<AgentOptions> = {}) =>
+  (process: Process) =>
+    createAgent(
+      withLongTermMemory(
+        {
+          ...options(process),
+          model: script(
+            process,
+            [toolUse('record_memory', { text: 'Likes tea.' }), pay('ann')],
+            [toolUse('retrieve_memory', { query: 'tea' })],
+            [text('Paid.')],
+          ),
+          tools: [process.effect('pay')],
+          ...more,
+        },
+        { memory: longTerm(process), ...settings },
+      ),
+    );
+
+const ofAnn = () => ({ metadata: { userId: 'ann' } });
+
+const setUps: Readonly<Record<string, SetUp>> = {
+  'a memory that summarises': {
+    before: [long('One.'), long('Two.')],
+    agent: (process) => {
+      const own = options(process);
+      return createAgent({
+        ...own,
+        memory: summarisingMemory(process.memory, {
+          model: process.model(() => [text('Notes.')]),
+          whenTokens: 100,
+          keepTurns: 1,
+          report: () => undefined,
+        }),
+        model: process.model(({ messages }) =>
+          messages.at(-1)?.role === 'tool' || messages.length < 4
+            ? [text(long(`Said ${messages.length}.`))]
+            : [pay('ann')],
+        ),
+        tools: [process.effect('pay')],
+      });
+    },
+  },
+  'a memory with a window': {
+    before: ['One.', 'Two.', 'Three.'],
+    agent: (process) =>
+      createAgent({
+        ...options(process),
+        memory: windowMemory(process.memory, { turns: 2 }),
+        model: process.model(({ messages }) =>
+          messages.at(-1)?.role === 'tool' ? [text(`${messages.length}.`)] : [pay('ann')],
+        ),
+        tools: [process.effect('pay')],
+      }),
+  },
+  'a memory of inputs and answers': {
+    before: ['One.'],
+    agent: (process) =>
+      createAgent({
+        ...options(process),
+        memory: inputAndAnswer(process.memory),
+        model: process.model(({ messages }) =>
+          messages.at(-1)?.role === 'tool' ? [text(`${messages.length}.`)] : [pay('ann')],
+        ),
+        tools: [process.effect('pay')],
+      }),
+  },
+  'a long call that is summarised': {
+    before: [long('One.'), long('Two.')],
+    agent: (process) =>
+      createAgent({
+        ...options(process),
+        model: process.model(({ messages }) => {
+          const results = messages.filter(({ role }) => role === 'tool').length;
+          return results < 2 && messages.at(-1)?.id.startsWith('c/') === true
+            ? [pay(`ann ${messages.length}`)]
+            : [text(long(`Said ${messages.length}.`))];
+        }),
+        tools: [process.effect('pay')],
+        phases: insertBefore(
+          reasoning,
+          summarise({ contextWindow: 300, keepTurns: 1 }),
+          nativePhases,
+        ),
+      }),
+  },
+  'results that are put away, and requests that are fitted': {
+    before: [long('One.'), long('Two.')],
+    agent: (process) =>
+      createAgent(
+        withEviction({
+          ...options(process),
+          model: process.model(({ messages }) =>
+            messages.at(-1)?.role === 'tool'
+              ? [text(`Of ${messages.length}.`)]
+              : [pay(long('ann')), pay(long('bob'))],
+          ),
+          tools: [process.effect('pay')],
+          interceptors: fitContext({ contextWindow: 2_000, reserve: 100 }),
+        }),
+      ),
+  },
+  'what is retrieved, beside a failure': {
+    agent: (process) =>
+      createAgent({
+        ...options(process),
+        model: script(process, [text('As it says [1].')]),
+        pipeline: insertStageAfter(
+          loadHistory,
+          retrieve({
+            retrieve$: (query) =>
+              of([{ source: 'a', text: query.text }]).pipe(delay(2, process.scheduler)),
+          }),
+          insertStageAfter(
+            loadHistory,
+            retrieve({
+              retrieve$: () => {
+                throw new Error('No index.');
+              },
+            }),
+            nativePipeline,
+          ),
+        ),
+      }),
+  },
+  'long-term memory of its own': {
+    before: ['I like tea.'],
+    options: ofAnn,
+    input: 'What tea do I like?',
+    agent: remembering({}),
+  },
+  'long-term memory, ranked': {
+    before: ['I like tea.', 'I like green tea.', 'Tea is good.', 'No tea today.'],
+    options: ofAnn,
+    input: 'What tea do I like?',
+    agent: remembering({ rank: true, top: 1 }),
+  },
+  'long-term memory in the hands of the model': {
+    options: ofAnn,
+    agent: remembering({ mode: 'agent', forgetTool: true }),
+  },
+  'long-term memory of both': {
+    before: ['I like tea.'],
+    input: 'What tea do I like?',
+    options: ofAnn,
+    agent: remembering({ mode: 'both', placement: 'beforeInput' }),
+  },
+};
+
+describe('a call that remembers, and is cut anywhere', () => {
+  it.each(Object.entries(setUps))('S6, S7: %s', async (_, setUp) => {
+    await healsFrom(setUp);
+  });
+});
