@@ -68,7 +68,7 @@ describe('what is asked', () => {
     const { code, out, err } = await home.ran(['-q', '--store', place, 'Hi']);
     expect([code, out]).toEqual([0, 'Hello.\n']);
     expect(err).toMatch(
-      /^Not written down: Nothing can be written down in .*file .*--no-store\.\n$/,
+      /^Not written down: Nothing can be written down in .*file: a file has this name\. .*--no-store\.\n$/,
     );
   });
 
