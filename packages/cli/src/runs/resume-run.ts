@@ -47,7 +47,7 @@ export const goOn = async (
       }),
     );
   const outcome = await answer(callId, begin, prepared, setting);
-  await tidy(runs, setting);
+  await tidy(runs, setting, outcome);
   return outcome;
 };
 

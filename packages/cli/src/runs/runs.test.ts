@@ -1,4 +1,4 @@
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type ModelRequest, MillraceError, textOf } from '@millrace/core';
@@ -70,6 +70,17 @@ describe('what is asked', () => {
     expect(err).toMatch(
       /^Not written down: Nothing can be written down in .*file: a file has this name\. .*--no-store\.\n$/,
     );
+  });
+
+  it('S6: says nothing of going on where it could not be written down at all', async () => {
+    const place = join(home.path, 'place');
+    await mkdir(place);
+    await writeFile(join(place, 'calls'), '');
+    const { code, err } = await home.ran(['-q', '--store', place, 'Hi']);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/The store in .*calls failed: a file is where .*\n {2}store\n$/),
+    ]);
   });
 
   it('goes on with a conversation that is named', async () => {
