@@ -165,7 +165,7 @@ describe('a run of the program', () => {
   );
 
   it.each([
-    ['SIGTERM', ['--speed', '0.05'], 143],
+    ['SIGTERM', ['--speed', '0.2'], 143],
     ['SIGHUP', ['--follow'], 143],
     ['SIGINT', ['--follow'], 130],
   ] as const)(
