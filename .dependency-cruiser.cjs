@@ -40,7 +40,10 @@ const rules = {
       path: '^packages/',
       pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite|crash-suite|bench)/',
     },
-    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/fault-server') },
+    to: {
+      path: ours,
+      pathNot: modules('@millrace/core', '@millrace/fault-server', '@millrace/postgres-server'),
+    },
   },
   'vendors-know-only-the-core-and-wire': {
     from: { path: '^packages/(openai|anthropic)/' },
@@ -52,6 +55,11 @@ const rules = {
   'only-tests-play-faults': {
     from: { path: '^packages/', pathNot: [test, '^packages/fault-(server|suite)/'] },
     to: { path: modules('@millrace/fault-server') },
+  },
+
+  'only-tests-start-databases': {
+    from: { path: '^packages/', pathNot: [test, '^packages/crash-suite/'] },
+    to: { path: modules('@millrace/postgres-server') },
   },
 
   'core-imports-little': {

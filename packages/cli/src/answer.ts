@@ -5,6 +5,7 @@ import type { Prepared } from './prepare.js';
 import { describeError } from './presentation/describe-error.js';
 import { presenterOf } from './presentation/presenter.js';
 import { commandFor } from './runs/hints.js';
+import { isWritten$ } from './runs/is-written.js';
 import type { Setting } from './setting.js';
 import { isBrokenPipe } from './terminal/output.js';
 
@@ -23,7 +24,10 @@ export const answer = async (
   const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
   const timing = scheduler === undefined ? {} : { scheduler };
   const note = (text: string): void => void stderr.write(`${errorTheme.colors.yellow(text)}\n`);
-  const goOn = runs === undefined ? '' : ` Go on with it: ${commandFor('resume', callId, given)}`;
+  const goOn = async (): Promise<string> =>
+    runs !== undefined && (await firstValueFrom(isWritten$(runs.store, callId)))
+      ? `Go on with it: ${commandFor('resume', callId, given)}`
+      : '';
   try {
     const outcome = await firstValueFrom(
       ask$(begin, presenterOf(given, theme, chosen.unit), {
@@ -37,12 +41,13 @@ export const answer = async (
       }),
     );
     if (outcome === 'stopped' || outcome === 'terminated')
-      note(`${outcome === 'stopped' ? '\n' : ''}Stopped.${goOn}`);
+      note(`${outcome === 'stopped' ? '\n' : ''}Stopped. ${await goOn()}`.trimEnd());
     return outcome;
   } catch (error) {
     if (isBrokenPipe(error)) throw error;
     stderr.write(`${describeError(error, errorTheme, debug)}\n`);
-    if (goOn !== '') note(goOn.trim());
+    const how = await goOn();
+    if (how !== '') note(how);
     return 'failed';
   }
 };

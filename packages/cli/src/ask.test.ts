@@ -60,6 +60,24 @@ describe('ask$', () => {
     expect([heard, requests.left, terminate$.observed]).toEqual([['terminated'], 1, false]);
   });
 
+  it('S8: ends it at once at a Ctrl-C behind a signal too, and not politely', () => {
+    const { stream, text: written } = fakeOutput();
+    const { interrupt$, terminate$, heard, requests } = asked(stream);
+    terminate$.next();
+    interrupt$.next();
+    expect([heard, requests.left, interrupt$.observed]).toEqual([['terminated'], 1, false]);
+    expect(written()).toBe('\nHalf an ');
+  });
+
+  it('S8: brings a call to rest that was interrupted before', () => {
+    const { stream } = fakeOutput();
+    stream.write = () => false;
+    const { interrupt$, terminate$, heard } = asked(stream);
+    interrupt$.next();
+    terminate$.next();
+    expect([heard, terminate$.observed]).toEqual([['terminated'], false]);
+  });
+
   it('S8: is at rest when the call is, however that ends', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
       const event$ = cold<AgentEvent>('------#', undefined, new Error('drained'));

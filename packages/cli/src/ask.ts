@@ -15,8 +15,10 @@ import {
   type OperatorFunction,
   skip,
   startWith,
+  switchMap,
   take,
   takeLast,
+  takeUntil,
   withLatestFrom,
 } from 'rxjs';
 import type { Output } from './terminal/output.js';
@@ -33,7 +35,7 @@ export type Begin = (
 /** What may end a call, and where the answer goes. */
 export interface AskOptions {
   readonly output: Output;
-  /** The first one ends the call politely, the second at once. */
+  /** The first one ends the call politely, the second at once, and so does any behind a signal that ends the program. */
   readonly interrupt$: Observable<unknown>;
   /** The first one brings the call to rest, the second ends it at once. */
   readonly terminate$: Observable<unknown>;
@@ -49,7 +51,9 @@ export const ask$ = (
 ): Observable<Outcome> =>
   defer(() => {
     const demand = createDemand();
-    const asked$ = begin({ demand, interruptOn: interrupt$ }).pipe(
+    // What is brought to rest is to be gone on with, and so must not end politely.
+    const polite$ = interrupt$.pipe(takeUntil(terminate$));
+    const asked$ = begin({ demand, interruptOn: polite$ }).pipe(
       connect((event$) =>
         merge(
           event$.pipe(presenter, writeTo(output.stream, demand), ignoreElements()),
@@ -64,9 +68,13 @@ export const ask$ = (
       unlessAfter(terminate$),
     );
     const drained$ = terminate$.pipe(exhaustMap(drain$));
+    const again$ = terminate$.pipe(
+      take(1),
+      switchMap(() => merge(interrupt$, terminate$)),
+    );
     const outcomes = [
-      [interrupt$.pipe(skip(1)), 'stopped'],
-      [merge(drained$, terminate$.pipe(skip(1))), 'terminated'],
+      [polite$.pipe(skip(1)), 'stopped'],
+      [merge(drained$, again$), 'terminated'],
     ] as const;
     const ended = outcomes.map(([end$, outcome]) => end$.pipe(map((): Outcome => outcome)));
     return merge(output.broken$, asked$, ...ended).pipe(take(1));

@@ -42,7 +42,7 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
   if (asked > 0 && runs !== undefined) {
     say(`This conversation goes on with: millrace --session ${name}${storeOption(given.store)}`);
   }
-  await tidy(runs, setting);
+  await tidy(runs, setting, end);
   await runs?.close();
   return end === 'ended' ? 0 : exitCodes[end];
 };

@@ -48,7 +48,7 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
     prepared,
   );
   const outcome = await answer(callId, begin, prepared, setting);
-  await tidy(prepared.runs, setting);
+  await tidy(prepared.runs, setting, outcome);
   await prepared.runs?.close();
   return exitCodes[outcome];
 };

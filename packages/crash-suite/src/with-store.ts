@@ -1,7 +1,7 @@
+import { startPostgres } from '@millrace/postgres-server';
 import { type EffectServer, startEffectServer } from './effects/effect-server.js';
 import type { StoreName } from './places/place.js';
 import { createPlaces, type Places } from './places/places.js';
-import { startDatabaseServer } from './places/server.js';
 
 /** What is needed to put a store to the test. */
 export interface Bench {
@@ -17,7 +17,7 @@ export const withStore = async <T>(
 ): Promise<T> => {
   const closings: (() => Promise<void>)[] = [];
   try {
-    const database = store === 'postgres' ? await startDatabaseServer() : undefined;
+    const database = store === 'postgres' ? await startPostgres() : undefined;
     if (database !== undefined) closings.push(() => database.stop());
     const server = await startEffectServer(seed);
     closings.push(() => server.close());

@@ -46,7 +46,7 @@ const addCommands = (program: Command, take: Take): Command => {
   asking(add('ask', 'ask a question, also one whose first word is a command', ''), take);
 
   const runs = add('runs', 'list the runs, the newest first, or show one of them', runsHelp)
-    .argument('[id]', 'the run to show: a picture, what was printed, its steps')
+    .argument('[id]', 'the run to show: a picture, what was printed, its steps', notBlank)
     .option('--limit <number>', 'list this many (default: 20)', wholeNumber(1))
     .addOption(new Option('--all', 'list all').conflicts('limit'));
   stored(printed(runs, 'print the ids only', 'print each run as a line of JSON')).action(
@@ -62,7 +62,7 @@ const addCommands = (program: Command, take: Take): Command => {
   );
 
   const replay = add('replay', 'show a run again, as it was', replayHelp)
-    .argument('<id>', 'the run')
+    .argument('<id>', 'the run', notBlank)
     .option('--speed <number>', 'play it this many times as fast, or at once with "max"', toSpeed)
     .addOption(new Option('--follow', 'go on with what a run that runs does').conflicts('speed'));
   stored(printed(replay)).action((run: string, _options: unknown, command: Command) => {
@@ -74,20 +74,24 @@ const addCommands = (program: Command, take: Take): Command => {
     'resume',
     'go on with a run that was broken off, or failed',
     resumeHelp,
-  ).argument('<id>', 'the run');
+  ).argument('<id>', 'the run', notBlank);
   answered(resume).action((run: string, _options: unknown, command: Command) =>
     take({ command: 'resume', run, ...toAnswer(command) }),
   );
 
   const fork = add('fork', 'make a new run of a part of another, and go on with it', forkHelp)
-    .argument('<id>', 'the run')
+    .argument('<id>', 'the run', notBlank)
     .option('--at <step>', 'the first step that is done anew', notBlank)
     .addOption(
       new Option('--question <text>', 'ask this instead, from the beginning')
         .argParser(notBlank)
         .conflicts(['at', 'edit']),
     )
-    .option('--edit <step=text>', 'let a tool have given this instead (repeatable)', toEdits);
+    .option(
+      '--edit <step=text>',
+      'let a tool have given this, or the model have said it (repeatable)',
+      toEdits,
+    );
   answered(fork).action((run: string, _options: unknown, command: Command) => {
     const { at = '', question = '', edit: edits = {} } = optionsOf(command);
     if (at === '' && question === '') command.error(forkNeeds, { exitCode: 2 });

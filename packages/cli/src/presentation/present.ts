@@ -43,7 +43,9 @@ const print = (page: Page, event: AgentEvent, book: Book): Page => {
   if (isEvent(event, 'reasoningChunk', 'summaryChunk', 'planningChunk'))
     return flow(page, event, theme);
   if (isOwn && event.type === 'postCall') {
-    const summary = describeReply(event.reply, unit, theme);
+    // Not all the time since it began: it may have lain for days, or be a fork.
+    const elapsedMs = event.at - (book.events[0]?.at ?? event.at);
+    const summary = describeReply({ ...event.reply, elapsedMs }, unit, theme);
     return picture(lines(answer(page, event.reply), ['', summary]), book);
   }
   const told = lines(page, indented(event, theme));

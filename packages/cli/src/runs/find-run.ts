@@ -1,8 +1,9 @@
 import { MillraceError } from '@millrace/core';
+import { nearMatches } from '@millrace/core/adapter';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
-import { filter, map, type Observable, toArray } from 'rxjs';
+import { map, type Observable, toArray } from 'rxjs';
 import type { RunStore } from './open-run-store.js';
-import { shortId } from './short-id.js';
+import { leastId, shortId } from './short-id.js';
 import { describePlace } from './store-place.js';
 
 /** Emits the one run whose id is this, or begins with it. Errors with `invalidRequest` where there is none, or more than one. */
@@ -11,22 +12,29 @@ export const findRun$ = (
   wanted: string,
 ): Observable<CallSummary> =>
   calls$(store).pipe(
-    filter(({ callId }) => callId.startsWith(wanted)),
     toArray(),
-    map((found) => {
+    map((all) => {
+      const found = all.filter(({ callId }) => callId.startsWith(wanted));
       const [first, ...more] = found;
       const run = found.find(({ callId }) => callId === wanted) ?? first;
-      if (run === undefined) throw unknown(wanted, describePlace(place));
+      if (run === undefined) throw unknown(wanted, all, describePlace(place));
       if (more.length > 0 && run.callId !== wanted) throw ambiguous(wanted, found);
       return run;
     }),
   );
 
-const unknown = (wanted: string, where: string): MillraceError =>
-  new MillraceError(
-    'invalidRequest',
-    `There is no run '${wanted}' in ${where}. "millrace runs" lists those that there are.`,
+const unknown = (wanted: string, all: readonly CallSummary[], where: string): MillraceError => {
+  const ids = all.map(({ callId }) => callId);
+  const near = nearMatches(
+    wanted,
+    ids.map((id) => id.slice(0, Math.max(wanted.length, leastId))),
   );
+  const meant = near.length > 0 ? ` Did you mean ${near.slice(0, shown).join(' or ')}?` : '';
+  return new MillraceError(
+    'invalidRequest',
+    `There is no run '${wanted}' in ${where}.${meant} "millrace runs" lists those that there are.`,
+  );
+};
 
 const shown = 5;
 

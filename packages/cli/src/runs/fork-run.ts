@@ -7,7 +7,7 @@ import { newCallId } from '../new-call-id.js';
 import { isTalk } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
 import { assertOwn } from './assert-own.js';
-import { assertKept, withQuestion, withResult } from './edited-step.js';
+import { withQuestion, withTexts } from './edited-step.js';
 import { findRun$ } from './find-run.js';
 import { historyOf$ } from './history-of.js';
 import type { RunStore } from './open-run-store.js';
@@ -27,7 +27,7 @@ export const forkRun = (setting: Setting<ForkArguments>): Promise<Outcome | 'fai
     const note = `Forked from ${shortId(run.callId)}: ${shortId(callId)}\n`;
     if (isTalk(given)) output.stream.write(theme.colors.dim(note));
     else environment.stderr.write(note);
-    return goOn(callId, given.question || run.question, runs, setting);
+    return goOn(await firstValueFrom(findRun$(runs, callId)), runs, setting);
   });
 
 const optionsOf = async (
@@ -36,14 +36,11 @@ const optionsOf = async (
   { at, question, edits }: ForkArguments,
 ): Promise<Pick<ForkOptions, 'at' | 'edit'>> => {
   const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
-  if (question === '') {
-    assertKept(edits, steps, at);
-    return { at, edit: (step) => withResult(step, edits) };
-  }
+  if (question === '') return { at, edit: withTexts(edits, steps) };
   const second = steps[1];
   if (second === undefined) throw tooShort();
   const history = await firstValueFrom(historyOf$(store, callId));
-  return { at: second.id, edit: (step) => withQuestion(step, question, history) };
+  return { at: second.id, edit: { call: withQuestion(question, history) } };
 };
 
 const tooShort = (): MillraceError =>

@@ -5,7 +5,7 @@ it.each([
   [undefined, 'millrace resume 0123abcd'],
   ['./runs', 'millrace resume 0123abcd --store ./runs'],
   ["it's mine", String.raw`millrace resume 0123abcd --store 'it'\''s mine'`],
-  ['postgres://ann:secret@db/runs', 'millrace resume 0123abcd --store postgres://…'],
+  ['postgres://user:secret@db/runs', 'millrace resume 0123abcd --store postgres://…'],
 ])('X10: with the store %j it is %s', (store, command) => {
   expect(commandFor('resume', '0123abcdef', { store })).toBe(command);
 });

@@ -1,9 +1,8 @@
-import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
 import { type MemoryFactory, MillraceError } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import type { Store } from '@millrace/store';
 import { firstValueFrom, lastValueFrom, take } from 'rxjs';
+import { makePrivate } from './make-private.js';
 import type { StorePlace } from './store-place.js';
 
 /** A place that runs are written down in, when it is there and can be used. */
@@ -43,19 +42,5 @@ const opened = async (place: StorePlace): Promise<Store> => {
       await firstValueFrom(store.calls.driver.list$().pipe(take(1)), { defaultValue: [] });
       return store;
     }
-  }
-};
-
-const makePrivate = async (directory: string): Promise<void> => {
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    await access(directory, constants.W_OK);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MillraceError(
-      'store',
-      `Nothing can be written down in ${directory} (${why}). Name another place with --store or MILLRACE_STORE, or none with --no-store.`,
-      { cause },
-    );
   }
 };

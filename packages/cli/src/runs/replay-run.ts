@@ -6,6 +6,7 @@ import { isTalk, presenterOf } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
+import { keptSteps$ } from './kept-steps.js';
 import { questionLine } from './question-line.js';
 import { shown$ } from './shown.js';
 import { runModel$ } from './run-model.js';
@@ -25,7 +26,10 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     const run = await firstValueFrom(findRun$({ store, place }, given.run));
     const { unit = 'tokens' } = (await firstValueFrom(runModel$(store, run.callId))) ?? {};
     const timing = scheduler === undefined ? {} : { scheduler };
-    if (isTalk(given)) output.stream.write(questionLine(aboutOf(run), theme));
+    if (isTalk(given)) {
+      output.stream.write(questionLine(aboutOf(run), theme));
+      output.stream.write(await firstValueFrom(keptSteps$(store, run, theme)));
+    }
     const event$ = given.follow
       ? attach$(store, run.callId, { waitMs, ...timing })
       : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });

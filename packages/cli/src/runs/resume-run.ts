@@ -1,4 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
+import type { CallSummary } from '@millrace/core/journal';
 import { catchError, firstValueFrom } from 'rxjs';
 import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';
@@ -9,6 +10,7 @@ import type { Setting } from '../setting.js';
 import { assertOwn } from './assert-own.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
+import { keptSteps$ } from './kept-steps.js';
 import type { RunStore } from './open-run-store.js';
 import { questionLine } from './question-line.js';
 import { runModel$ } from './run-model.js';
@@ -20,22 +22,25 @@ export const resumeRun = (setting: Setting<ResumeArguments>): Promise<Outcome | 
   withRuns(setting, async (runs) => {
     const { given } = setting;
     const run = await firstValueFrom(findRun$(runs, given.run));
-    assertOwn(run);
     if (run.status === 'ended') throw nothingToDo(run.callId, given);
-    return goOn(run.callId, run.question, runs, setting);
+    return goOn(run, runs, setting);
   });
 
 /** Goes on with a run of the command's own agent. */
 export const goOn = async (
-  callId: string,
-  question: string,
+  run: CallSummary,
   runs: RunStore,
   setting: Setting<AnswerArguments>,
 ): Promise<Outcome | 'failed'> => {
   const { given, output, theme } = setting;
+  assertOwn(run);
+  const { callId } = run;
   const before = await firstValueFrom(runModel$(runs.store, callId));
   const prepared = await prepare(setting, { runs, before });
-  if (isTalk(given)) output.stream.write(questionLine(question, theme));
+  if (isTalk(given)) {
+    output.stream.write(questionLine(run.question, theme));
+    output.stream.write(await firstValueFrom(keptSteps$(runs.store, run, theme)));
+  }
   const { maxIterations } = given;
   const limit = maxIterations === undefined ? {} : { maxIterations };
   const begin: Begin = (options) =>
@@ -47,7 +52,7 @@ export const goOn = async (
       }),
     );
   const outcome = await answer(callId, begin, prepared, setting);
-  await tidy(runs, setting);
+  await tidy(runs, setting, outcome);
   return outcome;
 };
 

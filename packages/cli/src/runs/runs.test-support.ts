@@ -2,8 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Model } from '@millrace/core';
-import { scriptedModel, text } from '@millrace/core/testing';
+import { type Model, type ModelRequest, textOf } from '@millrace/core';
+import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import type { ModelChoice } from '../choose-model.js';
 import type { Environment } from '../environment.js';
 import { main } from '../main.js';
@@ -54,3 +54,18 @@ const choiceOf = (model: Model): ModelChoice => ({
   variables: [],
   factory: () => Promise.resolve({ model, about: 'a scripted model', unit: 'tokens' }),
 });
+
+/** Says what the tool has given. */
+export const concluding = ({ messages }: ModelRequest) => {
+  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+  return [text(`So: ${results.map((result) => textOf(result)).join('')}`)];
+};
+
+/** Asks for one calculation, and answers with what came of it. */
+export const calculating = () =>
+  scriptedModel([toolUse('calculator', { expression: '6 * 7' })], concluding);
+
+/** How many messages there are, and the last of them. */
+export const echoed = ({ messages }: ModelRequest) => [
+  text(`${messages.length}: ${messages.slice(-1).map(textOf).join('')}`),
+];

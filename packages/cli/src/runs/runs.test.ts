@@ -1,10 +1,10 @@
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type ModelRequest, MillraceError, textOf } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { Subject } from 'rxjs';
-import { type Home, makeHome } from './runs.test-support.js';
+import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
 jest.setTimeout(30_000);
@@ -14,21 +14,6 @@ beforeEach(() => {
   home = makeHome();
 });
 afterEach(() => home.remove());
-
-/** Says what the tool has given. */
-const concluding = ({ messages }: ModelRequest) => {
-  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
-  return [text(`So: ${results.map((result) => textOf(result)).join('')}`)];
-};
-
-/** Asks for one calculation, and answers with what came of it. */
-const calculating = () =>
-  scriptedModel([toolUse('calculator', { expression: '6 * 7' })], concluding);
-
-/** How many messages there are, and the last of them. */
-const echoed = ({ messages }: ModelRequest) => [
-  text(`${messages.length}: ${messages.slice(-1).map(textOf).join('')}`),
-];
 
 const failing = () => {
   throw new MillraceError('connection', 'connect ECONNREFUSED');
@@ -68,8 +53,19 @@ describe('what is asked', () => {
     const { code, out, err } = await home.ran(['-q', '--store', place, 'Hi']);
     expect([code, out]).toEqual([0, 'Hello.\n']);
     expect(err).toMatch(
-      /^Not written down: Nothing can be written down in .*file .*--no-store\.\n$/,
+      /^Not written down: Nothing can be written down in .*file: a file has this name\. .*--no-store\.\n$/,
     );
+  });
+
+  it('S6: says nothing of going on where it could not be written down at all', async () => {
+    const place = join(home.path, 'place');
+    await mkdir(place);
+    await writeFile(join(place, 'calls'), '');
+    const { code, err } = await home.ran(['-q', '--store', place, 'Hi']);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/The store in .*calls failed: a file is where .*\n {2}store\n$/),
+    ]);
   });
 
   it('goes on with a conversation that is named', async () => {
@@ -141,8 +137,17 @@ describe('millrace runs', () => {
     await home.ran(['-q', 'two']);
     expect(await home.ran(['runs', 'nothing'])).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/There is no run 'nothing' in .*"millrace runs" lists/),
+      err: expect.stringMatching(
+        /There is no run 'nothing' in .*state\/millrace\. "millrace runs" lists/,
+      ),
     });
+    const [id = ''] = await home.ids();
+    const near = `${id.slice(0, 7)}${id[7] === '0' ? '1' : '0'}`;
+    const meant = `There is no run '${near}' in `;
+    const { err } = await home.ran(['resume', near]);
+    expect(err).toContain(meant);
+    expect(err).toContain(`Did you mean ${id.slice(0, 8)}`);
+    expect(await home.ran(['replay', ' '])).toMatchObject({ code: 2 });
   });
 });
 
@@ -208,46 +213,5 @@ describe('millrace resume', () => {
       1,
       expect.stringContaining("There is nobody to ask for the model 'scripted"),
     ]);
-  });
-});
-
-describe('millrace fork', () => {
-  it('S7: does a part anew, with another result of a tool', async () => {
-    await home.ran(['-q', 'What is 6 * 7?'], calculating());
-    const from = await only();
-    const forked = await home.ran(
-      ['fork', from, '--at', '2', '--edit', '1/0=43', '-q'],
-      scriptedModel(concluding),
-    );
-    expect(forked.out).toBe('So: 43\n');
-    const [id = ''] = await home.ids();
-    expect(forked.err).toBe(`Forked from ${from.slice(0, 8)}: ${id.slice(0, 8)}\n`);
-    expect((await home.ran(['runs', id])).out).toContain(`forked from ${from.slice(0, 8)}`);
-    expect((await home.ran(['replay', from, '--speed', 'max', '-q'])).out).toBe('So: 42\n');
-  });
-
-  it('S7: asks something else, and knows what was said before', async () => {
-    await home.ran(['-q', '--session', 'trip', 'one'], scriptedModel(echoed));
-    await home.ran(['-q', '--session', 'trip', 'two'], scriptedModel(echoed));
-    const [second = ''] = await home.ids();
-    const forked = await home.ran(
-      ['fork', second, '--question', 'other', '-q'],
-      scriptedModel(echoed),
-    );
-    expect(forked.out).toBe('3: other\n');
-    expect((await home.ran(['-q', '--session', 'trip', 'three'], scriptedModel(echoed))).out).toBe(
-      '5: three\n',
-    );
-  });
-
-  it.each([
-    [['--at', '7'], "has no step '7'. It can be forked at: call, open, 1"],
-    [['--at', '2', '--edit', '1=x'], "The step '1' is not the result of a tool"],
-    [['--at', '1', '--edit', '1/0=x'], "does not keep a step '1/0'"],
-  ])('refuses %j, and says why', async (argv, why) => {
-    await home.ran(['-q', 'What is 6 * 7?'], calculating());
-    const { code, err } = await home.ran(['fork', await only(), ...argv]);
-    expect([code, err]).toEqual([1, expect.stringContaining(why)]);
-    expect(await home.ids()).toHaveLength(1);
   });
 });

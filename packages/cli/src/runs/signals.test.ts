@@ -147,4 +147,40 @@ describe('a run of the program', () => {
     expect(await follower.ended).toEqual([0, null]);
     expect(follower.written()).toMatch(/\ninterrupted after /);
   });
+
+  it.each([
+    ['SIGHUP', 'SIGTERM'],
+    ['SIGTERM', 'SIGINT'],
+  ] as const)(
+    'S8: is ended at once by %s and %s, and can be gone on with',
+    async (first, second) => {
+      const { child, wrote, ended, written } = await stalled();
+      child.kill(first);
+      await wrote(/Ending: the step under way/);
+      child.kill(second);
+      expect(await ended).toEqual([143, null]);
+      expect(written()).toMatch(/\nStopped\. Go on with it: millrace resume \w{8}\n$/);
+      expect((await home.ran(['runs'])).out).toMatch(/ broken off /);
+    },
+  );
+
+  it.each([
+    ['SIGTERM', ['--speed', '0.2'], 143],
+    ['SIGHUP', ['--follow'], 143],
+    ['SIGINT', ['--follow'], 130],
+  ] as const)(
+    'S8: shows a run no longer at %s with %j, and the run goes on',
+    async (signal, how, code) => {
+      const { child } = await stalled();
+      const [id = ''] = await home.ids();
+      const shown = start('', 'replay', id, ...how);
+      // What listens for signals is there with the first event.
+      await shown.wrote(/→ calculator/);
+      shown.child.kill(signal);
+      expect(await shown.ended).toEqual([code, null]);
+      expect(shown.written()).not.toMatch(/error|Ending|Stopped|✗/);
+      expect(child.exitCode).toBeNull();
+      expect((await home.ran(['runs'])).out).toMatch(/ running /);
+    },
+  );
 });

@@ -5,26 +5,26 @@ const placed = (
   said: string | false | undefined,
   env: Readonly<Record<string, string>>,
   platform = 'linux',
-) => storePlace(said, { env, platform, directory: '/work' });
+) => storePlace(said, { env, platform, directory: '/srv/app' });
 
 describe('storePlace', () => {
   it.each([
-    [{ HOME: '/home/ann' }, 'linux', '/home/ann/.local/state/millrace'],
-    [{ HOME: '/home/ann', XDG_STATE_HOME: '/state' }, 'linux', '/state/millrace'],
-    [{ HOME: '/home/ann', XDG_STATE_HOME: 'state' }, 'linux', '/home/ann/.local/state/millrace'],
-    [{ HOME: '/Users/ann' }, 'darwin', '/Users/ann/Library/Application Support/millrace'],
+    [{ HOME: '/home/user' }, 'linux', '/home/user/.local/state/millrace'],
+    [{ HOME: '/home/user', XDG_STATE_HOME: '/state' }, 'linux', '/state/millrace'],
+    [{ HOME: '/home/user', XDG_STATE_HOME: 'state' }, 'linux', '/home/user/.local/state/millrace'],
+    [{ HOME: '/Users/user' }, 'darwin', '/Users/user/Library/Application Support/millrace'],
     [{ LOCALAPPDATA: '/local' }, 'win32', '/local/millrace'],
-    [{ HOME: '/home/ann', MILLRACE_STORE: 'runs' }, 'linux', '/work/runs'],
-    [{ HOME: '/home/ann', MILLRACE_STORE: '' }, 'linux', '/home/ann/.local/state/millrace'],
+    [{ HOME: '/home/user', MILLRACE_STORE: 'runs' }, 'linux', '/srv/app/runs'],
+    [{ HOME: '/home/user', MILLRACE_STORE: '' }, 'linux', '/home/user/.local/state/millrace'],
   ])('finds with %j on %s the directory %s', (env, platform, directory) => {
     expect(placed(undefined, env, platform)).toEqual({ type: 'files', directory });
   });
 
   it('takes what is said before what the environment says', () => {
     const env = { MILLRACE_STORE: 'postgres://a/b' };
-    expect(placed('./x', env)).toEqual({ type: 'files', directory: '/work/x' });
+    expect(placed('./x', env)).toEqual({ type: 'files', directory: '/srv/app/x' });
     expect(placed(undefined, env)).toEqual({ type: 'postgres', url: 'postgres://a/b' });
-    expect(placed('none', env)).toEqual({ type: 'files', directory: '/work/none' });
+    expect(placed('none', env)).toEqual({ type: 'files', directory: '/srv/app/none' });
   });
 
   it.each<[false | undefined, Readonly<Record<string, string>>, RegExp]>([
@@ -36,7 +36,7 @@ describe('storePlace', () => {
   });
 
   it('X10: says where that is without the password', () => {
-    const url = 'postgresql://ann:secret@db.example.com:5433/runs';
+    const url = 'postgresql://user:secret@db.example.com:5433/runs';
     expect(describePlace({ type: 'postgres', url })).toBe('Postgres at db.example.com:5433');
   });
 });

@@ -1,5 +1,6 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Outcome } from '../ask.js';
 import type { AnswerArguments } from '../command-line/arguments.js';
 import { describeError } from '../presentation/describe-error.js';
 import type { Setting } from '../setting.js';
@@ -12,11 +13,12 @@ const keepDays = 30;
 
 /**
  * Removes what has ended long ago, once the answer is there: at once where the caller says how long, else in a directory once a day, and never in a database, which others may
- * use. That it fails is told, and costs nothing else.
+ * use. That it fails is told, unless the answer has failed before, and costs nothing else.
  */
 export const tidy = async (
   runs: RunStore | undefined,
   { given, environment, errorTheme }: Setting<AnswerArguments>,
+  outcome: Outcome | 'failed' | 'ended',
 ): Promise<void> => {
   if (runs === undefined) return;
   try {
@@ -24,6 +26,7 @@ export const tidy = async (
     const { removeOldRuns } = await import('./remove-old-runs.js');
     await removeOldRuns(runs, (given.keepDays ?? keepDays) * dayMs);
   } catch (error) {
+    if (outcome === 'failed') return;
     environment.stderr.write(`${describeError(error, errorTheme)}\n`);
   }
 };

@@ -1,0 +1,48 @@
+import { type CallSummary, type ForkPoint, steps$, type StepSummary } from '@millrace/core/journal';
+import type { StoreOfCalls } from '@millrace/core/journal';
+import { catchError, forkJoin, map, type Observable, of, toArray } from 'rxjs';
+import { oneLine } from '../presentation/shorten.js';
+import type { Theme } from '../presentation/theme.js';
+
+/** Emits what a fork has kept of the run that it comes from, as text: what the model has said and what tools have given, and which of it is edited. Empty where it is no fork. */
+export const keptSteps$ = (
+  store: StoreOfCalls,
+  run: CallSummary,
+  theme: Theme,
+): Observable<string> => {
+  if (run.status === 'unreadable' || run.forkedFrom === undefined) return of('');
+  const { callId, at } = run.forkedFrom;
+  const stepsOf = (id: string): Observable<readonly StepSummary[]> =>
+    steps$(store, id).pipe(
+      toArray(),
+      // The run that it comes from may be gone.
+      catchError(() => of([])),
+    );
+  return forkJoin([stepsOf(run.callId), stepsOf(callId)]).pipe(
+    map(([steps, before]) => {
+      const former = new Map(before.map(({ id, summary }) => [id, summary]));
+      return keptBefore(at, steps)
+        .filter(({ kind }) => kind === 'model' || kind === 'tool')
+        .map((step) => lineOf(step, former.get(step.id) ?? step.summary, theme))
+        .join('');
+    }),
+  );
+};
+
+const keptBefore = (at: ForkPoint, steps: readonly StepSummary[]): readonly StepSummary[] => {
+  const end = steps.findIndex(({ id, iteration = 0 }) =>
+    typeof at === 'string' ? id === at : iteration >= at.iteration,
+  );
+  return end === -1 ? steps : steps.slice(0, end);
+};
+
+const lineOf = (
+  { id, summary }: StepSummary,
+  former: string,
+  { colors, ...look }: Theme,
+): string => {
+  const isEdited = summary !== former;
+  const head = `  ${isEdited ? 'edited' : 'kept'} ${id}  `;
+  const line = `${head}${oneLine(summary, Math.max(look.width - head.length, 20), look)}\n`;
+  return isEdited ? colors.yellow(line) : colors.dim(line);
+};

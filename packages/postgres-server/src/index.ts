@@ -1,0 +1,1 @@
+export { startPostgres, type TestServer } from './start-postgres.js';
