@@ -31,7 +31,17 @@ export const embeddedSql = (
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
     try {
-      const { database, hasVectors } = await startDatabase(directory, onProgress);
+      return await started(lock);
+    } catch (error) {
+      lock.release();
+      throw fileFailure(directory)(error);
+    }
+  };
+  const started = async (lock: DirectoryLock): Promise<Opened> => {
+    const { database, hasVectors } = await startDatabase(directory, onProgress);
+    // Nothing more is done with it, not even to close it: that would write into what another one has.
+    if (!lock.start()) throw takenOver(where);
+    try {
       const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
@@ -39,8 +49,9 @@ export const embeddedSql = (
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);
       return { sql, database, lock };
     } catch (error) {
-      lock.release();
-      throw fileFailure(directory)(error);
+      // The next who tries has an engine of his own, and two must not be at one directory.
+      if (lock.isHeld()) await database.close();
+      throw error;
     }
   };
   const end = async (): Promise<void> => {
@@ -85,6 +96,12 @@ interface SqlParts {
 const closed = (): MillraceError =>
   new MillraceError('store', 'The store was closed: open another one.');
 
+const takenOver = (where: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `${where} was taken over by another process, as this one gave no sign of life. Nothing more is written here: end this process, or close the store and open another one.`,
+  );
+
 const sqlOf = (
   database: PGlite,
   { schema, hasVectors, lock, where, failed, isClosed }: SqlParts,
@@ -93,12 +110,7 @@ const sqlOf = (
   /** One that was stopped for long must not write into what another one has by now. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isClosed() && !lock.isHeld()) throw closed();
-    if (!lock.isHeld()) {
-      throw new MillraceError(
-        'store',
-        `${where} was taken over by another process, as this one gave no sign of life. Open it again.`,
-      );
-    }
+    if (!lock.isHeld()) throw takenOver(where);
     try {
       return await work();
     } catch (error) {

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it, jest } from '@jest/globals';
 import { journalContract } from '@millrace/core/testing';
 import { storedName } from '../stored-name.js';
+import { expireLock } from './expire-lock.test-support.js';
 import { fileCalls } from './file-calls.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
@@ -22,7 +23,7 @@ describe('fileCalls', () => {
     return {
       first: fileCalls(directory, options),
       second: fileCalls(directory, options),
-      expire: (callId) => utimes(join(directory, `${storedName(callId)}.lock`), 0, 0),
+      expire: (callId) => expireLock(join(directory, `${storedName(callId)}.lock`)),
     };
   });
   for (const { name, run } of contract) it.concurrent(`S6: ${name}`, run);

@@ -7,7 +7,7 @@ import {
   sessionStoreContract,
 } from '@millrace/core/testing';
 import pg from 'pg';
-import { lastValueFrom, NEVER } from 'rxjs';
+import { firstValueFrom, lastValueFrom, NEVER } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
@@ -55,6 +55,25 @@ describe('openPostgres: calls', () => {
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+
+  it('S7: takes a call over from one who is gone also where the clock of the server was set back', async () => {
+    const schema = newSchema();
+    const { calls } = openStore(schema);
+    const hold = calls.driver.claim$('c').subscribe({ error: () => undefined });
+    await firstValueFrom(calls.driver.changes$('c'));
+    hold.unsubscribe();
+    const key = storedName('c');
+    for (const owner of ['gone/600', 'gone/1000000']) {
+      await admin.query(
+        `update ${schema}.calls set owner = $2, expires_at = now() + interval '5 hours' where key = $1`,
+        [key, owner],
+      );
+      const claimed = firstValueFrom(openStore(schema).calls.driver.claim$('c'));
+      if (owner === 'gone/600') await claimed;
+      // It may have a longer lease than we have.
+      else await expect(claimed).rejects.toMatchObject({ code: 'conflict' });
+    }
+  });
 });
 
 describe('openPostgres: memory', () => {
