@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import {
   killedAfter,
@@ -21,7 +22,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'crash-'));
 });
 afterAll(async () => {
-  await Promise.all(stores.map((store) => lastValueFrom(store.close$())));
+  await Promise.all(stores.map((store) => closeStore(store)));
   await rm(directory, { recursive: true });
 });
 
@@ -52,7 +53,7 @@ it('S6: an embedded database whose process is killed has lost nothing that was t
     // Its lease of the call is gone with it.
     await firstValueFrom(store.calls.driver.claim$('c'));
     await lastValueFrom(store.calls.driver.remove$('c'));
-    await lastValueFrom(store.close$());
+    await closeStore(store);
   }
 });
 
@@ -87,7 +88,7 @@ it('S7: a process that blocks while it starts the database, or is suspended for 
   await one.ended;
   const store = open();
   expect(await readAll(store)).toEqual([]);
-  await lastValueFrom(store.close$());
+  await closeStore(store);
 });
 
 it('S7: a process that was suspended while another machine took its database over writes nothing when it goes on', async () => {

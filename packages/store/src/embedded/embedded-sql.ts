@@ -3,6 +3,8 @@ import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
 import { fileFailure } from '../files/failure.js';
 import { memoryStatements } from '../sql/memory-statements.js';
+import { closed } from '../closing.js';
+import { createTracked, type Tracked } from '../sql/tracked.js';
 import { migrate } from '../sql/migrate.js';
 import { sqlFailure } from '../sql/sql-failure.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
@@ -24,7 +26,9 @@ export const embeddedSql = (
   const schema = 'millrace';
   const where = `The embedded database in ${directory}`;
   const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
-  const failed = (error: unknown): MillraceError => sqlFailure(error, where);
+  const tracked = createTracked();
+  const failed = (error: unknown): MillraceError =>
+    isClosed() ? closed() : sqlFailure(error, where);
 
   const isClosed = (): boolean => state.closed !== undefined;
 
@@ -42,7 +46,7 @@ export const embeddedSql = (
     // Nothing more is done with it, not even to close it: that would write into what another one has.
     if (!lock.start()) throw takenOver(where);
     try {
-      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed });
+      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed, tracked });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // Nobody else has this database: who had a lease is gone.
@@ -58,6 +62,7 @@ export const embeddedSql = (
     const opened = await state.opened?.catch(() => undefined);
     if (opened === undefined) return;
     // Where another process has it by now, nothing more is written to it.
+    await tracked.settled();
     if (opened.lock.isHeld()) await opened.database.close();
     opened.lock.release();
   };
@@ -91,10 +96,8 @@ interface SqlParts {
   readonly where: string;
   readonly failed: (error: unknown) => MillraceError;
   readonly isClosed: () => boolean;
+  readonly tracked: Tracked;
 }
-
-const closed = (): MillraceError =>
-  new MillraceError('store', 'The store was closed: open another one.');
 
 const takenOver = (where: string): MillraceError =>
   new MillraceError(
@@ -104,7 +107,7 @@ const takenOver = (where: string): MillraceError =>
 
 const sqlOf = (
   database: PGlite,
-  { schema, hasVectors, lock, where, failed, isClosed }: SqlParts,
+  { schema, hasVectors, lock, where, failed, isClosed, tracked }: SqlParts,
 ): Sql => {
   const changed$ = new Subject<string>();
   /** One that was stopped for long must not write into what another one has by now. */
@@ -112,7 +115,7 @@ const sqlOf = (
     if (isClosed() && !lock.isHeld()) throw closed();
     if (!lock.isHeld()) throw takenOver(where);
     try {
-      return await work();
+      return await tracked.track(work);
     } catch (error) {
       throw failed(error);
     }

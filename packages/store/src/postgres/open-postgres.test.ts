@@ -11,6 +11,7 @@ import { firstValueFrom, lastValueFrom, NEVER } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
+import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 import { startPostgres, type TestServer } from './start-postgres.test-support.js';
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await admin.connect();
 });
 afterEach(async () => {
-  await Promise.all(stores.splice(0).map((store) => lastValueFrom(store.close$())));
+  await Promise.all(stores.splice(0).map((store) => closeStore(store)));
 });
 afterAll(async () => {
   await admin.end();
@@ -45,8 +46,10 @@ const newSchema = (): string => `t_${randomBytes(6).toString('hex')}`;
 describe('openPostgres: calls', () => {
   const contract = journalContract(() => {
     const schema = newSchema();
+    const store = openStore(schema);
     return {
-      first: openStore(schema).calls.driver,
+      first: store.calls.driver,
+      close: () => closeStore(store),
       second: openStore(schema).calls.driver,
       expire: (callId) =>
         admin.query(`update ${schema}.calls set expires_at = now() where key = $1`, [
