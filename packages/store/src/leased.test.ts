@@ -58,6 +58,28 @@ describe('leased$', () => {
     });
   });
 
+  it('S7: is refused at once where the holder is known to live', () => {
+    const { made: _, ...options } = attempts({ holder: 'a', isAlive: true });
+    marbles(({ expectObservable, scheduler }) => {
+      expectObservable(leased$({ ...options, scheduler })).toBe('#', undefined, 'taken');
+    });
+  });
+
+  it('S7: says with each attempt for how long it has seen the same sign', () => {
+    const { made: _, attempt, ...options } = attempts({ holder: 'a' });
+    const seen: unknown[] = [];
+    marbles(({ expectObservable, scheduler, flush }) => {
+      const told = (it: unknown): ReturnType<typeof attempt> => {
+        seen.push(it);
+        return attempt();
+      };
+      expectObservable(leased$({ ...options, attempt: told, scheduler }), '^ 200ms !').toBe('');
+      flush();
+      const signs = [25, 75, 175].map((forMs) => ({ holder: 'a', forMs }));
+      expect(seen).toEqual([undefined, ...signs]);
+    });
+  });
+
   it('S7: is refused when a lease does not end, though nobody seems to live', () => {
     const { made: _, ...options } = attempts({ holder: 'a' });
     marbles(({ expectObservable, scheduler }) => {

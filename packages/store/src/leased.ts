@@ -1,15 +1,24 @@
 import { concat, defer, NEVER, Observable, of, type SchedulerLike, switchMap, timer } from 'rxjs';
 
 /** What came of trying to get a lease: the lease, or a sign of who has it, which changes when that one shows to be alive. */
-export type Attempt<Lease> = { readonly lease: Lease } | { readonly holder: string };
+export type Attempt<Lease> =
+  { readonly lease: Lease } | { readonly holder: string; readonly isAlive?: boolean };
+
+/** A sign of who has a lease, and how long it has been the same: time that was waited, whatever a clock says. */
+export interface Seen {
+  readonly holder: string;
+  readonly forMs: number;
+}
 
 /** How a lease is got. */
 export interface LeaseOptions<Lease> {
-  readonly attempt: () => PromiseLike<Attempt<Lease>>;
+  readonly attempt: (seen?: Seen) => PromiseLike<Attempt<Lease>>;
   readonly giveBack: (lease: Lease) => void;
   /** The error of who does not get it. */
-  readonly taken: () => Error;
+  readonly taken: (holder: string) => Error;
   readonly leaseMs: number;
+  /** How long it is waited for one who gives no sign of life, in milliseconds. Default: three times `leaseMs`. */
+  readonly patienceMs?: number;
   readonly scheduler: SchedulerLike;
 }
 
@@ -22,19 +31,20 @@ export const leased$ = <Lease>({
   giveBack,
   taken,
   leaseMs,
+  patienceMs = 3 * leaseMs,
   scheduler,
 }: LeaseOptions<Lease>): Observable<Lease> => {
-  const patience = 3 * leaseMs;
   const try$ = (waited: number, delay: number, known?: string): Observable<Lease> =>
-    attempted$(attempt, giveBack).pipe(
+    attempted$(
+      () => attempt(known === undefined ? known : { holder: known, forMs: waited }),
+      giveBack,
+    ).pipe(
       switchMap((outcome) => {
         if ('lease' in outcome) return concat(of(outcome.lease), NEVER);
-        const isAlive = known !== undefined && known !== outcome.holder;
-        if (isAlive || waited > patience) throw taken();
+        const { holder, isAlive = known !== undefined && known !== holder } = outcome;
+        if (isAlive || waited > patienceMs) throw taken(holder);
         const next = Math.min(delay * 2, leaseMs / 8);
-        return timer(delay, scheduler).pipe(
-          switchMap(() => try$(waited + delay, next, outcome.holder)),
-        );
+        return timer(delay, scheduler).pipe(switchMap(() => try$(waited + delay, next, holder)));
       }),
     );
   return defer(() => try$(0, 25));

@@ -15,8 +15,11 @@ export interface Store {
   readonly memory: MemoryFactory;
   /** The states of sessions: `keepSessions(agent, store.sessions)`. */
   readonly sessions: SessionStore;
-  /** Ends the connections that are open, and completes; a database that is used later errors with `store`. Files hold nothing open: there it does nothing. Leave calls before. Cold. */
-  close$(): Observable<unknown>;
+  /**
+   * Closes the store, and completes when all is given back: calls that are written error with `store`, and are free for others at once; who follows calls is told no more, and
+   * completes; what was being written is written to its end. What is used later errors with `store`. Cold.
+   */
+  close$(): Observable<never>;
 }
 
 /** A store that remembers users, too. */

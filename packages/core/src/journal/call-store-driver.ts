@@ -55,12 +55,12 @@ export interface CallStoreDriver {
   /**
    * Gets the right to write down a call, also one that is not there yet, emits it once, and holds it until it is left. It is a lease: whoever is gone without
    * giving it back loses it in a while, and then what it still writes is refused. Errors with `conflict` where another writer has it, and goes on to have it; with
-   * `conflict` too when it is lost later. Cold.
+   * `conflict` too when it is lost later, and with `store` when the store is closed. Cold.
    */
   claim$(callId: string): Observable<Claim>;
   /** Emits the records that are there, in order, in portions, and completes; none for a call that is not there. A record that is no whole one errors with `invalidState`, behind those before it. Cold. */
   read$(callId: string, range?: RecordRange): Observable<readonly StoredRecord[]>;
-  /** Emits whenever there may be more to read, also what another process has written, within a second. Never completes. Cold. */
+  /** Emits whenever there may be more to read, also what another process has written, within a second. Completes when the store is closed, and never before. Cold. */
   changes$(callId: string): Observable<unknown>;
   /** Emits the calls, the one that was last written to first, in portions, and completes. Cold. */
   list$(): Observable<readonly StoredCall[]>;

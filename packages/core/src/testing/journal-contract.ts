@@ -18,6 +18,8 @@ export interface CallStoreHandles {
   readonly second?: CallStoreDriver;
   /** Has the lease of a call run out, as when its holder hangs. Default: leases do not run out. */
   readonly expire?: (callId: string) => Promise<unknown>;
+  /** Closes the first, and resolves when that is done. Default: there is nothing to close. */
+  readonly close?: () => Promise<unknown>;
 }
 
 /** What every store of calls must do. `create` makes one that is empty. */
@@ -26,7 +28,7 @@ export const journalContract = (
 ): readonly Check[] => {
   const check = (
     name: string,
-    run: (handles: Required<Omit<CallStoreHandles, 'expire'>> & CallStoreHandles) => Promise<void>,
+    run: (handles: CallStoreHandles & Required<Pick<CallStoreHandles, 'second'>>) => Promise<void>,
   ): Check => ({
     name,
     run: async () => {
@@ -246,6 +248,19 @@ export const journalContract = (
       );
       await write(first, 'c', [step('anew')]);
       deepStrictEqual(await read(second, 'c'), at([step('anew')]));
+    }),
+    check('ends what is held and followed when it is closed', async ({ first, second, close }) => {
+      if (close === undefined) return;
+      const hold = await holdCall(first, 'c');
+      const followed = lastValueFrom(first.changes$('c'), { defaultValue: undefined });
+      const appended = append(hold, [step('a')]);
+      await close();
+      await Promise.all([appended, followed]);
+      const late = [hold.lost, append(hold, [step('late')]), holdCall(first, 'c'), list(first)];
+      for (const work of late) await rejects(work, { code: 'store' });
+      if (second === first) return;
+      await write(second, 'c', [step('b')]);
+      deepStrictEqual(await read(second, 'c'), at([step('a'), step('b')]));
     }),
   ];
 };

@@ -3,6 +3,8 @@ import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
 import { fileFailure } from '../files/failure.js';
 import { memoryStatements } from '../sql/memory-statements.js';
+import { closed } from '../closing.js';
+import { createTracked, type Tracked } from '../sql/tracked.js';
 import { migrate } from '../sql/migrate.js';
 import { sqlFailure } from '../sql/sql-failure.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
@@ -24,29 +26,43 @@ export const embeddedSql = (
   const schema = 'millrace';
   const where = `The embedded database in ${directory}`;
   const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
-  const failed = (error: unknown): MillraceError => sqlFailure(error, where);
+  const tracked = createTracked();
+  const failed = (error: unknown): MillraceError =>
+    isClosed() ? closed() : sqlFailure(error, where);
 
   const isClosed = (): boolean => state.closed !== undefined;
 
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
     try {
-      const { database, hasVectors } = await startDatabase(directory, onProgress);
-      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed });
+      return await started(lock);
+    } catch (error) {
+      lock.release();
+      throw fileFailure(directory)(error);
+    }
+  };
+  const started = async (lock: DirectoryLock): Promise<Opened> => {
+    const { database, hasVectors } = await startDatabase(directory, onProgress);
+    // Nothing more is done with it, not even to close it: that would write into what another one has.
+    if (!lock.start()) throw takenOver(where);
+    try {
+      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed, tracked });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // Nobody else has this database: who had a lease is gone.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);
       return { sql, database, lock };
     } catch (error) {
-      lock.release();
-      throw fileFailure(directory)(error);
+      // The next who tries has an engine of his own, and two must not be at one directory.
+      if (lock.isHeld()) await database.close();
+      throw error;
     }
   };
   const end = async (): Promise<void> => {
     const opened = await state.opened?.catch(() => undefined);
     if (opened === undefined) return;
     // Where another process has it by now, nothing more is written to it.
+    await tracked.settled();
     if (opened.lock.isHeld()) await opened.database.close();
     opened.lock.release();
   };
@@ -80,27 +96,26 @@ interface SqlParts {
   readonly where: string;
   readonly failed: (error: unknown) => MillraceError;
   readonly isClosed: () => boolean;
+  readonly tracked: Tracked;
 }
 
-const closed = (): MillraceError =>
-  new MillraceError('store', 'The store was closed: open another one.');
+const takenOver = (where: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `${where} was taken over by another process, as this one gave no sign of life. Nothing more is written here: end this process, or close the store and open another one.`,
+  );
 
 const sqlOf = (
   database: PGlite,
-  { schema, hasVectors, lock, where, failed, isClosed }: SqlParts,
+  { schema, hasVectors, lock, where, failed, isClosed, tracked }: SqlParts,
 ): Sql => {
   const changed$ = new Subject<string>();
   /** One that was stopped for long must not write into what another one has by now. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isClosed() && !lock.isHeld()) throw closed();
-    if (!lock.isHeld()) {
-      throw new MillraceError(
-        'store',
-        `${where} was taken over by another process, as this one gave no sign of life. Open it again.`,
-      );
-    }
+    if (!lock.isHeld()) throw takenOver(where);
     try {
-      return await work();
+      return await tracked.track(work);
     } catch (error) {
       throw failed(error);
     }

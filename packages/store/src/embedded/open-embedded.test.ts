@@ -13,6 +13,7 @@ import {
 } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
+import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
 
@@ -31,16 +32,14 @@ const embedder: Embedder = {
     );
   },
 };
+const options = { onProgress: () => undefined, longTermMemory: { embedder } };
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'embedded-'));
-  store = openEmbedded(directory, {
-    onProgress: () => undefined,
-    longTermMemory: { embedder },
-  });
+  store = openEmbedded(directory, options);
   await lastValueFrom(store.calls.driver.list$(), { defaultValue: [] });
 }, 60_000);
 afterAll(async () => {
-  await lastValueFrom(store.close$());
+  await closeStore(store);
   await rm(directory, { recursive: true });
 });
 
@@ -52,7 +51,14 @@ const empty = async (): Promise<void> => {
 describe('openEmbedded: calls', () => {
   const contract = journalContract(async () => {
     await empty();
-    return { first: store.calls.driver };
+    const open = store;
+    return {
+      first: open.calls.driver,
+      close: () => {
+        store = openEmbedded(directory, options);
+        return closeStore(open);
+      },
+    };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
 });
@@ -139,7 +145,7 @@ describe('openEmbedded', () => {
       code: 'conflict',
       message: expect.stringContaining(directory),
     });
-    await lastValueFrom(other.close$());
+    await closeStore(other);
   });
 
   it('S6: finds again what was there, has calls that nobody has any more, and makes no second database', async () => {
@@ -148,7 +154,7 @@ describe('openEmbedded', () => {
     const claim = await firstValueFrom(claimed);
     const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
     await lastValueFrom(claim.append$([record]));
-    await lastValueFrom(store.close$());
+    await closeStore(store);
     await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject({
       code: 'store',
       message: 'The store was closed: open another one.',

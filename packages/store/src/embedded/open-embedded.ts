@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
-import { asyncScheduler, defer, from } from 'rxjs';
+import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
+import { createClosing } from '../closing.js';
 import { sqlCalls } from '../sql/sql-calls.js';
 import {
   isMemoryOptions,
@@ -31,12 +32,15 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
   const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
   const { longTermMemory = {}, events } = options;
   const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
+  const closing = createClosing();
+  const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
   return {
-    calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
+    calls: createCallStore(calls, defined({ events })),
     memory: sqlMemory(sql),
     sessions: sqlSessions(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
-    close$: () => defer(() => from(sql.close())),
+    // What was held is given back before the connections end.
+    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
   };
 };
 

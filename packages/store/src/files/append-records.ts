@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import type { NewRecord } from '@millrace/core/journal';
-import { isGone } from './failure.js';
+import { isThere } from './is-there.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import type { OpenSegment } from './open-segment.js';
 import { writeBatch } from './read-batches.js';
@@ -53,14 +52,4 @@ export const appendTo = (
     end.position += records.length;
     return true;
   };
-};
-
-const isThere = async (path: string, ino?: number): Promise<boolean> => {
-  try {
-    const found = await stat(path);
-    return ino === undefined || found.ino === ino;
-  } catch (error) {
-    if (isGone(error)) return false;
-    throw error;
-  }
 };

@@ -61,12 +61,30 @@ export const addToConversation = async (
   const number = known.number + 1;
   const next = { number, messages: [...known.messages, ...added] };
   const isWhole = number % filesBetweenWholes === 0;
-  const lines = (isWhole ? next.messages : added).map((message) => writeLine('record', message));
-  const isMade = await makeOnce(directory, number, lines.join(''));
+  const isMade = await makeOnce(directory, number, textOf(isWhole ? next.messages : added));
   if (!isMade || !(await isCounted(directory, number, added))) return undefined;
   if (isWhole) await removeBefore(directory, number);
   return next;
 };
+
+/** Puts messages in the place of all there are, also where these are damaged: in the next file that holds all. */
+export const replaceConversation = async (
+  directory: string,
+  messages: readonly KeptMessage[],
+): Promise<Conversation> => {
+  await makeDirectory(directory);
+  const text = textOf(messages);
+  for (;;) {
+    const last = (await segmentNumbers(directory)).at(-1) ?? 0;
+    const number = last - (last % filesBetweenWholes) + filesBetweenWholes;
+    if (!(await makeOnce(directory, number, text))) continue;
+    await removeBefore(directory, number);
+    return { number, messages };
+  }
+};
+
+const textOf = (messages: readonly KeptMessage[]): string =>
+  messages.map((message) => writeLine('record', message)).join('');
 
 const makeOnce = async (directory: string, number: number, text: string): Promise<boolean> => {
   const made = join(directory, `${randomUUID()}.tmp`);

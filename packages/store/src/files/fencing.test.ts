@@ -1,4 +1,4 @@
-import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { CallStoreDriver, Claim } from '@millrace/core/journal';
 import { lastValueFrom, map, ReplaySubject, firstValueFrom, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
+import { expireLock } from './expire-lock.test-support.js';
 import { fileCalls } from './file-calls.js';
 import { openSegment } from './open-segment.js';
 
@@ -62,7 +63,7 @@ it('S7: what a writer was told is written stays, and nothing else, whenever anot
     writers.push(write(held, writer));
     const seen = await names(fileCalls(root));
     while ((await names(fileCalls(root))).length < seen.length + 1 + (writer % 7));
-    await utimes(join(root, `${storedName('c')}.lock`), 0, 0);
+    await expireLock(join(root, `${storedName('c')}.lock`));
   }
   const { claim, leave } = hold(fileCalls(root, { leaseMs: 2_000 }));
   await claim;

@@ -6,7 +6,6 @@ import {
   asyncScheduler,
   catchError,
   defer,
-  EMPTY,
   filter,
   finalize,
   from,
@@ -20,22 +19,22 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { type Attempt, leased$ } from '../leased.js';
+import { type Attempt, leased$, type Seen } from '../leased.js';
 import { checkId, storedName } from '../stored-name.js';
 import { taken } from '../taken.js';
 import { appendTo } from './append-records.js';
+import { createAside } from './aside.js';
 import { callChanges$ } from './call-changes.js';
-import { discard } from './discard.js';
 import { fileFailure } from './failure.js';
-import { tryLock } from './file-lock.js';
+import { type FileLock, tryLock } from './file-lock.js';
 import { heldCall, type HeldCall } from './held-call.js';
+import { isThere } from './is-there.js';
 import { createKnownPlaces } from './known-places.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { listCalls } from './list-calls.js';
-import { makeDirectory, openSegment } from './open-segment.js';
+import { openSegment } from './open-segment.js';
 import type { DatedRecord } from './read-batches.js';
 import { readCall } from './read-call.js';
-import { segmentNumbers } from './segments.js';
 
 /** What calls in files are told. */
 export interface FileCallsOptions {
@@ -57,36 +56,49 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
   checkOptions('fileCalls()', options, fileRules);
   const { leaseMs = 10_000, scheduler = asyncScheduler } = options;
   const root = resolve(directory);
+  const aside = createAside(root);
   const laterSegments = laterSegmentsOn(scheduler);
   const places = createKnownPlaces();
   const written$ = new Subject<string>();
   const held = new Set<string>();
   const now = (): number => scheduler.now();
 
-  const hold$ = (callId: string, path: string): Observable<HeldCall> =>
+  /** Gets the lock of a call, makes of it what is held, and holds that until it is left. */
+  const hold$ = <Held extends { release(): void }>(
+    callId: string,
+    path: string,
+    begin: (lock: FileLock, onLost: () => void) => Promise<Held>,
+  ): Observable<Held> =>
     defer(() => {
       if (held.has(path)) throw taken(callId);
       held.add(path);
       const lost$ = new Subject<never>();
       const onLost = (): void => lost$.error(taken(callId));
-      const attempt = async (): Promise<Attempt<HeldCall>> => {
-        await makeDirectory(root);
-        const tried = await tryLock(`${path}.lock`, leaseMs, onLost);
+      const attempt = async (seen?: Seen): Promise<Attempt<Held>> => {
+        const tried = await tryLock(`${path}.lock`, aside, { leaseMs, onLost }, seen);
         if (!('lease' in tried)) return tried;
         try {
-          const segment = await openSegment(path, callId, now());
-          if (segment === undefined) throw taken(callId);
-          const append = appendTo(path, segment, laterSegments, now);
-          return { lease: heldCall(callId, tried.lease, segment, append, onLost) };
+          return { lease: await begin(tried.lease, onLost) };
         } catch (error) {
           tried.lease.release();
           throw error;
         }
       };
-      const giveBack = (call: HeldCall): void => call.release();
-      const call$ = leased$({ attempt, giveBack, taken: () => taken(callId), leaseMs, scheduler });
-      return merge(call$, lost$).pipe(finalize(() => held.delete(path)));
+      const giveBack = (it: Held): void => it.release();
+      const held$ = leased$({ attempt, giveBack, taken: () => taken(callId), leaseMs, scheduler });
+      return merge(held$, lost$).pipe(finalize(() => held.delete(path)));
     });
+  const begin = async (
+    callId: string,
+    path: string,
+    lock: FileLock,
+    onLost: () => void,
+  ): Promise<HeldCall> => {
+    const segment = await openSegment(path, callId, now());
+    if (segment === undefined) throw taken(callId);
+    const append = appendTo(path, segment, laterSegments, now);
+    return heldCall(callId, lock, segment, append, onLost);
+  };
   /** What is done with the path of a call. */
   const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>
     defer(() => {
@@ -96,7 +108,7 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
-        hold$(callId, path).pipe(
+        hold$(callId, path, (lock, onLost) => begin(callId, path, lock, onLost)).pipe(
           map(({ claim }) => ({
             append$: (records) =>
               claim.append$(records).pipe(
@@ -122,17 +134,14 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
       ),
     list$: () =>
       fromPull(() => listCalls(root, laterSegments, leaseMs), openDemand).pipe(failing(root)),
+    // Also one that is damaged: it needs its lock, and not to be read.
     remove$: (callId) =>
       at$(callId, (path) =>
-        from(segmentNumbers(path)).pipe(
-          switchMap((numbers) =>
-            numbers.length === 0
-              ? EMPTY
-              : hold$(callId, path).pipe(
-                  switchMap(() => from(discard(path))),
-                  take(1),
-                ),
-          ),
+        from(isThere(path)).pipe(
+          filter(Boolean),
+          switchMap(() => hold$(callId, path, (lock) => Promise.resolve(lock))),
+          switchMap(() => from(aside.discard(path))),
+          take(1),
         ),
       ),
   };

@@ -1,12 +1,14 @@
 import { join, resolve } from 'node:path';
-import type { Memory, MemoryFactory, Message } from '@millrace/core';
+import type { Message } from '@millrace/core';
 import { freshOf, goneOn, messageIn } from '../memory/appending.js';
+import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
 import {
   addToConversation,
   type Conversation,
   noConversation,
   readConversation,
+  replaceConversation,
 } from './conversation-files.js';
 import { fileWork$ } from './file-work.js';
 
@@ -14,7 +16,7 @@ import { fileWork$ } from './file-work.js';
  * Keeps conversations in a directory, each in one of its own, which only this user can read. What was added is on the disk when that completes. Who adds to a
  * conversation that has gone on elsewhere since it was loaded gets `conflict`; who has not loaded it adds to what is there.
  */
-export const fileMemory = (directory: string): MemoryFactory => {
+export const fileMemory = (directory: string): StoredMemoryFactory => {
   const root = resolve(directory);
   return (sessionId) => {
     checkId('A session', sessionId);
@@ -22,7 +24,7 @@ export const fileMemory = (directory: string): MemoryFactory => {
   };
 };
 
-const memoryIn = (root: string, path: string, sessionId: string): Memory => {
+const memoryIn = (root: string, path: string, sessionId: string): StoredMemory => {
   const state: { known: Conversation; loaded?: number } = { known: noConversation };
   const load = async (): Promise<readonly Message[]> => {
     state.known = await readConversation(path, state.known);
@@ -53,7 +55,16 @@ const memoryIn = (root: string, path: string, sessionId: string): Memory => {
       return;
     }
   };
+  /** Whoever has loaded what was there before is refused from then on. */
+  const replace = async (messages: readonly Message[]): Promise<void> => {
+    state.known = await replaceConversation(
+      path,
+      freshOf(messages, () => false),
+    );
+    state.loaded = state.known.number;
+  };
   return {
+    replace$: (messages) => fileWork$(root, () => replace(messages)),
     load$: () => fileWork$(root, load),
     append$: (messages) => fileWork$(root, () => append(messages)),
   };

@@ -65,7 +65,8 @@ describe('fileSessions', () => {
       const { sessions } = openFiles(process.argv[1]);`,
       [join(directory, '..')],
     );
-    expect(await readdir(directory)).toEqual([storedName('s')]);
+    expect(await readdir(directory)).toEqual(['.aside', storedName('s')]);
+    expect(await readdir(join(directory, '.aside'))).toEqual([]);
   }, 30_000);
 
   it('S4: gives a version never again, and keeps one state', async () => {
@@ -88,10 +89,9 @@ describe('fileSessions', () => {
   });
 
   it('S4: is not misled by what a save has left that was broken off', async () => {
-    const { directory, sessions, own, state, version } = await create();
+    const { sessions, own, state, version } = await create();
     const id = 'cfe0c8d1-6b67-4bf7-9e3f-bd0b1b2a1d5c';
     await writeFile(join(own, `${version + 1}-${id}.json`), 'torn');
-    await mkdir(join(directory, `${storedName('new')}.${id}.new`));
     expect(await load(sessions)).toEqual({ version, state: { name: 'a' } });
     expect(await load(sessions, 'new')).toBeUndefined();
     expect((await lastValueFrom(sessions.list$())).toSorted()).toEqual(['other', 's']);

@@ -2,8 +2,8 @@ import { join, resolve } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import { sessionConflict, type SessionStore } from '@millrace/core/sessions';
 import { checkId, idIn, storedName } from '../stored-name.js';
+import { createAside } from './aside.js';
 import { directoriesIn } from './directories-in.js';
-import { discard } from './discard.js';
 import { fileWork$ } from './file-work.js';
 import { writeState } from './session-file.js';
 import { markOf, readSession, readSessionId, writeSession } from './session-files.js';
@@ -14,6 +14,7 @@ import { markOf, readSession, readSessionId, writeSession } from './session-file
  */
 export const fileSessions = (directory: string): SessionStore => {
   const root = resolve(directory);
+  const aside = createAside(root);
   const pathOf = (sessionId: string): string => {
     checkId('A session', sessionId, 'invalidRequest');
     return join(root, storedName(sessionId));
@@ -27,13 +28,13 @@ export const fileSessions = (directory: string): SessionStore => {
         const before = await markOf(path);
         const version =
           before?.version === expectedVersion
-            ? await writeSession(path, sessionId, text, before)
+            ? await writeSession(aside, path, sessionId, text, before)
             : undefined;
         if (version !== undefined) return version;
         throw sessionConflict(sessionId, expectedVersion, (await markOf(path))?.version);
       }),
     list$: () => fileWork$(root, () => sessionsIn(root)),
-    remove$: (sessionId) => fileWork$(root, async () => discard(pathOf(sessionId))),
+    remove$: (sessionId) => fileWork$(root, async () => aside.discard(pathOf(sessionId))),
   };
 };
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
-import { EMPTY } from 'rxjs';
+import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
 import { fileMemory } from './file-memory.js';
 import { fileSessions } from './file-sessions.js';
@@ -14,10 +14,12 @@ export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
 export const openFiles = (directory: string, options: FilesOptions = {}): Store => {
   checkOptions('openFiles()', options, { ...fileRules, events: isFunction });
   const { events, ...own } = options;
+  const closing = createClosing();
+  const calls = closing.calls(fileCalls(join(directory, 'calls'), own));
   return {
-    calls: createCallStore(fileCalls(join(directory, 'calls'), own), defined({ events })),
-    memory: fileMemory(join(directory, 'conversations')),
-    sessions: fileSessions(join(directory, 'sessions')),
-    close$: () => EMPTY,
+    calls: createCallStore(calls, defined({ events })),
+    memory: closing.memory(fileMemory(join(directory, 'conversations'))),
+    sessions: closing.sessions(fileSessions(join(directory, 'sessions'))),
+    close$: closing.close$,
   };
 };

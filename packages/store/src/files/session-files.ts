@@ -1,9 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
-import { isGone, isTaken } from './failure.js';
-import { makeDirectory, syncDirectory } from './open-segment.js';
+import type { Aside } from './aside.js';
+import { isGone } from './failure.js';
+import { syncDirectory } from './open-segment.js';
 import { headIn, readSessionFile, writeHead } from './session-file.js';
 
 /**
@@ -79,6 +80,7 @@ const atMark = async <T>(
 
 /** Saves a state, as `writeState` writes it, behind the one that a mark is of, and gives its version; nothing, where another one was first. */
 export const writeSession = async (
+  aside: Aside,
   directory: string,
   sessionId: string,
   state: string,
@@ -89,7 +91,7 @@ export const writeSession = async (
   const text = writeHead({ sessionId, version }) + state;
   const isSaved =
     before === undefined
-      ? await makeSession(directory, name, text)
+      ? await makeSession(aside, directory, name, text)
       : await replaceState(directory, before.name, name, text);
   if (!isSaved) return undefined;
   // Those that stood beside the one that was followed, up to this version, will never count. Others may be of a session that was made anew.
@@ -99,23 +101,19 @@ export const writeSession = async (
   return version;
 };
 
-/** The directory appears with all that is in it, or not at all where there is one. */
-const makeSession = async (directory: string, name: string, text: string): Promise<boolean> => {
-  const made = `${directory}.${randomUUID()}.new`;
-  await makeDirectory(dirname(directory));
-  try {
-    await mkdir(made, { mode: 0o700 });
+const makeSession = async (
+  aside: Aside,
+  directory: string,
+  name: string,
+  text: string,
+): Promise<boolean> => {
+  const isMade = await aside.make(directory, async (made) => {
     await writeNew(join(made, `${name}.json`), text);
     await writeNew(join(made, `${name}.current`), '');
     await syncDirectory(made);
-    await rename(made, directory);
-  } catch (error) {
-    await rm(made, { recursive: true, force: true });
-    if (isTaken(error)) return false;
-    throw error;
-  }
-  await syncDirectory(dirname(directory));
-  return true;
+  });
+  if (isMade) await syncDirectory(dirname(directory));
+  return isMade;
 };
 
 const replaceState = async (

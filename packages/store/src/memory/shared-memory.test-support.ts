@@ -1,7 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from 'node:assert/strict';
 import type { Memory, MemoryFactory, Message } from '@millrace/core';
 import type { Check } from '@millrace/core/testing';
-import { lastValueFrom } from 'rxjs';
+import { EMPTY, lastValueFrom } from 'rxjs';
 
 const said = (id: string, text = id): Message => ({
   id,
@@ -47,6 +47,44 @@ export const sharedMemoryContract = (
       await append(one, said('a'), said('b'));
       await append(one, said('c'));
       deepStrictEqual(await idsIn(other), ['a', 'b', 'c']);
+    },
+  },
+  {
+    name: 'refuses who adds to what was replaced since it was loaded, by as many messages or none',
+    run: async () => {
+      const [one, other] = (await create()).map((factory) => factory('s'));
+      if (one === undefined || other === undefined) throw new Error('There are two.');
+      await append(one, said('a'), said('b'));
+      for (const replacing of [[said('c'), said('d')], []]) {
+        await load(other);
+        await load(one);
+        await lastValueFrom(one.replace$?.(replacing) ?? EMPTY, { defaultValue: undefined });
+        await rejects(append(other, said('x')), { code: 'conflict' });
+        await append(one, said('y'));
+        deepStrictEqual(await load(other), [...replacing, said('y')]);
+      }
+    },
+  },
+  {
+    name: 'replaces a conversation that others add to, with all that they are told is added behind it',
+    run: async () => {
+      const factories = await create();
+      const [one, other] = factories.map((factory) => factory('s'));
+      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const adding = Array.from({ length: 80 }, (_, at) => said(`m${at}`)).reduce(
+        (before, message) => before.then(() => append(other, message)),
+        Promise.resolve<unknown>(undefined),
+      );
+      for (const id of ['a', 'b', 'c']) {
+        await lastValueFrom(one.replace$?.([said(id)]) ?? EMPTY, { defaultValue: undefined });
+      }
+      await adding;
+      const [first, ...rest] = await idsIn(factories[1]('s'));
+      strictEqual(first, 'c');
+      deepStrictEqual(
+        rest,
+        Array.from({ length: rest.length }, (_, at) => `m${80 - rest.length + at}`),
+      );
     },
   },
   {

@@ -7,10 +7,11 @@ import {
   sessionStoreContract,
 } from '@millrace/core/testing';
 import pg from 'pg';
-import { lastValueFrom, NEVER } from 'rxjs';
+import { firstValueFrom, lastValueFrom, NEVER } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
+import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 import { startPostgres, type TestServer } from './start-postgres.test-support.js';
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await admin.connect();
 });
 afterEach(async () => {
-  await Promise.all(stores.splice(0).map((store) => lastValueFrom(store.close$())));
+  await Promise.all(stores.splice(0).map((store) => closeStore(store)));
 });
 afterAll(async () => {
   await admin.end();
@@ -45,8 +46,10 @@ const newSchema = (): string => `t_${randomBytes(6).toString('hex')}`;
 describe('openPostgres: calls', () => {
   const contract = journalContract(() => {
     const schema = newSchema();
+    const store = openStore(schema);
     return {
-      first: openStore(schema).calls.driver,
+      first: store.calls.driver,
+      close: () => closeStore(store),
       second: openStore(schema).calls.driver,
       expire: (callId) =>
         admin.query(`update ${schema}.calls set expires_at = now() where key = $1`, [
@@ -55,6 +58,25 @@ describe('openPostgres: calls', () => {
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+
+  it('S7: takes a call over from one who is gone also where the clock of the server was set back', async () => {
+    const schema = newSchema();
+    const { calls } = openStore(schema);
+    const hold = calls.driver.claim$('c').subscribe({ error: () => undefined });
+    await firstValueFrom(calls.driver.changes$('c'));
+    hold.unsubscribe();
+    const key = storedName('c');
+    for (const owner of ['gone/600', 'gone/1000000']) {
+      await admin.query(
+        `update ${schema}.calls set owner = $2, expires_at = now() + interval '5 hours' where key = $1`,
+        [key, owner],
+      );
+      const claimed = firstValueFrom(openStore(schema).calls.driver.claim$('c'));
+      if (owner === 'gone/600') await claimed;
+      // It may have a longer lease than we have.
+      else await expect(claimed).rejects.toMatchObject({ code: 'conflict' });
+    }
+  });
 });
 
 describe('openPostgres: memory', () => {

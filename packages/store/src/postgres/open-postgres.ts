@@ -10,7 +10,8 @@ import {
 } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
-import { asyncScheduler, defer, from, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, concat, defer, from, ignoreElements, type SchedulerLike } from 'rxjs';
+import { createClosing } from '../closing.js';
 import { sqlCalls } from '../sql/sql-calls.js';
 import {
   isMemoryOptions,
@@ -60,12 +61,15 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
     );
   }
   const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
+  const closing = createClosing();
+  const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
   return {
-    calls: createCallStore(sqlCalls(sql, { leaseMs, scheduler }), defined({ events })),
+    calls: createCallStore(calls, defined({ events })),
     memory: sqlMemory(sql),
     sessions: sqlSessions(sql),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
-    close$: () => defer(() => from(sql.close())),
+    // What was held is given back before the connections end.
+    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
   };
 };
 

@@ -1,6 +1,8 @@
-import { MillraceError } from '@millrace/core';
+import type { MillraceError } from '@millrace/core';
 import pg from 'pg';
 import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
+import { closed } from '../closing.js';
+import { createTracked } from '../sql/tracked.js';
 import { migrate } from '../sql/migrate.js';
 import { makeVectors } from './make-vectors.js';
 import { sqlFailure } from '../sql/sql-failure.js';
@@ -16,19 +18,25 @@ export const postgresSql = (
   scheduler: SchedulerLike,
 ): LazySql => {
   const secrets = secretsIn(config);
-  const failed = (error: unknown): MillraceError => sqlFailure(error, 'Postgres', secrets);
+  const tracked = createTracked();
+  const failed = (error: unknown): MillraceError =>
+    state.closed === undefined ? sqlFailure(error, 'Postgres', secrets) : closed();
   const state: { pool?: pg.Pool; opened?: Promise<Sql>; closed?: Promise<void> } = {};
 
   const connect = async (): Promise<Sql> => {
     const pool = (state.pool ??= poolOf(config));
     const query: Query = async (text, values = []) => {
       try {
-        return (await pool.query<Record<string, unknown>>(text, [...values])).rows;
+        return await tracked.track(
+          async () => (await pool.query<Record<string, unknown>>(text, [...values])).rows,
+        );
       } catch (error) {
         throw failed(error);
       }
     };
-    const transaction = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
+    const transaction = <T>(work: (query: Query) => Promise<T>): Promise<T> =>
+      tracked.track(() => inTransaction(work));
+    const inTransaction = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
       const client = await pool.connect().catch((error: unknown) => {
         throw failed(error);
       });
@@ -66,6 +74,7 @@ export const postgresSql = (
   };
   const end = async (): Promise<void> => {
     await state.opened?.catch(() => undefined);
+    await tracked.settled();
     await state.pool?.end();
   };
   return {
@@ -84,9 +93,6 @@ export const postgresSql = (
     },
   };
 };
-
-const closed = (): MillraceError =>
-  new MillraceError('store', 'The store was closed: open another one.');
 
 const poolOf = (config: pg.PoolConfig): pg.Pool => {
   const pool = new pg.Pool({

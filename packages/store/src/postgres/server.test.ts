@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { lastValueFrom } from 'rxjs';
+import { closeStore } from '../close-store.test-support.js';
 import type { Store } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 import { startPostgres, type TestServer } from './start-postgres.test-support.js';
@@ -18,7 +19,7 @@ beforeAll(async () => {
   await admin.connect();
 }, 30_000);
 afterEach(async () => {
-  await Promise.all(stores.splice(0).map((store) => lastValueFrom(store.close$())));
+  await Promise.all(stores.splice(0).map((store) => closeStore(store)));
 });
 afterAll(async () => {
   await admin.end();
@@ -115,7 +116,7 @@ describe('openPostgres', () => {
   it('C7: is of no use when it is closed', async () => {
     const store = open(server.url, { schema: 'closed' });
     await list(store);
-    await lastValueFrom(store.close$());
+    await closeStore(store);
     await expect(list(store)).rejects.toMatchObject({ code: 'store' });
   });
 

@@ -1,4 +1,7 @@
-/** The statements about calls. A lease is had by whose name is in `owner`, and time is told by the database. */
+/**
+ * The statements about calls. A lease is had by whose name is in `owner`, and time is told by the database; where its clock was set back, a sign that stays what it was ($5) tells that nobody renews
+ * the lease.
+ */
 export const callStatements = (schema: string) => {
   const calls = `${schema}.calls`;
   const records = `${schema}.records`;
@@ -25,6 +28,7 @@ export const callStatements = (schema: string) => {
       insert into ${calls} as call (key, id, owner, expires_at) values ($1, $2, $3, ${soon('$4')})
       on conflict (key) do update set owner = excluded.owner, expires_at = excluded.expires_at
       where call.expires_at is null or call.expires_at <= clock_timestamp()
+        or call.owner || ' ' || call.expires_at = $5
       returning key`,
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,

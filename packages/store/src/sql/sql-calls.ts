@@ -25,7 +25,7 @@ import {
   take,
   timer,
 } from 'rxjs';
-import { type Attempt, leased$ } from '../leased.js';
+import { type Attempt, leased$, type Seen } from '../leased.js';
 import { checkId, storedName } from '../stored-name.js';
 import { taken } from '../taken.js';
 import { callStatements } from './call-statements.js';
@@ -64,7 +64,7 @@ export const sqlCalls = (
       if (held.has(key)) throw taken(callId);
       held.add(key);
       const lease$ = leased$({
-        attempt: () => claim(open, callId, key, leaseMs),
+        attempt: (seen) => claim(open, callId, key, leaseMs, seen),
         giveBack: ({ sql, owner }) => {
           sql.query(callStatements(sql.schema).giveBack, [key, owner]).catch(() => undefined);
         },
@@ -136,15 +136,20 @@ const claim = async (
   callId: string,
   key: string,
   leaseMs: number,
+  seen?: Seen,
 ): Promise<Attempt<HeldLease>> => {
   const sql = await open();
   const statements = callStatements(sql.schema);
-  const owner = randomUUID();
-  const got = await sql.query(statements.claim, [key, toSqlText(callId), owner, leaseMs]);
+  const owner = `${randomUUID()}/${leaseMs}`;
+  const silent = seen !== undefined && seen.forMs >= leaseIn(seen.holder) ? seen.holder : null;
+  const got = await sql.query(statements.claim, [key, toSqlText(callId), owner, leaseMs, silent]);
   if (got.length > 0) return { lease: { sql, owner } };
   const [row] = await sql.query(statements.holder, [key]);
   return row === undefined ? claim(open, callId, key, leaseMs) : { holder: textIn(row, 'sign') };
 };
+
+/** Of another one, in milliseconds: it renews its own, whatever is waited here. */
+const leaseIn = (sign: string): number => Number(/\/(\d+) /.exec(sign)?.[1] ?? Infinity);
 
 const append = async (
   { sql, owner }: HeldLease,

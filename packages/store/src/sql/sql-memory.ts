@@ -1,8 +1,9 @@
-import type { Memory, MemoryFactory, Message } from '@millrace/core';
+import type { Message } from '@millrace/core';
 import { defer, from } from 'rxjs';
-import { freshOf, goneOn, messageIn } from '../memory/appending.js';
+import { freshOf, goneOn, type KeptMessage, messageIn } from '../memory/appending.js';
+import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
-import type { LazySql } from './sql.js';
+import type { LazySql, Query } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
 /**
@@ -10,43 +11,69 @@ import { numberIn, textIn, toSqlText } from './text.js';
  * it adds to what is there.
  */
 export const sqlMemory =
-  (sql: LazySql): MemoryFactory =>
+  (sql: LazySql): StoredMemoryFactory =>
   (sessionId) => {
     checkId('A session', sessionId);
     return memoryIn(sql, storedName(sessionId), sessionId);
   };
 
-const memoryIn = (lazy: LazySql, key: string, sessionId: string): Memory => {
-  /** Messages that there were when it was loaded, and those added since. */
+const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory => {
+  /** The place of the last message when it was loaded, or since. Places are not used twice, and so tell what has gone on. */
   const state: { loaded?: number } = {};
   const load = async (): Promise<readonly Message[]> => {
     const { query, schema } = await lazy.open();
     const rows = await query(
-      `select message from ${schema}.messages where conversation = $1 order by position`,
+      `select conversation.length, message.message from ${schema}.conversations as conversation
+      left join ${schema}.messages as message on message.conversation = conversation.key
+      where conversation.key = $1 order by message.position`,
       [key],
     );
-    state.loaded = rows.length;
-    return rows.map((row) => messageIn(textIn(row, 'message')));
+    const [row] = rows;
+    state.loaded = row === undefined ? 0 : numberIn(row, 'length');
+    return rows
+      .filter(({ message }) => message !== null)
+      .map((row) => messageIn(textIn(row, 'message')));
+  };
+  /** Of the conversation, which nobody else changes until the transaction has ended. */
+  const lastPlace = async (query: Query, schema: string): Promise<number> => {
+    const conversations = `${schema}.conversations`;
+    await query(
+      `insert into ${conversations} (key, id) values ($1, $2) on conflict (key) do nothing`,
+      [key, toSqlText(sessionId)],
+    );
+    const [row = {}] = await query(
+      `select length from ${conversations} where key = $1 for update`,
+      [key],
+    );
+    return numberIn(row, 'length');
+  };
+  /** Adds messages behind a place, and gives that of the last. */
+  const add = async (
+    query: Query,
+    schema: string,
+    after: number,
+    fresh: readonly KeptMessage[],
+  ): Promise<number> => {
+    await query(
+      `insert into ${schema}.messages (conversation, position, id, message)
+      select $1, $2::bigint + message.place, message.id, message.text
+      from unnest($3::text[], $4::text[]) with ordinality as message (id, text, place)`,
+      [key, after, fresh.map(({ id }) => storedName(id)), fresh.map(({ text }) => toSqlText(text))],
+    );
+    await query(
+      `update ${schema}.conversations set length = $2, updated_at = clock_timestamp() where key = $1`,
+      [key, after + fresh.length],
+    );
+    return after + fresh.length;
   };
   const append = async (messages: readonly Message[]): Promise<void> => {
     if (messages.length === 0) return;
     const sql = await lazy.open();
-    const conversations = `${sql.schema}.conversations`;
-    const rows = `${sql.schema}.messages`;
-    const names = messages.map(({ id }) => storedName(id));
     const loaded = await sql.transaction(async (query) => {
-      await query(
-        `insert into ${conversations} (key, id) values ($1, $2) on conflict (key) do nothing`,
-        [key, toSqlText(sessionId)],
-      );
-      const [conversation = {}] = await query(
-        `select length from ${conversations} where key = $1 for update`,
-        [key],
-      );
-      const length = numberIn(conversation, 'length');
+      const length = await lastPlace(query, sql.schema);
       const known = await query(
-        `select id, position from ${rows} where conversation = $1 and id = any ($2::text[])`,
-        [key, names],
+        `select id, position from ${sql.schema}.messages where conversation = $1 and id = any ($2::text[])`,
+        [key, messages.map(({ id }) => storedName(id))],
       );
       const ids = new Set(known.map((row) => textIn(row, 'id')));
       const fresh = freshOf(messages, (id) => ids.has(storedName(id)));
@@ -56,26 +83,23 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): Memory => {
         return isLast ? length : state.loaded;
       }
       if (state.loaded !== undefined && state.loaded !== length) throw goneOn(sessionId);
-      await query(
-        `insert into ${rows} (conversation, position, id, message)
-        select $1, $2::bigint + message.place, message.id, message.text
-        from unnest($3::text[], $4::text[]) with ordinality as message (id, text, place)`,
-        [
-          key,
-          length,
-          fresh.map(({ id }) => storedName(id)),
-          fresh.map(({ text }) => toSqlText(text)),
-        ],
-      );
-      await query(
-        `update ${conversations} set length = $2, updated_at = clock_timestamp() where key = $1`,
-        [key, length + fresh.length],
-      );
-      return length + fresh.length;
+      return add(query, sql.schema, length, fresh);
     });
     if (state.loaded !== undefined && loaded !== undefined) state.loaded = loaded;
   };
+  /** Whoever has loaded what was there before is refused from then on. */
+  const replace = async (messages: readonly Message[]): Promise<void> => {
+    const sql = await lazy.open();
+    const { schema } = sql;
+    const fresh = freshOf(messages, () => false);
+    state.loaded = await sql.transaction(async (query) => {
+      const length = await lastPlace(query, schema);
+      await query(`delete from ${schema}.messages where conversation = $1`, [key]);
+      return add(query, schema, length + 1, fresh);
+    });
+  };
   return {
+    replace$: (messages) => defer(() => from(replace(messages))),
     load$: () => defer(() => from(load())),
     append$: (messages) => defer(() => from(append(messages))),
   };

@@ -1,0 +1,6 @@
+import { lastValueFrom } from 'rxjs';
+import type { Store } from './store.js';
+
+/** Closes a store. */
+export const closeStore = (store: Store): Promise<unknown> =>
+  lastValueFrom(store.close$(), { defaultValue: undefined });

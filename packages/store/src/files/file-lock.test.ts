@@ -1,0 +1,162 @@
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Attempt, Seen } from '../leased.js';
+import { createAside } from './aside.js';
+import { expireLock } from './expire-lock.test-support.js';
+import { type FileLock, type FileLockOptions, isLocked, processIn, tryLock } from './file-lock.js';
+import { lifeOf, newHolder } from './holder.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(60_000);
+
+let root: string;
+let made = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'lock-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const options = { leaseMs: 2_000, onLost: () => undefined };
+const newPath = (): string => join(root, `${(made += 1)}.lock`);
+const attempt = (path: string, more: Partial<FileLockOptions> = {}, seen?: Seen) =>
+  tryLock(path, createAside(root), { ...options, ...more }, seen);
+const lockIn = (tried: Attempt<FileLock>): FileLock => {
+  if ('lease' in tried) return tried.lease;
+  throw new Error('It is not had.');
+};
+const signIn = (tried: Attempt<FileLock>): string => ('holder' in tried ? tried.holder : '');
+
+/** A lock that a process has which is not seen from here, such as one of another machine. */
+const foreign = async (end = ''): Promise<string> => {
+  const path = newPath();
+  await mkdir(path);
+  await writeFile(join(path, newHolder().replace(/^\w+/, '0123456789abcdef') + end), '');
+  return path;
+};
+
+describe('tryLock', () => {
+  it('S7: is had by one, until it is given back', async () => {
+    const path = newPath();
+    const tried = await Promise.all([attempt(path), attempt(path), attempt(path)]);
+    const locks = tried.flatMap((it) => ('lease' in it ? [it.lease] : []));
+    expect(locks).toHaveLength(1);
+    expect(await isLocked(path, 2_000)).toBe(true);
+    locks[0]?.release();
+    expect(locks[0]?.isHeld()).toBe(false);
+    expect(await isLocked(path, 2_000)).toBe(false);
+    expect(await readdir(root)).not.toContain(path);
+    lockIn(await attempt(path)).release();
+  });
+
+  it('S7: is taken over from a process that is gone at once, by one of many', async () => {
+    const path = newPath();
+    const lost = lockIn(await attempt(path));
+    await expireLock(path);
+    const tried = await Promise.all(Array.from({ length: 20 }, () => attempt(path)));
+    const locks = tried.flatMap((it) => ('lease' in it ? [it.lease] : []));
+    expect(locks).toHaveLength(1);
+    expect([lost.isHeld(), locks[0]?.isHeld(), lost.start()]).toEqual([false, true, true]);
+    lost.release();
+    expect(locks[0]?.isHeld()).toBe(true);
+    locks[0]?.release();
+  });
+
+  it.each([0, Date.now() / 1_000 + 1e7])(
+    'S7: is taken over from a process that is not seen when it was silent for its lease, whatever the clock of its file (%d)',
+    async (at) => {
+      const path = await foreign();
+      const [name = ''] = await readdir(path);
+      await utimes(join(path, name), at, at);
+      const holder = signIn(await attempt(path));
+      expect(processIn(holder)).toBe(process.pid);
+      for (const seen of [
+        { holder, forMs: 1_999 },
+        { holder: 'other', forMs: 9_999 },
+      ]) {
+        expect(signIn(await attempt(path, {}, seen))).toBe(holder);
+      }
+      expect(await isLocked(path, 2_000)).toBe(false);
+      lockIn(await attempt(path, {}, { holder, forMs: 2_000 })).release();
+    },
+  );
+
+  it('S7: leaves one who starts something the time that it needs', async () => {
+    const path = await foreign('.starting');
+    const holder = signIn(await attempt(path));
+    const starting = { startMs: 60_000 };
+    expect(signIn(await attempt(path, starting, { holder, forMs: 59_999 }))).toBe(holder);
+    const lock = lockIn(await attempt(path, starting, { holder, forMs: 60_000 }));
+    expect((await readdir(path))[0]).toMatch(/\.starting$/);
+    expect(lock.start()).toBe(true);
+    expect(lock.start()).toBe(true);
+    expect((await readdir(path))[0]).not.toMatch(/\.starting$/);
+    expect(lock.isHeld()).toBe(true);
+    lock.release();
+  });
+
+  it('S7: says to one who has started that another one has it by now', async () => {
+    const path = newPath();
+    const lost = lockIn(await attempt(path, { startMs: 60_000 }));
+    const [name = ''] = await readdir(path);
+    await rename(join(path, name), join(path, newHolder()));
+    expect(lost.start()).toBe(false);
+    lost.release();
+    expect(await readdir(path)).toHaveLength(1);
+  });
+
+  it('S7: tells once who has lost it', async () => {
+    const path = newPath();
+    const heard = new Promise<void>((resolve) => {
+      void attempt(path, { onLost: resolve }).then(() => expireLock(path));
+    });
+    await heard;
+  });
+
+  it('S7: is not misled by what others put there', async () => {
+    const path = newPath();
+    await mkdir(path);
+    lockIn(await attempt(path)).release();
+    await mkdir(path);
+    await writeFile(join(path, '.DS_Store'), '');
+    expect(await attempt(path)).toEqual({ holder: '' });
+  });
+});
+
+describe('lifeOf', () => {
+  it('S7: knows who is gone, and claims nothing of whom it does not see', () => {
+    const own = newHolder();
+    expect(lifeOf(own)).toBe('unknown');
+    expect(lifeOf('x')).toBe('unknown');
+    if (process.platform !== 'linux') return;
+    const parts = own.split('.');
+    expect(lifeOf(parts.with(1, '9999999').join('.'))).toBe('gone');
+    // Another process has its number by now.
+    expect(lifeOf(parts.with(1, String(process.ppid)).with(2, '1').join('.'))).toBe('gone');
+  });
+});
+
+describe('createAside', () => {
+  it('S6: clears what crashes have left, and nothing that somebody is making', async () => {
+    const place = join(await mkdtemp(join(root, 'store-')), '.aside');
+    const own = newHolder();
+    const gone = own.split('.').with(1, '9999999').join('.');
+    const old = newHolder();
+    for (const name of [`${own}.removed`, gone, own, old]) {
+      await mkdir(join(place, name, 'inner'), { recursive: true });
+    }
+    await utimes(join(place, old), 0, 0);
+    const aside = createAside(join(place, '..'));
+    await aside.discard(join(place, '../nothing'));
+    expect(await readdir(place)).toEqual([own]);
+    expect(await aside.make(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(true);
+    expect(await aside.make(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(false);
+    expect((await stat(join(place, '../a'))).mode & 0o777).toBe(0o700);
+    await aside.discard(join(place, '../a'));
+    expect((await readdir(join(place, '..'))).concat(await readdir(place))).toEqual([
+      '.aside',
+      own,
+    ]);
+  });
+});
