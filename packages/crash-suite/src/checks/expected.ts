@@ -16,7 +16,7 @@ export const expectedMemory = async ({
     mode,
     memory,
     pace: { chunkMs: 0, onChunk: () => undefined },
-    approve$: () => of(true),
+    approval$: () => of(true),
     effect$: () => of(undefined),
   });
   await agent.session(sessionIdOf(callId)).call(task, { callId });

@@ -69,7 +69,7 @@ const ended$ = (
     plan: call.waits === true ? waitPlan : planOf(call.seed),
     mode: call.mode,
     pace: { chunkMs, onChunk: () => at('chunk') },
-    approve$: () => {
+    approval$: () => {
       at('asked');
       return of(true).pipe(delay(approvalMs));
     },

@@ -34,7 +34,7 @@ export interface ScriptOptions {
   /** Does what a tool does. */
   readonly effect$: (effect: Effect) => Observable<unknown>;
   /** Says yes, at its own time. */
-  readonly approve$: () => Observable<boolean>;
+  readonly approval$: () => Observable<boolean>;
   readonly memory?: MemoryFactory;
   readonly journal?: Journal;
 }
@@ -45,12 +45,12 @@ export const scriptAgent = ({
   mode,
   pace,
   effect$,
-  approve$,
+  approval$,
   memory,
   journal,
 }: ScriptOptions): Agent => {
   const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
-    effectTool(name, effect$, name === 'refund' ? { approve: approve$ } : {}),
+    effectTool(name, effect$, name === 'refund' ? { approve: approval$ } : {}),
   );
   const defaults = { onUncertain: mode, maxIterations: 10 };
   const clerk = createAgent({
