@@ -72,6 +72,9 @@ export const scriptAgent = ({
 /** What a call of the script is asked. */
 export const task = 'Do what the script says.';
 
+/** What somebody says to a call that runs. */
+export const hint = 'Mind the gap.';
+
 /** The conversation of a call: those that go on with it are in the same. */
 export const sessionIdOf = (callId: string): string => `of ${outermost(callId)}`;
 
