@@ -8,11 +8,11 @@ import { withStore } from './with-store.js';
 // Processes may have to wait for a busy machine.
 const limitMs = 240_000;
 
-/** A tenth of what the command does. An embedded database takes seconds to start: it has fewer kills, of more calls each. */
+/** A little of what the command does: to start a process takes longest, and that of an embedded database seconds. It has fewer kills, of more calls each. */
 const amounts: readonly (readonly [StoreName, { kills: number; callsPerTrial: number }])[] = [
-  ['files', { kills: 20, callsPerTrial: 2 }],
-  ['embedded', { kills: 5, callsPerTrial: 6 }],
-  ['postgres', { kills: 20, callsPerTrial: 2 }],
+  ['files', { kills: 12, callsPerTrial: 3 }],
+  ['embedded', { kills: 4, callsPerTrial: 6 }],
+  ['postgres', { kills: 12, callsPerTrial: 3 }],
 ];
 
 describe.each(amounts)('calls in %s', (store, amount) => {

@@ -90,4 +90,11 @@ describe('what a call is held against', () => {
     const { wrongs } = verdictOn({ outcome: { records, open: ['c'] } });
     expect(wrongs).toEqual(['the event 2 has the number 3', 'c is still open']);
   });
+
+  it('S3: finds a hint that a call has heard, and that the conversation has lost', () => {
+    const records = [[event(1, 'preCall'), event(2, 'steered'), event(3, 'postCall')]];
+    expect(verdictOn({ outcome: { records } }).wrongs).toEqual([
+      'it has heard 1 hints, and 0 are in the conversation',
+    ]);
+  });
 });

@@ -2,7 +2,7 @@ import type { Message } from '@millrace/core';
 import type { Arrival } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome, Uncertainty } from '../life/said.js';
 import { effectsOf, planOf } from '../script/plan.js';
-import { faultsIn, isAnswered, linesOf } from './conversation.js';
+import { faultsIn, isAnswered, isHint, linesOf } from './conversation.js';
 import { faultsInLog, keysDone } from './log.js';
 
 /** All that is known of a call that has ended. */
@@ -43,6 +43,7 @@ export const checkCall = (evidence: Evidence): Verdict => {
     wrongs: [
       ...faultsIn(memory),
       ...records.flatMap(faultsInLog),
+      ...faultsInHints(outcome),
       ...outcome.open.map((callId) => `${callId} is still open`),
       ...(replies.at(-1)?.reason === 'answer' ? [] : ['there is no answer']),
       ...(isAnswered(memory) ? [] : ['the answer is not what the tools have said']),
@@ -51,6 +52,15 @@ export const checkCall = (evidence: Evidence): Verdict => {
         : [`the conversation is\n${is.join('\n')}\nand not\n${must.join('\n')}`]),
     ],
   };
+};
+
+/** What a call is told to have heard stands in the conversation, once. */
+const faultsInHints = ({ memory, records }: Outcome): readonly string[] => {
+  const told = records.flat().filter(({ kind, name }) => kind === 'event' && name === 'steered');
+  const kept = memory.filter(isHint);
+  return told.length === kept.length
+    ? []
+    : [`it has heard ${told.length} hints, and ${kept.length} are in the conversation`];
 };
 
 const lostIn = (

@@ -1,5 +1,5 @@
 import { type Message, suspensionsIn, textOf, toolUsesOf } from '@millrace/core';
-import { itemOf } from '../script/script-agent.js';
+import { hint, itemOf } from '../script/script-agent.js';
 
 /** Writes a conversation as lines that are the same however often it was broken off. Of uncertain items it does not say what came of them. */
 export const linesOf = (
@@ -11,7 +11,8 @@ export const linesOf = (
   const isOpen = (item: string): boolean =>
     [...uncertain].some((open) => open === item || open.startsWith(`${item}.`));
   return messages.flatMap((message) => {
-    if (message.role === 'user') return [`user: ${textOf(message)}`];
+    // Whether a hint still reaches a call that is killed is open: what it tells is held against what it keeps.
+    if (message.role === 'user') return isHint(message) ? [] : [`user: ${textOf(message)}`];
     if (message.role === 'tool') return [];
     const uses = toolUsesOf(message);
     // The answer tells what came of all of them.
@@ -25,6 +26,10 @@ export const linesOf = (
     ];
   });
 };
+
+/** Tells whether a message was said to a call that ran. */
+export const isHint = (message: Message): boolean =>
+  message.role === 'user' && textOf(message) === hint;
 
 const resultsOf = (messages: readonly Message[]): ReadonlyMap<string, string> =>
   new Map(

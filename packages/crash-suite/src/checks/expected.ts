@@ -16,6 +16,7 @@ export const expectedMemory = async ({
     mode,
     memory,
     pace: { chunkMs: 0, onChunk: () => undefined },
+    approval$: () => of(true),
     effect$: () => of(undefined),
   });
   await agent.session(sessionIdOf(callId)).call(task, { callId });

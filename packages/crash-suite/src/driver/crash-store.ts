@@ -90,11 +90,17 @@ const callsOf = (name: string, nth: number, count: number, random: Seeded): read
     mode: modes[(nth + index) % modes.length] ?? 'report',
   }));
 
-/** Spread over all that a trial does, one behind the other. */
+/** Points within which a process starts, takes its calls over and reads what is written down. */
+const earlyPoints = 6;
+
+/** Spread over all that a trial does, one behind the other; but every third process is killed while it starts or goes on with what the one before has left. */
 const killsIn = (points: number, count: number, random: Seeded): readonly Kill[] => {
   const at = Array.from({ length: count }, () => random.below(points)).toSorted((a, b) => a - b);
   return at.map((point, index) => ({
-    atPoint: Math.max(1, point - (at[index - 1] ?? 0)),
+    atPoint:
+      random.below(3) === 0
+        ? 1 + random.below(earlyPoints)
+        : Math.max(1, point - (at[index - 1] ?? 0)),
     laterMs: random.below(2) * random.below(6),
   }));
 };

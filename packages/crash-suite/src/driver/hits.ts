@@ -5,6 +5,7 @@ import type { Life } from './life.js';
 /** Where a call, or a tool of it, was when its process was killed. */
 export const hitNames = [
   'before anything is written down',
+  'before it has gone on',
   'in a message',
   'between steps',
   'between intent and effect',
@@ -13,14 +14,18 @@ export const hitNames = [
 ] as const;
 export type Hit = (typeof hitNames)[number];
 
-/** Tells what was hit, by what each call did first when it went on. */
+/** Tells what was hit, by what each call did first when it went on, and by whether it has come to that. */
 export const hitsOf = (
   lives: readonly Life[],
+  callIds: readonly string[],
   arrivals: (callId: string) => readonly Arrival[],
 ): readonly Hit[] =>
-  lives.flatMap(({ said }, index) => {
+  lives.flatMap(({ said, wasKilled }, index) => {
+    const hasGoneOn = (callId: string): boolean =>
+      said.some((it) => it.type === 'resumed' && outermost(it.callId) === callId);
+    const waiting = wasKilled && index > 0 ? callIds.filter((callId) => !hasGoneOn(callId)) : [];
     const before = new Set(lives.slice(0, index).map((life) => life.name));
-    return said.flatMap((it): readonly Hit[] => {
+    const hits = said.flatMap((it): readonly Hit[] => {
       if (it.type === 'resumed') return firsts[it.first] ?? ['between steps'];
       if (it.type !== 'uncertain') return [];
       const had = arrivals(outermost(it.key)).some(
@@ -28,6 +33,7 @@ export const hitsOf = (
       );
       return [had ? 'between effect and record' : 'between intent and effect'];
     });
+    return [...waiting.map((): Hit => 'before it has gone on'), ...hits];
   });
 
 /** What a tool was at is told by itself. */

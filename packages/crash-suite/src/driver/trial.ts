@@ -46,7 +46,11 @@ export const runTrial = async (plan: TrialPlan, server: EffectServer): Promise<T
     kills: lives.length - 1,
     points: lives.at(-1)?.points ?? 0,
     verdicts: checked,
-    hits: hitsOf(lives, (key) => server.arrivals(key)),
+    hits: hitsOf(
+      lives,
+      calls.map(({ callId }) => callId),
+      (key) => server.arrivals(key),
+    ),
     resumeMs: lives.flatMap(({ said }) =>
       said.flatMap((it) => (it.type === 'resumed' ? it.ms : [])),
     ),

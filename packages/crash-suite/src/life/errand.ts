@@ -7,12 +7,14 @@ import {
   concat,
   concatMap,
   defer,
+  delay,
   EMPTY,
   from,
   ignoreElements,
   mergeMap,
-  takeUntil,
   type Observable,
+  of,
+  takeUntil,
   tap,
   toArray,
 } from 'rxjs';
@@ -28,6 +30,9 @@ import { watchedCalls, watchedMemory } from './watched.js';
 
 /** Between two chunks of a model. */
 const chunkMs = 1;
+
+/** Until somebody has approved of a tool: a process that is killed meanwhile leaves the answer to the next one. */
+const approvalMs = 5;
 
 /** Leads all calls of an errand to their ends at the same time, and tells what happens. Completes when the store is closed, which is also when it is to leave. Cold. */
 export const errand$ = (
@@ -64,6 +69,10 @@ const ended$ = (
     plan: call.waits === true ? waitPlan : planOf(call.seed),
     mode: call.mode,
     pace: { chunkMs, onChunk: () => at('chunk') },
+    approval$: () => {
+      at('asked');
+      return of(true).pipe(delay(approvalMs));
+    },
     effect$: postEffect(url, life, () => at('answered')),
     memory: watchedMemory(memory, at),
     journal: createCallStore(watchedCalls(store.calls.driver, at)),

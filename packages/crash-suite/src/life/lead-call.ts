@@ -8,8 +8,21 @@ import {
   toolResults,
 } from '@millrace/core';
 import { verifyEvents } from '@millrace/core/testing';
-import { catchError, defer, EMPTY, expand, filter, map, type Observable, tap } from 'rxjs';
-import { itemOf, sessionIdOf, task } from '../script/script-agent.js';
+import {
+  catchError,
+  defer,
+  EMPTY,
+  expand,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  of,
+  tap,
+} from 'rxjs';
+import { hint, itemOf, sessionIdOf, task } from '../script/script-agent.js';
 import type { ErrandCall, Said } from './said.js';
 
 /** How a call is led. */
@@ -45,7 +58,8 @@ const reply$ = (
   callId: string,
   input: Input,
 ): Observable<Led> => {
-  const begin$ = agent.session(sessionIdOf(callId)).stream$(input, { callId });
+  const session = agent.session(sessionIdOf(callId));
+  const begin$ = session.stream$(input, { callId });
   const event$ = isFirst ? begin$ : resumed$(agent, callId, begin$, tell);
   return event$.pipe(
     tap((event) => {
@@ -54,6 +68,11 @@ const reply$ = (
       const key = `${event.callId}/${toolUse.id}`;
       tell({ type: 'uncertain', key, item: itemOf(toolUse), then });
     }),
+    mergeMap((event) =>
+      isTurn(event) && event.callId === callId
+        ? merge(of(event), session.steer$(hint, callId).pipe(ignoreElements()))
+        : of(event),
+    ),
     verifyEvents(),
     filter((event) => isEvent(event, 'postCall')),
     filter((event) => event.callId === callId),
@@ -63,6 +82,10 @@ const reply$ = (
     }),
   );
 };
+
+/** Each new turn hears a hint that comes while the one before is under way. */
+const isTurn = ({ type, iteration }: AgentEvent): boolean =>
+  type === 'preReasoning' && iteration < 4;
 
 /** Goes on with a call where it was broken off, or begins it where nothing of it is written down. */
 const resumed$ = (

@@ -32,6 +32,7 @@ export type Point =
   | 'write'
   | 'written'
   | 'chunk'
+  | 'asked'
   | 'answered'
   | 'remember'
   | 'remembered'

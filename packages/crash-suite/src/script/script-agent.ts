@@ -9,7 +9,7 @@ import {
   type ToolUseBlock,
 } from '@millrace/core';
 import { agentTool } from '@millrace/core/teams';
-import { map, type Observable, of, toArray } from 'rxjs';
+import { map, type Observable, toArray } from 'rxjs';
 import { clerkPlanOf, type Plan } from './plan.js';
 import { type Pace, scriptModel } from './script-model.js';
 
@@ -33,6 +33,8 @@ export interface ScriptOptions {
   readonly pace: Pace;
   /** Does what a tool does. */
   readonly effect$: (effect: Effect) => Observable<unknown>;
+  /** Says yes, at its own time. */
+  readonly approval$: () => Observable<boolean>;
   readonly memory?: MemoryFactory;
   readonly journal?: Journal;
 }
@@ -43,10 +45,13 @@ export const scriptAgent = ({
   mode,
   pace,
   effect$,
+  approval$,
   memory,
   journal,
 }: ScriptOptions): Agent => {
-  const effects = ['pay', 'book', 'refund', 'wait'].map((name) => effectTool(name, effect$));
+  const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
+    effectTool(name, effect$, name === 'refund' ? { approve: approval$ } : {}),
+  );
   const defaults = { onUncertain: mode, maxIterations: 10 };
   const clerk = createAgent({
     name: 'clerk',
@@ -67,6 +72,9 @@ export const scriptAgent = ({
 /** What a call of the script is asked. */
 export const task = 'Do what the script says.';
 
+/** What somebody says to a call that runs. */
+export const hint = 'Mind the gap.';
+
 /** The conversation of a call: those that go on with it are in the same. */
 export const sessionIdOf = (callId: string): string => `of ${outermost(callId)}`;
 
@@ -80,7 +88,11 @@ export const itemOf = ({ input }: ToolUseBlock): string =>
 /** What a tool says that has done what it does. */
 const doneText = (name: string, item: string): string => `${name} ${item} is done`;
 
-const effectTool = (name: string, effect$: ScriptOptions['effect$']): Tool => {
+const effectTool = (
+  name: string,
+  effect$: ScriptOptions['effect$'],
+  more: { readonly approve?: () => Observable<boolean> },
+): Tool => {
   const isIdempotent = name === 'book' || name === 'wait';
   return tool({
     name,
@@ -91,7 +103,7 @@ const effectTool = (name: string, effect$: ScriptOptions['effect$']): Tool => {
       required: ['item'],
     } as const,
     idempotent: isIdempotent,
-    ...(name === 'refund' && { approve: () => of(true) }),
+    ...more,
     run: ({ item }, { callId, idempotencyKey: key }) =>
       effect$({ tool: name, item, callId, key, isIdempotent }).pipe(
         toArray(),

@@ -20,7 +20,8 @@ export const scriptModel = (
   name: 'script',
   stream$: ({ messages }, { scheduler }) =>
     defer(() => {
-      const asked = messages.findLastIndex(({ role }) => role === 'user');
+      // What is said behind that is only by the way.
+      const asked = messages.findIndex(({ role }) => role === 'user');
       const own = messages.slice(asked);
       const turn = own.filter(({ role }) => role === 'assistant').length;
       const uses = planFor(own)[turn];
