@@ -18,7 +18,8 @@ export const createAside = (root: string): Aside => {
   const state: { swept?: Promise<unknown> } = {};
   const ready = async (): Promise<void> => {
     await makeDirectory(place);
-    await (state.swept ??= sweep(place));
+    // What is left behind costs room, and nothing else.
+    await (state.swept ??= sweep(place).catch(() => undefined));
   };
   return {
     make: async (path, fill) => {
@@ -56,14 +57,16 @@ const sweep = async (place: string): Promise<unknown> => {
   return Promise.allSettled(
     names.map(async (name) => {
       const path = join(place, name);
-      if (await isLeft(name, path)) await rm(path, { recursive: true, force: true });
+      if (name.endsWith('.removed') || (await isLeft(name, path)))
+        await rm(path, { recursive: true, force: true });
     }),
   );
 };
 
 const longMs = 3_600_000;
 
-const isLeft = async (name: string, path: string): Promise<boolean> => {
-  if (name.endsWith('.removed') || lifeOf(name) === 'gone') return true;
+/** Tells whether nobody goes on with what `newHolder` has named. */
+export const isLeft = async (name: string, path: string): Promise<boolean> => {
+  if (lifeOf(name) === 'gone') return true;
   return lifeOf(name) === 'unknown' && Date.now() - (await stat(path)).mtimeMs > longMs;
 };

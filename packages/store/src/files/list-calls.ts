@@ -78,7 +78,7 @@ const callIn = async (
   const [begun] = segments;
   if (begun === undefined) return undefined;
   const { callId, at } = begun;
-  const first = await firstRecord(directory, laterSegments);
+  const first = await firstRecord(directory, begun, segments);
   const last = await lastRecord(directory, segments);
   if (first === undefined || last === undefined) return { callId, createdAt: at, updatedAt: at };
   const dates = { createdAt: first.at, updatedAt: last.at };
@@ -89,9 +89,14 @@ const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;
 
 const firstRecord = async (
   directory: string,
-  laterSegments: LaterSegments,
+  { number, start, after }: Segment,
+  segments: readonly Segment[],
 ): Promise<DatedRecord | undefined> => {
-  for await (const { records } of readCall(directory, beginning, laterSegments)) return records[0];
+  // Where the first segment is gone, that is told.
+  const place = after === 0 ? { ...beginning, segment: number, offset: start, line: 1 } : beginning;
+  const known: LaterSegments = (_, than) =>
+    Promise.resolve(segments.filter((segment) => segment.number > than));
+  for await (const { records } of readCall(directory, place, known)) return records[0];
   return undefined;
 };
 

@@ -11,7 +11,7 @@ interface DatedName {
 }
 
 /** Names that are held at once: all calls that most stores have. A directory of more is looked through once for each so many. */
-const usualMost = 20_000;
+const usualMost = 50_000;
 
 /** Calls that are looked at at the same time. */
 const together = 32;
