@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isGone, isTaken } from './failure.js';
+import { isThere } from './is-there.js';
 import { lifeOf, newHolder } from './holder.js';
 import { makeDirectory, syncDirectory } from './open-segment.js';
 
@@ -37,8 +38,9 @@ export const createAside = (root: string): Aside => {
       }
     },
     discard: async (path) => {
+      if (!(await isThere(path))) return;
       await ready();
-      const away = join(place, `${newHolder()}.removed`);
+      const away = join(place, newHolder());
       try {
         await rename(path, away);
       } catch (error) {
@@ -46,19 +48,18 @@ export const createAside = (root: string): Aside => {
         throw error;
       }
       await syncDirectory(dirname(path));
-      await rm(away, { recursive: true, force: true });
+      await rm(away, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 };
 
-/** What nobody will go on with: what was to be removed, and what was made by a process that is gone, or may be, after so long a time. */
+/** Removes what a process was making or removing that is gone, or may be, after so long a time. */
 const sweep = async (place: string): Promise<unknown> => {
   const names = await readdir(place);
   return Promise.allSettled(
     names.map(async (name) => {
       const path = join(place, name);
-      if (name.endsWith('.removed') || (await isLeft(name, path)))
-        await rm(path, { recursive: true, force: true });
+      if (await isLeft(name, path)) await rm(path, { recursive: true, force: true });
     }),
   );
 };
