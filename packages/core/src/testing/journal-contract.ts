@@ -1,6 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
 import { lastValueFrom } from 'rxjs';
-import { isMillraceError } from '../errors.js';
 import type {
   CallStoreDriver,
   NewRecord,
@@ -10,6 +9,7 @@ import type {
 import { append, at, event, isIn, list, read, step, write } from './call-records.js';
 import type { Check } from './contract.js';
 import { holdCall } from './hold-call.js';
+import { asRefused, hostileIds, isTaken } from './hostile-ids.js';
 
 /** Two ways into one store of calls, as two processes have them. */
 export interface CallStoreHandles {
@@ -224,6 +224,12 @@ export const journalContract = (
       for (const { createdAt, updatedAt } of calls) ok(createdAt > 0 && createdAt <= updatedAt);
       hold.leave();
     }),
+    check('lists many calls, each once', async ({ first, second }) => {
+      const ids = Array.from({ length: 120 }, (_, index) => `c${index}`);
+      await Promise.all(ids.map((id) => write(first, id, [step(id)])));
+      const calls = await list(second);
+      deepStrictEqual(calls.map(({ callId }) => callId).sort(), [...ids].sort());
+    }),
     check('lists a call of which nothing is written', async ({ first, second }) => {
       const hold = await holdCall(first, 'c');
       const [call] = await list(second);
@@ -265,28 +271,7 @@ export const journalContract = (
   ];
 };
 
-const hostileIds = [
-  ...['a', 'A', 'á', 'a/b', 'a_b', 'a_2fb', 'a\\b', '..', '.', '../../x', '/etc/x', 'con', 'nul'],
-  ...['__proto__', 'constructor', 'a\u0000b', 'a\nb', ' ', '', '%', "a' OR '1'='1", 'c.lock'],
-  ...['\ud800', '\udc00', '\ufffd', '🍵', 'x'.repeat(10_000), `${'x'.repeat(9_999)}y`],
-];
-
 const asNew = ({ kind, name, seq, text }: StoredRecord): NewRecord => ({ kind, name, seq, text });
-
-const isTaken = async (driver: CallStoreDriver, callId: string): Promise<boolean> => {
-  try {
-    await write(driver, callId, [step('id', 0, JSON.stringify(callId))]);
-    return true;
-  } catch (error) {
-    asRefused(error);
-    return false;
-  }
-};
-
-const asRefused = (error: unknown): readonly StoredRecord[] => {
-  ok(isMillraceError(error) && (error.code === 'config' || error.code === 'tooLarge'));
-  return [];
-};
 
 const until = async <T>(look: () => Promise<T>, isIt: (seen: T) => boolean): Promise<T> => {
   for (let tries = 0; ; tries += 1) {

@@ -1,17 +1,10 @@
 import { resolve } from 'node:path';
 import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
-import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
-import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
+import type { CallStoreOptions } from '@millrace/core/journal';
+import { asyncScheduler } from 'rxjs';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
-import { createClosing } from '../closing.js';
-import { sqlCalls } from '../sql/sql-calls.js';
-import {
-  isMemoryOptions,
-  sqlLongTermMemory,
-  type StoredMemoryOptions,
-} from '../sql/sql-long-term-memory.js';
-import { sqlMemory } from '../sql/sql-memory.js';
-import { sqlSessions } from '../sql/sql-sessions.js';
+import { databaseStore } from '../sql/database-store.js';
+import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
 import type { DatabaseStore } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 
@@ -32,16 +25,8 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
   const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
   const { longTermMemory = {}, events } = options;
   const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
-  const closing = createClosing();
-  const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
-  return {
-    calls: createCallStore(calls, defined({ events })),
-    memory: sqlMemory(sql),
-    sessions: sqlSessions(sql),
-    longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
-    // What was held is given back before the connections end.
-    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
-  };
+  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events }) };
+  return databaseStore(sql, own);
 };
 
 const rules: Readonly<Record<keyof EmbeddedOptions, Rule>> = {

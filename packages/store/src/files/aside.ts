@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isGone, isTaken } from './failure.js';
+import { isThere } from './is-there.js';
 import { lifeOf, newHolder } from './holder.js';
 import { makeDirectory, syncDirectory } from './open-segment.js';
 
@@ -18,7 +19,8 @@ export const createAside = (root: string): Aside => {
   const state: { swept?: Promise<unknown> } = {};
   const ready = async (): Promise<void> => {
     await makeDirectory(place);
-    await (state.swept ??= sweep(place));
+    // What is left behind costs room, and nothing else.
+    await (state.swept ??= sweep(place).catch(() => undefined));
   };
   return {
     make: async (path, fill) => {
@@ -36,8 +38,9 @@ export const createAside = (root: string): Aside => {
       }
     },
     discard: async (path) => {
+      if (!(await isThere(path))) return;
       await ready();
-      const away = join(place, `${newHolder()}.removed`);
+      const away = join(place, newHolder());
       try {
         await rename(path, away);
       } catch (error) {
@@ -45,12 +48,12 @@ export const createAside = (root: string): Aside => {
         throw error;
       }
       await syncDirectory(dirname(path));
-      await rm(away, { recursive: true, force: true });
+      await rm(away, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 };
 
-/** What nobody will go on with: what was to be removed, and what was made by a process that is gone, or may be, after so long a time. */
+/** Removes what a process was making or removing that is gone, or may be, after so long a time. */
 const sweep = async (place: string): Promise<unknown> => {
   const names = await readdir(place);
   return Promise.allSettled(
@@ -63,7 +66,8 @@ const sweep = async (place: string): Promise<unknown> => {
 
 const longMs = 3_600_000;
 
-const isLeft = async (name: string, path: string): Promise<boolean> => {
-  if (name.endsWith('.removed') || lifeOf(name) === 'gone') return true;
+/** Tells whether nobody goes on with what `newHolder` has named. */
+export const isLeft = async (name: string, path: string): Promise<boolean> => {
+  if (lifeOf(name) === 'gone') return true;
   return lifeOf(name) === 'unknown' && Date.now() - (await stat(path)).mtimeMs > longMs;
 };

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { KeptMessage } from '../memory/appending.js';
+import { isLeft } from './aside.js';
 import { damaged } from './damage.js';
 import { codeOf, isGone } from './failure.js';
+import { newHolder } from './holder.js';
 import { readLine, writeLine } from './line.js';
 import { makeDirectory, syncDirectory } from './open-segment.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
@@ -87,7 +88,7 @@ const textOf = (messages: readonly KeptMessage[]): string =>
   messages.map((message) => writeLine('record', message)).join('');
 
 const makeOnce = async (directory: string, number: number, text: string): Promise<boolean> => {
-  const made = join(directory, `${randomUUID()}.tmp`);
+  const made = join(directory, newHolder() + unfinished);
   try {
     const file = await open(made, 'wx', 0o600);
     try {
@@ -127,11 +128,20 @@ const isCounted = async (
   }
 };
 
+/** Removes what came before, and what a crash has left. */
 const removeBefore = async (directory: string, number: number): Promise<void> => {
   for (const old of await segmentNumbers(directory)) {
     if (old < number) await rm(segmentPath(directory, old), { force: true });
   }
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    if (!name.endsWith(unfinished)) continue;
+    const isOver = await isLeft(name.slice(0, -unfinished.length), path).catch(() => false);
+    if (isOver) await rm(path, { force: true });
+  }
 };
+
+const unfinished = '.tmp';
 
 const messagesIn = async (path: string): Promise<readonly KeptMessage[] | undefined> => {
   const bytes = await bytesIn(path);

@@ -33,7 +33,7 @@ const freshMs = 2_000;
 
 const isFresh = async (path: string): Promise<boolean> => {
   try {
-    return Date.now() - (await stat(path)).mtimeMs < freshMs;
+    return Math.abs(Date.now() - (await stat(path)).mtimeMs) < freshMs;
   } catch (error) {
     if (isGone(error)) return true;
     throw error;

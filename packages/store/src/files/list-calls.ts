@@ -3,76 +3,71 @@ import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
 import { idIn } from '../stored-name.js';
-import { directoriesIn } from './directories-in.js';
+import { codeOf } from './failure.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
+import { newestCalls } from './newest-calls.js';
 import { type DatedRecord, recordIn } from './read-batches.js';
 import { beginning, readCall } from './read-call.js';
-import { opened, type Segment, segmentPath } from './segments.js';
+import { opened, readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
 /** Calls that are emitted at once. */
 const portion = 50;
 
-/** Reads what calls there are in a directory, the one that was last written to first, in portions. */
+/** Reads what calls there are in a directory, the one that was last written to first, in portions. `most` names are held at once. */
 export async function* listCalls(
   root: string,
   laterSegments: LaterSegments,
   leaseMs: number,
+  most?: number,
 ): AsyncGenerator<readonly StoredCall[]> {
-  const names = await directoriesIn(root);
-  const dated: { readonly name: string; readonly updatedAt: number }[] = [];
-  for (const name of names) {
-    const updatedAt = await orWhenDamaged(
-      () => updateOf(join(root, name), laterSegments),
-      async () => (await unreadable(root, name))?.updatedAt,
-    );
-    if (updatedAt !== undefined) dated.push({ name, updatedAt });
+  const names: string[] = [];
+  const listed = async (): Promise<readonly StoredCall[]> =>
+    (
+      await Promise.all(
+        names.splice(0).map((name) => listedCall(root, name, laterSegments, leaseMs)),
+      )
+    ).flatMap((call) => call ?? []);
+  for await (const name of newestCalls(root, most)) {
+    names.push(name);
+    if (names.length === portion) yield await listed();
   }
-  dated.sort((a, b) => b.updatedAt - a.updatedAt);
-  for (let at = 0; at < dated.length; at += portion) {
-    const some = dated.slice(at, at + portion).map(async ({ name }) => {
-      const call = await orWhenDamaged(
-        () => callIn(join(root, name), laterSegments),
-        () => unreadable(root, name),
-      );
-      const isOpen = await isLocked(`${join(root, name)}.lock`, leaseMs);
-      return call === undefined ? [] : [{ ...call, isOpen }];
-    });
-    yield (await Promise.all(some)).flat();
-  }
+  yield await listed();
 }
 
 /** Whoever reads a damaged call hears of it; those who list it, and all others, must not suffer from it. */
-const orWhenDamaged = async <T>(
-  work: () => Promise<T>,
-  otherwise: () => Promise<T>,
-): Promise<T> => {
+const listedCall = async (
+  root: string,
+  name: string,
+  laterSegments: LaterSegments,
+  leaseMs: number,
+): Promise<StoredCall | undefined> => {
+  const path = join(root, name);
+  const isOpen = await isLocked(`${path}.lock`, leaseMs).catch(() => false);
   try {
-    return await work();
+    const call = await callIn(path, laterSegments);
+    return call && { ...call, isOpen };
   } catch (error) {
-    if (isMillraceError(error) && error.code === 'invalidState') return otherwise();
-    throw error;
+    if (!isOfOneCall(error)) throw error;
+    const callId = idIn(name) ?? (await idInHeads(path));
+    const { mtimeMs: at } = await stat(path);
+    return callId === undefined ? undefined : { callId, createdAt: at, updatedAt: at, isOpen };
   }
 };
 
-/** What is known of a call that cannot be read. Of a long id only a part is in the name: such a call is not listed. */
-const unreadable = async (
-  root: string,
-  name: string,
-): Promise<Omit<StoredCall, 'isOpen'> | undefined> => {
-  const callId = idIn(name);
-  if (callId === undefined) return undefined;
-  const { mtimeMs: at } = await stat(join(root, name));
-  return { callId, createdAt: at, updatedAt: at };
-};
+const isOfOneCall = (error: unknown): boolean =>
+  isMillraceError(error)
+    ? error.code === 'invalidState'
+    : ['EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');
 
-const updateOf = async (
-  directory: string,
-  laterSegments: LaterSegments,
-): Promise<number | undefined> => {
-  const segments = await laterSegments(directory, 0);
-  return (await lastRecord(directory, segments))?.at ?? segments[0]?.at;
+/** Of a long id only a part is in the name. Where no head can be read, such a call is not listed. */
+const idInHeads = async (path: string): Promise<string | undefined> => {
+  for (const number of await segmentNumbers(path).catch(() => [])) {
+    const segment = await readSegment(path, number).catch(() => undefined);
+    if (segment !== undefined) return segment.callId;
+  }
+  return undefined;
 };
 
 const callIn = async (
@@ -83,7 +78,7 @@ const callIn = async (
   const [begun] = segments;
   if (begun === undefined) return undefined;
   const { callId, at } = begun;
-  const first = await firstRecord(directory, laterSegments);
+  const first = await firstRecord(directory, begun, segments);
   const last = await lastRecord(directory, segments);
   if (first === undefined || last === undefined) return { callId, createdAt: at, updatedAt: at };
   const dates = { createdAt: first.at, updatedAt: last.at };
@@ -94,9 +89,14 @@ const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;
 
 const firstRecord = async (
   directory: string,
-  laterSegments: LaterSegments,
+  { number, start, after }: Segment,
+  segments: readonly Segment[],
 ): Promise<DatedRecord | undefined> => {
-  for await (const { records } of readCall(directory, beginning, laterSegments)) return records[0];
+  // Where the first segment is gone, that is told.
+  const place = after === 0 ? { ...beginning, segment: number, offset: start, line: 1 } : beginning;
+  const known: LaterSegments = (_, than) =>
+    Promise.resolve(segments.filter((segment) => segment.number > than));
+  for await (const { records } of readCall(directory, place, known)) return records[0];
   return undefined;
 };
 

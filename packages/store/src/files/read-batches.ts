@@ -57,7 +57,8 @@ export const batchesIn = (bytes: Buffer, from: Place): Batches => {
     if (value['more'] === true) continue;
     const seq = batch.reduce((most, it) => Math.max(most, it.seq), place.seq);
     place = { ...place, offset: from.offset + start, line, position, seq };
-    records.push(...batch.splice(0));
+    // One by one: a batch may have more of them than a function has arguments.
+    for (const it of batch.splice(0)) records.push(it);
   }
 };
 

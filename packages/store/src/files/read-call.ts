@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { damaged, lacking } from './damage.js';
 import { batchesIn, type DatedRecord, type Place } from './read-batches.js';
-import { hasLine, opened, segmentPath } from './segments.js';
+import { hasLine, lineEnd, opened, segmentPath } from './segments.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 
 /** Some records of a call, and the place behind them. */
@@ -15,6 +15,9 @@ export const beginning: Place = { segment: 0, offset: 0, line: 0, position: 0, s
 
 /** Bytes that are read at once, where a batch is not longer. */
 const portionBytes = 256 * 1024;
+
+/** No batch is longer, as its text would not fit into memory. */
+const mostBytes = 1024 ** 3;
 
 /** Reads the records of a call that are there behind a place, in portions. */
 export async function* readCall(
@@ -85,6 +88,8 @@ export async function* readSegmentFrom(
         return;
       }
       size *= 2;
+      // No text is longer: what stands there was not written here.
+      if (size > mostBytes) throw damaged(path, place.line + 1);
     }
   } finally {
     await file.close();
@@ -93,14 +98,20 @@ export async function* readSegmentFrom(
 
 /** Tells whether there is a whole record behind a damaged line: without one, it is the torn end of the file. */
 const hasRecordBehind = async (file: FileHandle, offset: number): Promise<boolean> => {
-  let rest = Buffer.alloc(0);
+  let line: Buffer[] = [];
   for (let at = offset; ;) {
     const buffer = Buffer.allocUnsafe(portionBytes);
     const { bytesRead } = await file.read({ buffer, position: at });
     if (bytesRead === 0) return false;
     at += bytesRead;
-    rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-    if (hasLine('record', rest)) return true;
-    rest = rest.subarray(rest.lastIndexOf('\n') + 1);
+    const read = buffer.subarray(0, bytesRead);
+    const end = read.lastIndexOf(lineEnd) + 1;
+    if (end === 0) {
+      // What is longer than any line is none.
+      if (line.length * portionBytes < mostBytes) line.push(read);
+      continue;
+    }
+    if (hasLine('record', Buffer.concat([...line, read.subarray(0, end)]))) return true;
+    line = [read.subarray(end)];
   }
 };

@@ -8,18 +8,11 @@ import {
   type Rule,
   wholeNumber,
 } from '@millrace/core/adapter';
-import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
+import type { CallStoreOptions } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
-import { asyncScheduler, concat, defer, from, ignoreElements, type SchedulerLike } from 'rxjs';
-import { createClosing } from '../closing.js';
-import { sqlCalls } from '../sql/sql-calls.js';
-import {
-  isMemoryOptions,
-  sqlLongTermMemory,
-  type StoredMemoryOptions,
-} from '../sql/sql-long-term-memory.js';
-import { sqlMemory } from '../sql/sql-memory.js';
-import { sqlSessions } from '../sql/sql-sessions.js';
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { databaseStore } from '../sql/database-store.js';
+import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
 import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
@@ -61,16 +54,8 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
     );
   }
   const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
-  const closing = createClosing();
-  const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
-  return {
-    calls: createCallStore(calls, defined({ events })),
-    memory: sqlMemory(sql),
-    sessions: sqlSessions(sql),
-    longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
-    // What was held is given back before the connections end.
-    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
-  };
+  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events }) };
+  return databaseStore(sql, own);
 };
 
 const isUrl = (url: string): boolean => {

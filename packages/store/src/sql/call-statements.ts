@@ -48,21 +48,25 @@ export const callStatements = (schema: string) => {
         ) as page
       ) as sized
       where bytes < 1000000 order by position`,
-    keys: `select key from ${calls} order by updated_at desc, key`,
+    /** A page behind the place that a call has in the list. */
     list: `
       select
-        call.id, call.expires_at is not null and call.expires_at > clock_timestamp() as is_open,
+        call.key, call.id, call.expires_at is not null and call.expires_at > clock_timestamp() as is_open,
+        to_char(call.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as place,
         floor(extract(epoch from call.created_at) * 1000)::float8 as created_at,
         floor(extract(epoch from call.updated_at) * 1000)::float8 as updated_at,
         first.position as first_position, first.kind as first_kind, first.name as first_name,
         first.seq as first_seq, first.text as first_text,
         last.position as last_position, last.kind as last_kind, last.name as last_name,
         last.seq as last_seq, last.text as last_text
-      from unnest($1::text[]) with ordinality as wanted (key, place)
-      join ${calls} as call on call.key = wanted.key
+      from (
+        select * from ${calls}
+        where updated_at <= $1::timestamptz and (updated_at < $1::timestamptz or key < $2)
+        order by updated_at desc, key desc limit $3
+      ) as call
       left join ${records} as first on first.call = call.key and first.position = 1
       left join ${records} as last on last.call = call.key and last.position = call.last_position
-      order by wanted.place`,
+      order by call.updated_at desc, call.key desc`,
     remove: `delete from ${calls} where key = $1 and owner = $2`,
   };
 };

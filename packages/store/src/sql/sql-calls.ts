@@ -189,11 +189,16 @@ async function* readRecords(
   }
 }
 
+/** Page by page, and never the whole list. One that is written to meanwhile may be left out. */
 async function* readCalls(open: LazySql['open']): AsyncGenerator<readonly StoredCall[]> {
   const { query, schema } = await open();
-  const { keys, list } = callStatements(schema);
-  const wanted = (await query(keys)).map((row) => textIn(row, 'key'));
-  for (let at = 0; at < wanted.length; at += portion) {
-    yield (await query(list, [wanted.slice(at, at + portion)])).map(callOf);
+  const { list } = callStatements(schema);
+  for (let place = 'infinity', key = ''; ;) {
+    const rows = await query(list, [place, key, portion]);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map(callOf);
+    place = textIn(last, 'place');
+    key = textIn(last, 'key');
   }
 }

@@ -1,0 +1,32 @@
+import { defined } from '@millrace/core/adapter';
+import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
+import { concat, defer, from, ignoreElements } from 'rxjs';
+import { createClosing } from '../closing.js';
+import type { DatabaseStore } from '../store.js';
+import type { LazySql } from './sql.js';
+import { sqlCalls, type SqlCallsOptions } from './sql-calls.js';
+import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
+import { sqlMemory } from './sql-memory.js';
+import { sqlSessions } from './sql-sessions.js';
+
+/** What a store in a database is told. */
+export interface DatabaseStoreOptions extends SqlCallsOptions, CallStoreOptions {
+  readonly longTermMemory: StoredMemoryOptions;
+}
+
+/** Makes a store of a database. */
+export const databaseStore = (
+  sql: LazySql,
+  { leaseMs, scheduler, longTermMemory, events }: DatabaseStoreOptions,
+): DatabaseStore => {
+  const closing = createClosing();
+  const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
+  return {
+    calls: createCallStore(calls, defined({ events })),
+    memory: closing.memory(sqlMemory(sql)),
+    sessions: closing.sessions(sqlSessions(sql)),
+    longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
+    // What was held is given back before the connections end.
+    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
+  };
+};
