@@ -195,6 +195,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     const record = recordOf(id, (change) => {
       const hooks = seat.running?.hooks;
       hooks?.report(hooks.iteration(), change);
+      return hooks !== undefined;
     });
     return {
       seat,
