@@ -2,7 +2,7 @@ import { defer, type Observable } from 'rxjs';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import type { CallInfo } from './call-info.js';
-import { isJournaled, isWithin } from './call-scope.js';
+import { forksAbove, isJournaled, isWithin } from './call-scope.js';
 import {
   type CallDefaults,
   type CallOptions,
@@ -43,6 +43,7 @@ import { nativePhases } from './phase-list.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
+import { forkedSession } from './sessions/forked-session.js';
 import { createSessionRecords, type SessionRecord } from './sessions/session-records.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
@@ -134,12 +135,14 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     throw noStages(owner);
 
   const begin$ = <Seen>(
-    session: OwnSession | undefined,
+    named: OwnSession | undefined,
     input: Input,
     given: CallOptions,
     view: View<Seen>,
     resumed?: Resumed,
   ): Observable<Seen> => {
+    const session =
+      named && forkedSession(named, forksAbove(given.parent), (id) => ownSession(id, named));
     const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
     const own = given.tools === undefined ? undefined : createToolkit(given.tools);
     const plan: Omit<PlannedCall, 'toolkit'> = {
