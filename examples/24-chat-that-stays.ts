@@ -1,9 +1,10 @@
-// A chat in an embedded database: it outlasts the program, which can list what was asked and show it again.
+// A chat in an embedded database: it outlasts the program, which goes on where it was broken off, can list what was asked and show it again.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent, text, textOf } from '@millrace/core';
 import { calls$, replay$ } from '@millrace/core/journal';
+import { keepSessions } from '@millrace/core/sessions';
 import { scriptedModel, text as says } from '@millrace/core/testing';
 import { openEmbedded } from '@millrace/store/embedded';
 import { lastValueFrom, toArray } from 'rxjs';
@@ -11,25 +12,24 @@ import { lastValueFrom, toArray } from 'rxjs';
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 const open = () => {
   const store = openEmbedded(directory);
-  const model = scriptedModel((request) => [
-    says(
-      `I have heard: ${request.messages
-        .filter(({ role }) => role === 'user')
-        .map(textOf)
-        .join(' ')}`,
-    ),
-  ]);
-  return { store, agent: createAgent({ model, memory: store.memory, journal: store.calls }) };
+  const model = scriptedModel(({ messages }) => {
+    const asked = messages.filter(({ role }) => role === 'user').map(textOf);
+    return [says(`I have heard: ${asked.join(' ')}`)];
+  });
+  const agent = createAgent({ model, journal: store.calls });
+  return { store, agent, sessions: keepSessions(agent, store.sessions, { calls: store.calls }) };
 };
 
-// The first program.
+// The first program: it ends before the session is saved.
 const first = open();
-const call = { callId: 'hello' };
-console.log(textOf(await first.agent.session('ada').call('My name is Ada.', call)));
+await first.agent.session('ada').call('My name is Ada.', { callId: 'hello' });
 await lastValueFrom(first.store.close$(), { defaultValue: undefined });
 
-const { store, agent } = open();
-console.log(textOf(await agent.session('ada').call('And who am I?')));
+const { store, sessions } = open();
+const session = await sessions.open('ada');
+const reply = await session.resume();
+console.log(reply && textOf(reply));
+console.log(textOf(await session.call('And who am I?')));
 for (const summary of await lastValueFrom(calls$(store.calls).pipe(toArray()))) {
   if (summary.status !== 'unreadable') console.log(`${summary.status}: ${summary.question}`);
 }

@@ -2,7 +2,7 @@ import { defer, type Observable } from 'rxjs';
 import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
-import { isJournaled, isWithin } from './call-scope.js';
+import { forksAbove, isJournaled, isWithin } from './call-scope.js';
 import { type CallOptions, isContext, withDefaults } from './call-options.js';
 import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';
@@ -20,6 +20,7 @@ import { checkOptions, defined, having } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import { createSeats, type Seat } from './seats.js';
 import { createSession, type Session } from './session.js';
+import { forkedSession } from './sessions/forked-session.js';
 import { createSessionRecords, type SessionRecord } from './sessions/session-records.js';
 import type { ContextEntry } from './tools/context-key.js';
 import { createToolkit } from './toolkit.js';
@@ -66,12 +67,14 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const ownOutput = outputOf(options.output, owner);
 
   const begin$ = <Seen>(
-    session: OwnSession | undefined,
+    named: OwnSession | undefined,
     input: Input,
     given: CallOptions,
     view: View<Seen>,
     resumed?: Resumed,
   ): Observable<Seen> => {
+    const session =
+      named && forkedSession(named, forksAbove(given.parent), (id) => ownSession(id, named));
     const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
     const own = given.tools === undefined ? undefined : createToolkit(given.tools);
     const plan: Omit<PlannedCall, 'toolkit'> = {
@@ -127,6 +130,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     const record = recordOf(id, (change) => {
       const hooks = seat.running?.hooks;
       hooks?.report(hooks.iteration(), change);
+      return hooks !== undefined;
     });
     return {
       seat,

@@ -6,6 +6,7 @@ import { MillraceError, misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
 import { createInterruption, type Interruption } from './interruption.js';
+import type { Fork } from './journal/call-record.js';
 import { type OpenJournal, unwritten } from './journal/journal.js';
 import { createReplaying, type Replaying } from './journal/replaying.js';
 import type { LazyAbort } from './lazy-abort.js';
@@ -60,6 +61,8 @@ export interface CallScope {
   readonly record: SessionRecord | undefined;
   /** Tells the session and the calls above what a request has cost. */
   readonly reportUsage: (usage: Usage) => void;
+  /** The forks that have led to the outermost call. */
+  readonly forks: readonly Fork[];
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
 }
@@ -94,6 +97,8 @@ export interface ScopeInit {
   readonly interceptors: readonly Interceptor[];
   readonly opened?: OpenedJournal | undefined;
   readonly record?: SessionRecord | undefined;
+  /** Of an outermost call that is a fork. */
+  readonly forks?: readonly Fork[] | undefined;
 }
 
 /** Opens the scope of a call: at the root, or below the tool that makes it. */
@@ -105,6 +110,7 @@ export const createScope = ({
   interceptors,
   opened,
   record,
+  forks,
 }: ScopeInit): CallScope => {
   const {
     parent,
@@ -173,9 +179,14 @@ export const createScope = ({
       record?.spend(usage);
       above?.spend(usage);
     },
+    forks: forks ?? scope?.forks ?? [],
     lineage: [...(scope?.lineage ?? []), call],
   };
 };
+
+/** The forks that have led to the call of the tool that makes another one. */
+export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
+  (parent && places.get(parent)?.scope.forks) ?? [];
 
 /** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>

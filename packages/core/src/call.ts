@@ -29,7 +29,8 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
     const { agentName, options, session, listener, interceptors, opened } = plan;
     const sessionId = session?.seat.sessionId;
     const record = session?.record;
-    const init = { agentName, options, sessionId, listener, interceptors, opened, record };
+    const forks = plan.begun?.forks;
+    const init = { agentName, options, sessionId, listener, interceptors, opened, record, forks };
     const scope = createScope(init);
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;

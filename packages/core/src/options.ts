@@ -89,6 +89,9 @@ export const having = (method: string, what: string): Rule => [
   what,
 ];
 
+/** What waits run on. */
+export const isScheduler = having('schedule', 'a scheduler of RxJS');
+
 /** A model, of whatever vendor. */
 export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 

@@ -165,6 +165,9 @@ const begin$ = (
       },
     };
     hooks.report(0, { type: 'preCall', input });
+    if (memory !== noMemory && plan.opened?.resumes !== true) {
+      plan.session?.record.takeUntold().forEach((change) => hooks.report(0, change));
+    }
     const loopAt = plan.pipeline.findIndex((it) => it === runLoop || isInPlaceOfLoop(it));
     const made$ = plan.pipeline
       .reduce<Observable<CallState>>(

@@ -4,6 +4,7 @@ import type { Context } from './context.js';
 import { failAs } from './fail-as.js';
 import { freezeMessage } from './freeze-message.js';
 import type { Hooks } from './hooks.js';
+import { memoryChanges } from './memory-changes.js';
 import { appended$, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import { assertPaired, type Run } from './run.js';
@@ -30,14 +31,6 @@ export const remember$ = (
   }).pipe(
     contained(),
     failAs('memory', 'The memory could not be written'),
-    tap(({ appended, removed }) => {
-      if (removed.length > 0) {
-        hooks.report(iteration, { type: 'messagesRemoved', ids: Object.freeze([...removed]) });
-      }
-      if (appended.length > 0) {
-        const kept = Object.freeze(appended.map(freezeMessage));
-        hooks.report(iteration, { type: 'messagesAppended', messages: kept });
-      }
-    }),
+    tap((change) => memoryChanges(change).forEach((told) => hooks.report(iteration, told))),
     ignoreElements(),
   );

@@ -7,6 +7,7 @@ import { ofSession } from './of-session.js';
 import type { QueuedCall } from './seats.js';
 import type { SessionState } from './sessions/session-state.js';
 import { loadedState$, savedState$, type SessionPlace } from './sessions/session-states.js';
+import { watchedMemory } from './sessions/watched-memory.js';
 import type { SteerOutcome } from './steering.js';
 import { liveToolkit } from './tools/live-toolkit.js';
 import type { LiveToolkit } from './tools/types.js';
@@ -17,6 +18,7 @@ import type { LiveToolkit } from './tools/types.js';
  */
 export interface Session<out Output = unknown> extends Callable<Output> {
   readonly id: string;
+  /** What a program does to it is told by the call that runs, else by the next one. */
   readonly memory: Memory;
   /** The events of its calls, and of the calls below them. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
@@ -85,7 +87,7 @@ export const createSession = <Output>(
   return {
     ...callable,
     id,
-    memory,
+    memory: watchedMemory(memory, (change) => record.note(change)),
     get events$() {
       return agentEvents$.pipe(ofSession(id));
     },

@@ -15,18 +15,23 @@ import {
   takeLast,
   takeWhile,
   throwError,
-  throwIfEmpty,
   timeout,
 } from 'rxjs';
 import type { Demand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { isRecord } from '../json.js';
-import { checkOptions, having, isDelay, type Rule, wholeNumber } from '../options.js';
+import { checkOptions, isDelay, isScheduler, type Rule, wholeNumber } from '../options.js';
 import { records$ } from './call-store.js';
 import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
 import { inPortions$ } from './in-portions.js';
 import { lookAgain$ } from './look-again.js';
-import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
+import {
+  assertStored$,
+  checkStored,
+  isStored$,
+  notStored,
+  type StoreOfCalls,
+} from './stored-call.js';
 import { isEnd, storedEvent } from './stored-event.js';
 
 /** How a call is followed. */
@@ -45,7 +50,7 @@ const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
   afterSeq: wholeNumber(0),
   waitMs: isDelay,
   demand: [(value) => isRecord(value) && isObservable(value['open$']), 'a demand: createDemand()'],
-  scheduler: having('schedule', 'a scheduler of RxJS'),
+  scheduler: isScheduler,
 };
 
 /**
@@ -68,10 +73,7 @@ export const attach$ = (
   const isThere = (): Observable<boolean> => isStored$(driver, callId);
   const begun$ = defer(() =>
     waitMs === 0
-      ? isThere().pipe(
-          filter(Boolean),
-          throwIfEmpty(() => notStored(callId)),
-        )
+      ? assertStored$(driver, callId)
       : lookAgain$(driver, callId, isThere).pipe(
           first(Boolean),
           timeout({ first: waitMs, scheduler, with: () => unknown$ }),

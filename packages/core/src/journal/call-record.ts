@@ -4,6 +4,7 @@ import { MillraceError } from '../errors.js';
 import { isMessage } from '../is-message.js';
 import { isRecord } from '../json.js';
 import type { Message } from '../message.js';
+import { hasFields, isString } from '../shape.js';
 import { withPlainResults } from '../plain-details.js';
 import type { StepForm } from './step.js';
 
@@ -20,6 +21,17 @@ export interface CallRecord {
   readonly given: readonly string[];
   /** The call that it was forked from, and where. */
   readonly forkedFrom?: ForkOrigin;
+  /** The forks that have led to it, the first one first: what they have kept of the calls below. */
+  readonly forks?: readonly Fork[];
+}
+
+/** What sessions of calls below a fork need to know of it. */
+export interface Fork {
+  /** The call that was forked, and the new one. */
+  readonly from: string;
+  readonly to: string;
+  /** The calls below that had ended before the point, by what their ids have behind that of the forked call. */
+  readonly calls: readonly string[];
 }
 
 /** Where a call is forked: before a step, by the id that `steps$` tells, or before all that a turn of its loop has done. */
@@ -98,7 +110,11 @@ export const isCallRecord = (value: unknown): value is CallRecord =>
   ['string', 'undefined'].includes(typeof value['sessionId']) &&
   isListOf(value['input'], isMessage) &&
   isRecord(value['options']) &&
-  isListOf(value['given'], (name) => typeof name === 'string');
+  isListOf(value['given'], isString) &&
+  (value['forks'] === undefined || isListOf(value['forks'], isFork));
+
+const isFork = (value: unknown): value is Fork =>
+  hasFields(value, { from: isString, to: isString, calls: (calls) => isListOf(calls, isString) });
 
 const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(isOne);

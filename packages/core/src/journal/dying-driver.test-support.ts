@@ -58,6 +58,16 @@ export const runUntil = (
   end();
 };
 
+/** What a process has left that ended when a step of its call `c` was written. */
+export const leftAt = async (
+  step: string,
+  run: (driver: CallStoreDriver) => Observable<unknown>,
+): Promise<CallStoreDriver> => {
+  const driver = inProcessCalls();
+  runUntil(driver, await recordsOf(run, step), run);
+  return driver;
+};
+
 /** The names of the steps of the call `c` that are written down, without its id. */
 export const stepsIn = async (driver: CallStoreDriver): Promise<readonly string[]> => {
   const steps = await lastValueFrom(driver.read$('c', { kind: 'step' }), { defaultValue: [] });

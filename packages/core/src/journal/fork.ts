@@ -50,7 +50,7 @@ const forkRules: Readonly<Record<keyof ForkOptions, Rule>> = {
 /**
  * Makes a new call of the steps of another that stand before one of them, and emits its id, which `agent.resume$` takes: what was kept is replayed, and what is behind is done anew, also its
  * effects, with idempotency keys of the new call. Of tools that ran at once those before the point are kept, in the order in which the model asked for them. The forked call may run; nothing of it
- * changes. The new one belongs to no session, and still knows its history, unless `sessionId` says so; it has no events before it is resumed, and its log tells what it kept by `stepReplayed`
+ * changes. The new one belongs to no session, and still knows its history, unless `sessionId` says so; calls below it that name a session are in a copy of that, `<session>~<fork>`. It has no events before it is resumed, and its log tells what it kept by `stepReplayed`
  * alone. Errors with `invalidResume` where there is no such call, with `invalidRequest` where it has no such step, with `config` where an edit is given to a step of another kind than it is for, with `conflict` where the
  * new id is taken, with `invalidState` where what is kept cannot be read. Cold.
  */

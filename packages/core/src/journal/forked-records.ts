@@ -42,7 +42,7 @@ export const forkedRecords = (kept: readonly StoredStep[], fork: Fork): readonly
   return kept.map(({ id, record: { name, text } }) => {
     const value = frozen(read(fork, id, text));
     const edited: unknown = editOf({ id, value }) ?? value;
-    const given = inSession(id, edited, fork);
+    const given = inSession(id, edited, fork, callsIn(kept));
     const newName = renamedId(name, callId, newId);
     // Its events begin with those of the call that goes on.
     return { kind: 'step', name: newName, seq: 0, text: stepText(newName, given) };
@@ -83,18 +83,32 @@ const editById = (
 const isEdit = (edit: unknown): edit is StepEdit => typeof edit === 'function';
 
 /** A fork must not write into the conversation of the call that it comes from. */
-const inSession = (id: string, value: unknown, { callId, at, sessionId }: Fork): unknown => {
+const inSession = (
+  id: string,
+  value: unknown,
+  { callId, newId, at, sessionId }: Fork,
+  calls: readonly string[],
+): unknown => {
   if (id === callStep) {
     if (!isCallRecord(value)) throw noBeginning(callId);
-    const { sessionId: former, ...begun } = value;
+    const { sessionId: former, forks = [], ...begun } = value;
     if (former !== undefined && former === sessionId) throw sameSession(callId, former);
     const forkedFrom = { callId, at };
-    return { ...begun, forkedFrom, ...(sessionId === undefined ? {} : { sessionId }) };
+    return {
+      ...begun,
+      forkedFrom,
+      forks: [...forks, { from: callId, to: newId, calls }],
+      ...(sessionId === undefined ? {} : { sessionId }),
+    };
   }
   if (id !== 'open' || sessionId === undefined || !isRecord(value)) return value;
   // What is late goes to memory before the messages of the call: to a new one all that was said before.
   return { ...value, late: value['history'] };
 };
+
+/** The calls below that have ended: what they have added to sessions of their own is a part of what is kept. */
+const callsIn = (kept: readonly StoredStep[]): readonly string[] =>
+  kept.flatMap(({ id }) => (id.endsWith('/reply') ? [id.slice(0, -'/reply'.length)] : []));
 
 const noBeginning = (callId: string): MillraceError =>
   new MillraceError(

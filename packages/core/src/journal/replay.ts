@@ -1,23 +1,20 @@
 import {
   asyncScheduler,
   concat,
-  concatMap,
   defer,
-  EMPTY,
   filter,
   map,
   type Observable,
   of,
   type SchedulerLike,
-  throwError,
   timer,
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
+import { checkOptions, isFunction, isScheduler, numberFrom, type Rule } from '../options.js';
 import { createQueue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
 import { records$ } from './call-store.js';
-import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
+import { assertStored$, checkStored, type StoreOfCalls } from './stored-call.js';
 import { storedEvent } from './stored-event.js';
 
 /** How a call is played back. */
@@ -39,7 +36,7 @@ const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
     'a number of milliseconds of at least 0, or Infinity',
   ],
   events: isFunction,
-  scheduler: having('schedule', 'a scheduler of RxJS'),
+  scheduler: isScheduler,
 };
 
 /**
@@ -57,9 +54,7 @@ export const replay$ = (
   const { events = () => true } = options;
   const { driver } = store;
   return concat(
-    isStored$(driver, callId).pipe(
-      concatMap((isStored) => (isStored ? EMPTY : throwError(() => notStored(callId)))),
-    ),
+    assertStored$(driver, callId),
     defer(() => {
       const due = clockOf(options);
       return records$(driver, callId, { kind: 'event' }).pipe(

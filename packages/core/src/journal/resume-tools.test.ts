@@ -21,7 +21,7 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
+import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>
@@ -65,8 +65,7 @@ const sending = (policy: Partial<Tool> = {}) => {
 
 /** A store in which the tool had begun, and nothing is known of its end. */
 const brokenOff = async (run$: (driver: CallStoreDriver) => Observable<unknown>) => {
-  const store = inProcessCalls();
-  runUntil(store, await recordsOf(run$, '1/0/intent'), run$);
+  const store = await leftAt('1/0/intent', run$);
   expect(await stepsIn(store)).toEqual(['call', 'open', '1', '1/0/intent']);
   return store;
 };
@@ -136,8 +135,7 @@ describe('a tool that had begun when its call was broken off', () => {
     asked.length = 0;
     await agentOf(store, [send]).agent.resume('c', { onUncertain: 'rerun' });
     expect(asked).toEqual([]);
-    const earlier = inProcessCalls();
-    runUntil(earlier, await recordsOf(call$([send]), '1'), call$([send]));
+    const earlier = await leftAt('1', call$([send]));
     asked.length = 0;
     await agentOf(earlier, [send]).agent.resume('c');
     expect(asked).toHaveLength(1);
@@ -154,8 +152,7 @@ describe('what tools leave behind', () => {
     const { send } = sending();
     const run$ = (driver: CallStoreDriver) =>
       agentOf(driver, [give, send]).agent.call$('?', { callId: 'c' });
-    const store = inProcessCalls();
-    runUntil(store, await recordsOf(run$, '1/0'), run$);
+    const store = await leftAt('1/0', run$);
     const events = await record(agentOf(store, [give, send]).agent.resumeStream$('c'));
     expect(events).toContainEqual(
       expect.objectContaining({
@@ -180,8 +177,7 @@ describe('what tools leave behind', () => {
         journal: createCallStore(driver),
       });
     const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
-    const store = inProcessCalls();
-    runUntil(store, await recordsOf(run$, '1/0'), run$);
+    const store = await leftAt('1/0', run$);
     keys.length = 0;
     await made(store, 1).resume('c');
     expect(keys).toHaveLength(1);

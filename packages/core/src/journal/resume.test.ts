@@ -20,7 +20,7 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
+import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
@@ -164,8 +164,7 @@ describe('a call that is resumed', () => {
     const made = (driver: CallStoreDriver, temperature: number) =>
       payer(driver, { model: { ...model }, interceptors: [route(temperature)] });
     const run$ = (driver: CallStoreDriver) => pay$(made(driver, 0.5));
-    const store = inProcessCalls();
-    runUntil(store, await recordsOf(run$, 'open'), run$);
+    const store = await leftAt('open', run$);
     const events = await record(made(store, 1).agent.resumeStream$('c'));
     expect(events.find(({ type }) => type === 'preReasoning')).toMatchObject({
       options: { temperature: 0.5 },

@@ -1,4 +1,13 @@
-import { defaultIfEmpty, defer, map, type Observable, take } from 'rxjs';
+import {
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  map,
+  mergeMap,
+  type Observable,
+  take,
+  throwError,
+} from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
@@ -30,6 +39,12 @@ export const isStored$ = (driver: CallStoreDriver, callId: string): Observable<b
     take(1),
     map(({ length }) => length > 0),
     defaultIfEmpty(false),
+  );
+
+/** Completes where something is written down of a call, and errors with `invalidResume` where nothing is. */
+export const assertStored$ = (driver: CallStoreDriver, callId: string): Observable<never> =>
+  isStored$(driver, callId).pipe(
+    mergeMap((isStored) => (isStored ? EMPTY : throwError(() => notStored(callId)))),
   );
 
 /** The error of who asks for a call of which nothing is written down. */

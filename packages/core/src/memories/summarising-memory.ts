@@ -22,10 +22,10 @@ import type { Model } from '../model.js';
 import { ready } from '../models/ready.js';
 import {
   checkOptions,
-  having,
   isDelay,
   isFunction,
   isModel,
+  isScheduler,
   isText,
   type Rule,
   wholeNumber,
@@ -188,5 +188,5 @@ const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
   timeoutMs: isDelay,
   maxSessions: wholeNumber(1),
   report: isFunction,
-  scheduler: having('schedule', 'an RxJS scheduler'),
+  scheduler: isScheduler,
 };

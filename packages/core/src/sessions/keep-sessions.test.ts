@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatMap, lastValueFrom, map, merge, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import { type Agent, createAgent } from '../agent.js';
+import { windowMemory } from '../memories/index.js';
+import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
@@ -154,6 +156,19 @@ describe('S4: keepSessions', () => {
     await expect(session.call('a')).rejects.toMatchObject({ code: 'store' });
     const foreign: SessionStore = { ...store, load$: () => of({ version: 1, state: { a: 1 } }) };
     await expect(open(says(), foreign)).rejects.toMatchObject({ code: 'invalidState' });
+  });
+
+  it('I10: refuses a memory that cannot take what was saved, before anything is done', async () => {
+    const inner = inProcessMemory();
+    const fixed: MemoryFactory = (id) => ({ load$: inner(id).load$, append$: inner(id).append$ });
+    const store = inProcessSessions();
+    const agent = sampleAgent([], { memory: windowMemory(fixed) });
+    await expect(open(agent, store)).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("leave 'memory' out of createAgent()"),
+    });
+    expect(await lastValueFrom(store.list$())).toEqual([]);
+    await open(sampleAgent([], { memory: windowMemory(inner) }), store);
   });
 
   it('takes an agent and a store', () => {

@@ -50,7 +50,7 @@ export interface KeepSessionsOptions {
 
 /**
  * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open, and is emptied when they are closed: leave it to be the one in
- * this process. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
+ * this process; one without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
  */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
@@ -66,6 +66,7 @@ export const keepSessions = <Output>(
   const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
       const session = agent.session(sessionId, given);
+      if (session.memory.replace$ === undefined) throw ofFixedMemory();
       const place = { agent, session, calls: options.calls, context: given?.context ?? [] };
       return opened$(session).pipe(map((open) => kept(place, open)));
     });
@@ -74,6 +75,11 @@ export const keepSessions = <Output>(
     open: (sessionId, given) => firstValueFrom(open$(sessionId, given)),
   };
 };
+
+const ofFixedMemory = () =>
+  misuse(
+    "keepSessions() needs sessions whose messages can be replaced, and the memory of this agent has no 'replace$'. The store of sessions holds the messages: leave 'memory' out of createAgent(), or put one around inProcessMemory(). A memory that outlasts the process itself needs no keepSessions().",
+  );
 
 const kept = <Output>(
   place: Omit<Resuming<Output>, 'open'> & { readonly session: Session<Output> },

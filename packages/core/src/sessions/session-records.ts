@@ -1,10 +1,11 @@
 import type { ReportedPayload } from '../events.js';
+import type { MessagesChange } from '../memory-changes.js';
 import type { Reply } from '../reply.js';
 import type { Toolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 import { groupPatches, groupsOf, isSameToolkit, withGroups } from './group-states.js';
-import type { LastCall, PendingApproval, SessionState } from './session-state.js';
+import type { LastCall, PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
 
 /** What an agent knows of one session beside its messages. */
 export interface SessionRecord {
@@ -17,18 +18,33 @@ export interface SessionRecord {
   /** The call has its reply. One that was interrupted while it waited has not been one of the session's. */
   end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, wasSeated: boolean): void;
   /** Somebody decides on a tool use. Gives what takes that back, once. */
-  await(approval: PendingApproval, tell: Tell): () => void;
+  await(approval: PendingApproval, tell: (change: StateChange) => void): () => void;
+  /** A program has changed the messages. */
+  note(change: MessagesChange): void;
+  /** Gives, once, what a program has changed while no call ran that could tell it. */
+  takeUntold(): readonly Change[];
   /** Puts a state in the place of what is known. */
   restore(state: SessionState): void;
 }
 
-/** Tells of a change, in the call in which it happens. */
-export type Tell = (payload: Extract<ReportedPayload, { type: 'stateChanged' }>) => void;
+/** Tells of a change, in the call in which it happens; false where none runs. */
+export type Tell = (change: Change) => boolean;
+
+type Change = StateChange | MessagesChange;
+type StateChange = Extract<ReportedPayload, { type: 'stateChanged' }>;
+
+/** What a program has changed between two calls. */
+interface Untold {
+  /** As the last call has told them. */
+  readonly groups?: ToolGroupStates;
+  readonly messages: readonly MessagesChange[];
+}
 
 /** What differs from how a session begins. */
 interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
   readonly toolkit: Toolkit;
   readonly lastCall?: LastCall | undefined;
+  readonly untold?: Untold | undefined;
 }
 
 /**
@@ -59,7 +75,9 @@ export const createSessionRecords = (
           change({ toolkit: changed });
           const state = groupsOf(changed);
           const patches = groupPatches(before, state);
-          if (patches.length > 0) tell({ type: 'stateChanged', name: 'groups', state, patches });
+          if (patches.length === 0) return;
+          if (tell({ type: 'stateChanged', name: 'groups', state, patches })) return;
+          change({ untold: { groups: before, messages: [], ...current().untold } });
         },
       },
       get state() {
@@ -90,9 +108,23 @@ export const createSessionRecords = (
           tellOf(changedApprovals(current(), { op: 'remove', path: [index] }));
         };
       },
+      note: (changed) => {
+        if (tell(changed)) return;
+        const { untold } = current();
+        change({ untold: { ...untold, messages: [...(untold?.messages ?? []), changed] } });
+      },
+      takeUntold: () => {
+        const { untold, toolkit: now } = current();
+        if (untold === undefined) return [];
+        change({ untold: undefined });
+        const state = groupsOf(now);
+        const patches = groupPatches(untold.groups ?? state, state);
+        const groups: StateChange = { type: 'stateChanged', name: 'groups', state, patches };
+        return [...untold.messages, ...(patches.length > 0 ? [groups] : [])];
+      },
       restore: ({ groups, approvals, usage, interrupted, lastCall }) => {
         const restored = withGroups(current().toolkit, groups, initial.toolkit);
-        change({ toolkit: restored, approvals, usage, interrupted, lastCall });
+        change({ toolkit: restored, approvals, usage, interrupted, lastCall, untold: undefined });
       },
     };
   };
@@ -117,12 +149,13 @@ export const begunIn = (
 
 const changedApprovals = (
   { approvals: state }: Entry,
-  ...patches: Parameters<Tell>[0]['patches']
-): Parameters<Tell>[0] => ({ type: 'stateChanged', name: 'approvals', state, patches });
+  ...patches: StateChange['patches']
+): StateChange => ({ type: 'stateChanged', name: 'approvals', state, patches });
 
 const isInitial = (entry: Entry, initial: Entry): boolean =>
   entry.approvals.length === 0 &&
   !entry.interrupted &&
   entry.lastCall === undefined &&
+  entry.untold === undefined &&
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);

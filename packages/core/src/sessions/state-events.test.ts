@@ -9,6 +9,7 @@ import {
   lastValueFrom,
   map,
   NEVER,
+  type Observable,
   of,
   throwError,
   toArray,
@@ -95,10 +96,33 @@ const turn = fc.array(use, { minLength: 1, maxLength: 3 });
 const call = fc.record({
   turns: fc.array(turn, { maxLength: 3 }),
   end: fc.constantFrom('answer', 'answer', 'answer', 'failure'),
+  /** What the program does to the session before it. */
+  before: fc.constantFrom('nothing', 'nothing', 'toggles', 'drops', 'adds', 'drops and adds'),
 });
 type Call = typeof call extends fc.Arbitrary<infer Value> ? Value : never;
 
 const usage: ModelChunk = { type: 'usage', usage: { inputTokens: 3, outputTokens: 1 } };
+
+/** Changes a session between two calls. */
+const change = async (session: Session, how: string, index: number): Promise<void> => {
+  const { memory, toolkit } = session;
+  const run = (source$: Observable<unknown> = EMPTY) =>
+    lastValueFrom(source$, { defaultValue: undefined });
+  if (how === 'toggles') {
+    toolkit.activate('b');
+    toolkit.deactivate('a');
+  }
+  if (how.includes('drops')) {
+    const kept = await lastValueFrom(memory.all$?.() ?? memory.load$());
+    const from = kept.findIndex(({ role }, at) => role === 'user' && at > 0);
+    const rest = from === -1 ? [] : kept.slice(from);
+    if (suspensionsIn(kept).length === 0) await run(memory.replace$?.(rest));
+  }
+  if (how.includes('adds')) {
+    const content = [{ type: 'text', text: 'By the program.' }] as const;
+    await run(memory.append$([{ id: `added-${index}`, role: 'user', content }]));
+  }
+};
 
 const answersOf = ({ turns, end }: Call) => [
   ...turns.map((chunks) => [text('Hm.'), ...chunks, usage, finish()]),
@@ -190,6 +214,11 @@ describe('S5: the events of a call', () => {
           for (const index of calls.keys()) {
             const callId = `c${index}`;
             const waiting = suspensionsIn(before.messages).map(({ toolUse: { id } }) => id);
+            await change(
+              session,
+              waiting.length > 0 ? 'nothing' : (calls[index]?.before ?? ''),
+              index,
+            );
             const events = await heard(index, callId, waiting);
             const rebuilt = events.reduce(
               (state, event) => after(state, event, callId, isWrittenDown),
@@ -244,6 +273,7 @@ describe('S5: the events of a call', () => {
   it('tell nothing of what has not changed, and of a call without a session nothing', async () => {
     const { session } = play([], inProcessMemory());
     session.toolkit.activate('a');
+    await session.call('?', { model: scriptedModel([text('ok')]) });
     const manages = () =>
       scriptedModel(
         [toolUse('manage_tools', { activate: ['a'], deactivate: ['b'] })],
@@ -259,6 +289,58 @@ describe('S5: the events of a call', () => {
     const types = (await record(bare.stream$('?'))).map(({ type }) => type);
     expect(types).not.toContain('stateChanged');
     expect(types).not.toContain('messagesAppended');
+  });
+
+  it('tell first what the program has done between two calls, once', async () => {
+    const { session } = play([], inProcessMemory());
+    const model = scriptedModel([text('one')], [text('two')], [text('three')]);
+    await session.call('?', { model, callId: 'a' });
+    session.toolkit.activate('a');
+    session.toolkit.deactivate('a');
+    session.toolkit.activate('b');
+    const { memory } = session;
+    const [first, ...rest] = await lastValueFrom(memory.load$());
+    if (first === undefined) throw new Error('It holds nothing.');
+    const edited = { ...first, content: [{ type: 'text', text: 'Hm?' }] } as typeof first;
+    await lastValueFrom(memory.replace$?.([edited, ...rest]) ?? EMPTY, { defaultValue: undefined });
+    const events = await record(session.stream$('?', { model, callId: 'b' }));
+    expect(events.slice(0, 4)).toMatchObject([
+      { type: 'preCall' },
+      { type: 'messagesRemoved', ids: ['a/input/0', 'a/1'] },
+      { type: 'messagesAppended', messages: [{ id: 'a/input/0' }, { id: 'a/1' }] },
+      { type: 'stateChanged', name: 'groups', state: { a: false, b: true } },
+    ]);
+    expect(events[3]).toMatchObject({ patches: [{ op: 'replace', path: ['b'], value: true }] });
+    const types = (await record(session.stream$('?', { model }))).map(({ type }) => type);
+    expect(types).not.toContain('stateChanged');
+    expect(types).not.toContain('messagesRemoved');
+  });
+
+  it('tell nothing of a state that is loaded: whoever loads it knows it', async () => {
+    const { session } = play([], inProcessMemory());
+    session.toolkit.activate('b');
+    await session.loadState(await session.saveState());
+    const events = await record(session.stream$('?', { model: scriptedModel([text('ok')]) }));
+    expect(events.map(({ type }) => type)).not.toContain('stateChanged');
+  });
+
+  it('tell what the program does while they run, when it does it', async () => {
+    const { session } = play([], inProcessMemory());
+    const note = tool({
+      name: 'note',
+      description: 'Notes.',
+      run: () =>
+        session.memory.append$([
+          { id: 'noted', role: 'user', content: [{ type: 'text', text: 'Noted.' }] },
+        ]),
+    });
+    const model = scriptedModel([toolUse('note')], [text('ok')]);
+    const events = await record(session.stream$('?', { model, addTools: [note] }));
+    const told = events.filter((event) => event.type === 'messagesAppended');
+    expect(told.map(({ iteration, messages }) => [iteration, messages[0]?.id])[0]).toEqual([
+      1,
+      'noted',
+    ]);
   });
 
   it('tell the groups and the approvals with patches', async () => {

@@ -1,4 +1,4 @@
-import { filter, from, map, mergeMap, type Observable, takeWhile, toArray } from 'rxjs';
+import { defer, filter, from, map, mergeMap, type Observable, takeWhile, tap, toArray } from 'rxjs';
 import type { ReadableCall } from '../journal/call-summary.js';
 import { calls$ } from '../journal/calls.js';
 import type { StoreOfCalls } from '../journal/stored-call.js';
@@ -18,16 +18,22 @@ export const unsavedCalls$ = (
   calls: StoreOfCalls,
   { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
   state: SessionState,
-): Observable<ReadableCall> => {
-  const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
-  return calls$(calls).pipe(
-    filter((call) => call.status !== 'unreadable'),
-    filter((call) => call.sessionId === sessionId && call.agent === agentName),
-    takeWhile((call) => !isLast(call) && !isSaved(state, call.callId), true),
-    // A call that has failed is over, and what it has left is saved.
-    filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),
-    toArray(),
-    map((found) => found.reverse().sort((a, b) => a.createdAt - b.createdAt)),
-    mergeMap((found) => from(found)),
-  );
-};
+): Observable<ReadableCall> =>
+  defer(() => {
+    const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
+    let knownSince = -Infinity;
+    return calls$(calls).pipe(
+      filter((call) => call.status !== 'unreadable'),
+      filter((call) => call.sessionId === sessionId && call.agent === agentName),
+      // Of calls that were written to in the same millisecond, any may come first.
+      takeWhile(({ updatedAt }) => updatedAt >= knownSince),
+      tap((call) => {
+        if (isLast(call) || isSaved(state, call.callId)) knownSince = call.updatedAt;
+      }),
+      // A call that has failed is over, and what it has left is saved.
+      filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),
+      toArray(),
+      map((found) => found.reverse().sort((a, b) => a.createdAt - b.createdAt)),
+      mergeMap((found) => from(found)),
+    );
+  });
