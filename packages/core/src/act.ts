@@ -19,7 +19,7 @@ import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly'>;
+  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly' | 'reportUsage'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -46,13 +46,16 @@ export const act$ = (
           position,
           () => {
             hasRun = true;
+            if (!isNew) context.reportUsage(decision.usage);
             return acted$(context, run, plan, decision, isNew);
           },
           actedForm,
         ),
       ),
-      tap(({ groups }) => {
-        if (!hasRun && groups !== undefined) context.activateOnly(groups);
+      tap(({ groups, usage }) => {
+        if (hasRun) return;
+        context.reportUsage(usage);
+        if (groups !== undefined) context.activateOnly(groups);
       }),
     );
   });

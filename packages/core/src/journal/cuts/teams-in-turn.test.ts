@@ -3,6 +3,7 @@ import { concatMap, map } from 'rxjs';
 import { createAgent, type Model, route, sequential, textOf, tool } from '../../index.js';
 import {
   aggregate,
+  agentTool,
   asAgent,
   createStep,
   debate,
@@ -16,6 +17,17 @@ import { lastText, options, script } from './set-ups.test-support.js';
 import { ask, leader, listener, pay, worker } from './team-set-ups.test-support.js';
 
 const setUps: Readonly<Record<string, SetUp>> = {
+  'agents three levels deep': {
+    agent: (process) => {
+      const middle = createAgent({
+        name: 'middle',
+        model: script(process, [ask('worker', 'Pay.'), pay('mid')], [text('Middle.')]),
+        tools: [process.effect('pay'), agentTool(worker(process), { description: 'Works.' })],
+        defaults: { onUncertain: 'rerun' },
+      });
+      return leader(process, script(process, [ask('middle', 'Pay.')], [text('Paid.')]), middle);
+    },
+  },
   'an agent as a tool that fails': {
     agent: (process) => {
       const failing = createAgent({
