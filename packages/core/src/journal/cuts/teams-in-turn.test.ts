@@ -1,6 +1,6 @@
 import { describe, it } from '@jest/globals';
 import { concatMap, map } from 'rxjs';
-import { createAgent, type Model, route, sequential, textOf, tool } from '../../index.js';
+import { createAgent, type Model, parallel, route, sequential, textOf, tool } from '../../index.js';
 import {
   aggregate,
   agentTool,
@@ -14,7 +14,7 @@ import {
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, script } from './set-ups.test-support.js';
-import { ask, leader, listener, pay, worker } from './team-set-ups.test-support.js';
+import { ask, below, leader, listener, pay, worker } from './team-set-ups.test-support.js';
 
 const setUps: Readonly<Record<string, SetUp>> = {
   'agents three levels deep': {
@@ -168,6 +168,26 @@ const setUps: Readonly<Record<string, SetUp>> = {
       );
       return leader(process, script(process, [ask('inner', 'Go.')], [text('Done.')]), inner);
     },
+  },
+  'rows of steps side by side, the first the slower one': {
+    atOnce: 2,
+    agent: (process) =>
+      asAgent(
+        aggregate(
+          parallel(
+            sequential(
+              below(process, 'slow', [toolUse('slow')], [text('Slow.')]),
+              below(process, 'behindSlow', [pay('a'), toolUse('slow')], [text('Behind slow.')]),
+            ),
+            sequential(
+              below(process, 'fast', [text('Fast.')]),
+              below(process, 'behindFast', [pay('b'), toolUse('slow')], [text('Behind fast.')]),
+            ),
+          ),
+          (replies) => replies.map(textOf).join('\n'),
+        ),
+        options(process),
+      ),
   },
 };
 
