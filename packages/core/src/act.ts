@@ -19,7 +19,7 @@ import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly' | 'countReplayed'>;
+  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly' | 'reportUsage' | 'countReplayed'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -46,13 +46,15 @@ export const act$ = (
           position,
           () => {
             hasRun = true;
+            if (!isNew) context.reportUsage(decision.usage);
             return acted$(context, run, plan, decision, isNew);
           },
           actedForm,
         ),
       ),
-      tap(({ executed, groups }) => {
+      tap(({ executed, groups, usage }) => {
         if (hasRun) return;
+        context.reportUsage(usage);
         if (executed) context.countReplayed({ toolCalls: 1 });
         if (groups !== undefined) context.activateOnly(groups);
       }),

@@ -131,7 +131,7 @@ export const createScope = ({
     next: (event) => events$.next(event),
   };
   const above = parent === undefined ? undefined : placeOf(parent);
-  const id = callId ?? above?.nextCallId() ?? randomId();
+  const id = callId ?? above?.callIds.next() ?? randomId();
   const { scope } = above ?? {};
   const journal = opened?.journal ?? scope?.journal ?? unwritten;
   const family = scope?.family ?? new Set<string>();
@@ -224,7 +224,6 @@ export const lend = (
     get: (key) => valueOf(key, values),
     ...(sessionId === undefined ? {} : { sessionId }),
   };
-  const nth = counter();
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
   const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noUsage;
@@ -238,13 +237,29 @@ export const lend = (
       spent = addUsage(spent, usage);
       scope.reportUsage(usage);
     },
-    nextCallId: () => {
-      const index = nth();
-      // No position of a step has a plus: what the second call does is not taken for the first one's.
-      return index === 1 ? below : `${below}+${index}`;
-    },
+    callIds: createCallIds(below),
   });
   return context;
+};
+
+/**
+ * Makes what each of some ways is lent that go on at the same time within one run of a tool: the calls of each have ids of their own, the same on a resumed run, whichever way
+ * is the quicker one then.
+ */
+export const lendAside = (context: ToolContext, ways: number): readonly ToolContext[] => {
+  const place = placeOf(context);
+  return place.callIds.aside(ways).map((callIds) => {
+    // It is the same in all but what it is.
+    const own = new Proxy(context, {});
+    places.set(own, {
+      ...place,
+      get spent() {
+        return place.spent;
+      },
+      callIds,
+    });
+    return own;
+  });
 };
 
 /** Ids of tool uses are the model's: one must not read like the position of a step. */
@@ -260,9 +275,32 @@ interface Place {
   /** What the calls below have cost until now, at any depth. */
   readonly spent: Usage;
   readonly spend: (usage: Usage) => void;
-  /** Ids of calls are positions, the same on a resumed run. */
-  readonly nextCallId: () => string;
+  readonly callIds: CallIds;
 }
+
+/** Ids of calls are positions, the same on a resumed run. */
+interface CallIds {
+  readonly next: () => string;
+  /** Those of some ways that go on at the same time. */
+  readonly aside: (ways: number) => readonly CallIds[];
+}
+
+const createCallIds = (below: string): CallIds => {
+  const nth = counter();
+  return {
+    next: () => {
+      const index = nth();
+      // No position of a step has a plus: what the second call does is not taken for the first one's.
+      return index === 1 ? below : `${below}+${index}`;
+    },
+    aside: (ways) => {
+      const index = nth();
+      return Array.from({ length: ways }, (_, way) =>
+        createCallIds(`${below}+${index}.${way + 1}`),
+      );
+    },
+  };
+};
 
 /** What the calls have cost until now that a tool has made, and those below them. */
 export const usageBelow = (lent: ToolContext): Usage => placeOf(lent).spent;

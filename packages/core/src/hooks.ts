@@ -106,16 +106,18 @@ export const createHooks = ({
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     const seq = nextSeq();
-    if (!everyone.some(({ hears }) => hears)) return;
+    if (!everyone.some(({ hears }) => hears) && first.length === 0) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    for (const listener of first) listener.next(event);
     deliver(() => everyone.forEach((listener) => listener.next(event)));
   };
   const report: Hooks['report'] = (iteration, payload) =>
     tell(payload.type, iteration, (around) => Object.assign(around, payload));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
-    ...listeners,
+    ...listeners.filter(({ isFirst }) => isFirst !== true),
   ];
+  const first = listeners.filter(({ isFirst }) => isFirst === true);
   const stages = ordered(interceptors, 'event').map((interceptor) => ({
     type: interceptor.type,
     stage: stageOf(interceptor, call, report),

@@ -1,6 +1,7 @@
 import { catchError, defer, forkJoin, type OperatorFunction } from 'rxjs';
 import type { Input } from '../input.js';
-import { composed, type OutOf, runnersOf, type Steps, unspoken } from './step.js';
+import { aside } from './aside.js';
+import { composed, type OutOf, runnersOf, type Steps } from './step.js';
 
 /**
  * Composes steps side by side: all get the same input at once, and their last replies are emitted together, in the order
@@ -11,14 +12,15 @@ export const parallel = <const All extends Steps>(
   ...steps: All
 ): OperatorFunction<Input, { readonly [Place in keyof All]: OutOf<All[Place]> }> => {
   const runs = runnersOf('parallel()', steps);
-  return composed((input, options) =>
-    forkJoin(runs.map((run) => run(input, unspoken(options)))).pipe(
+  return composed((input, options) => {
+    const ways = aside(options, runs.length);
+    return forkJoin(runs.map((run, index) => run(input, ways[index] ?? {}))).pipe(
       // Handled only to be thrown again: by then, the others have been unsubscribed from.
       catchError((error: unknown) =>
         defer(() => {
           throw error;
         }),
       ),
-    ),
-  );
+    );
+  });
 };

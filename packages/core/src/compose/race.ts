@@ -10,7 +10,8 @@ import {
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
-import { composed, type OutOf, runnersOf, type Steps, unspoken } from './step.js';
+import { aside } from './aside.js';
+import { composed, type OutOf, runnersOf, type Steps } from './step.js';
 
 /**
  * Composes steps that compete: all get the same input at once, and the first reply is emitted; the others are left
@@ -24,14 +25,15 @@ export const race = <const All extends Steps>(
   return composed((input, options) =>
     defer(() => {
       const errors: unknown[] = [];
+      const ways = aside(options, runs.length);
       const lost = (error: unknown): Observable<never> => {
         errors.push(error);
         if (errors.length < runs.length) return NEVER;
         throw errors[0];
       };
       return firstOf(
-        runs.map((run) =>
-          run(input, unspoken(options)).pipe(take(1), throwIfEmpty(noReply), catchError(lost)),
+        runs.map((run, index) =>
+          run(input, ways[index] ?? {}).pipe(take(1), throwIfEmpty(noReply), catchError(lost)),
         ),
       );
     }),

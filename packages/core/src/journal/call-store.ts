@@ -173,6 +173,8 @@ const journalOf = (
   };
   const listener: Listener = {
     hears: true,
+    // A step that comes of an event stands behind it.
+    isFirst: true,
     next: (event) => {
       lastSeq = event.seq;
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;

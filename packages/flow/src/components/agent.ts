@@ -36,7 +36,7 @@ export const agentWork = (
     defer(() => {
       const instructions = render(system, scope);
       const agent = createAgent({
-        ...{ ...made, name: id, model, tools, defaults },
+        ...{ ...made, name: id, model, tools, defaults: { ...made.defaults, ...defaults } },
         ...(instructions !== '' && { instructions }),
         ...(output !== undefined && { output }),
       });

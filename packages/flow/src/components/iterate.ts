@@ -1,5 +1,5 @@
 import type { Reply } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { defined, parsedJson } from '@millrace/core/adapter';
 import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';
@@ -14,7 +14,7 @@ export const iterateWork = (
   id: string,
   params: IterateParams,
   graph: CompiledGraph,
-  { agent: made }: Equipment,
+  { agent: { journal } }: Equipment,
 ): Work => {
   const { items, delimiter, max_items = 20, concurrency = 1, separator = '\n\n' } = params;
   const template = templateOf(items);
@@ -45,7 +45,7 @@ export const iterateWork = (
         ),
       );
       // A reply has room for a text, but not for a list.
-      return asAgent(step, { ...made, name: id })
+      return asAgent(step, { ...defined({ journal }), name: id })
         .call$(given.text, childCall(id, scope))
         .pipe(
           map((reply): Worked =>

@@ -1,6 +1,6 @@
 import { concatMap, defer, finalize, map, type Observable, Subject, throwError } from 'rxjs';
 import { MillraceError } from '../../index.js';
-import type { CallStoreDriver, NewRecord } from '../index.js';
+import type { CallStoreDriver, Claim, NewRecord } from '../index.js';
 
 /**
  * How a process is cut: it ends when so many records are written (`killed`), it ends before it hears that the last of them was written (`untold`), or its store
@@ -17,7 +17,7 @@ export interface CutDriver {
   /** The process has ended. */
   readonly isDead: () => boolean;
   /** What the process holds falls apart. */
-  readonly end: () => void;
+  readonly kill: () => void;
   /** How many claims are held. */
   readonly held: () => number;
 }
@@ -32,10 +32,7 @@ export const cutDriver = (driver: CallStoreDriver, cut: Cut | undefined): CutDri
     isDead = true;
     return ended$;
   };
-  const appended$ = (
-    append$: (records: readonly NewRecord[]) => Observable<unknown>,
-    batch: readonly NewRecord[],
-  ): Observable<unknown> =>
+  const appended$ = (claim: Claim, batch: readonly NewRecord[]): Observable<unknown> =>
     defer(() => {
       if (isDead) return ended$;
       if (cut?.how === 'full' && batch.length > left) {
@@ -45,7 +42,7 @@ export const cutDriver = (driver: CallStoreDriver, cut: Cut | undefined): CutDri
       const kept = batch.slice(0, left);
       left -= kept.length;
       const isLast = kept.length < batch.length || (cut?.how === 'untold' && left === 0);
-      return append$(kept).pipe(isLast ? concatMap(die) : map((done) => done));
+      return claim.append$(kept).pipe(isLast ? concatMap(die) : map((done) => done));
     });
   return {
     driver: {
@@ -54,15 +51,15 @@ export const cutDriver = (driver: CallStoreDriver, cut: Cut | undefined): CutDri
         defer(() => {
           held += 1;
           return driver.claim$(callId).pipe(
-            map(({ append$ }) => ({
-              append$: (batch: readonly NewRecord[]) => appended$(append$, batch),
+            map((claim) => ({
+              append$: (batch: readonly NewRecord[]) => appended$(claim, batch),
             })),
             finalize(() => (held -= 1)),
           );
         }),
     },
     isDead: () => isDead,
-    end: () => ended$.error(new Error('killed')),
+    kill: () => ended$.error(new Error('killed')),
     held: () => held,
   };
 };

@@ -1,179 +1,61 @@
 import { expect } from '@jest/globals';
-import { defer, EMPTY, lastValueFrom, of, repeat, VirtualTimeScheduler } from 'rxjs';
-import type { Agent, AgentEvent, CallOptions, Input, ResumeOptions } from '../../index.js';
-import type { LongTermMemory } from '../../long-term-memory/index.js';
-import { verifyEvents } from '../../testing/index.js';
-import { attach$, createCallStore } from '../index.js';
+import equal from 'fast-deep-equal';
+import type { StoredRecord } from '../index.js';
 import type { Cut } from './cut-driver.test-support.js';
-import { createWorld, type Life, live, type Process, type World } from './process.test-support.js';
+import { callId, called, hasBegun, resumed, type SetUp, written } from './lives.test-support.js';
+import { follow, type Outcome, outcomeOf } from './outcome.test-support.js';
+import { createWorld, type Life } from './process.test-support.js';
 
-/** A call that is cut. */
-export interface SetUp {
-  /** Makes the agent, as each process does. */
-  readonly agent: (process: Process) => Agent;
-  readonly input?: Input;
-  /** What the call has of its own, and is given again. */
-  readonly options?: (process: Process) => CallOptions & ResumeOptions;
-  /** It is none of a session. Default: false. */
-  readonly isBare?: boolean;
-  /** Calls of models that can be under way at once. Default: 1. */
-  readonly atOnce?: number;
-  /** Calls that were made before, in the same session. Default: none. */
-  readonly before?: readonly Input[];
+export type { SetUp } from './lives.test-support.js';
+
+/** What is not as it would be without a cut. */
+interface Wrong {
+  readonly where: string;
+  readonly what: string;
+  readonly is: unknown;
+  readonly wanted: unknown;
 }
 
-const callId = 'c';
+const nothing: Life['held'] = { claims: 0, streams: 0, waits: 0 };
 
-/** What is known of a call when it is over. */
-interface Outcome {
-  readonly reply: unknown;
-  readonly messages: unknown;
-  readonly effects: readonly string[];
-  readonly told: readonly string[];
-  readonly asked: number;
-  readonly memories: unknown;
-}
-
-/** Makes the call in a world, and cuts it where it is said. */
-const called = async (world: World, setUp: SetUp, cut?: Cut): Promise<Life> => {
-  const { before = [], input = 'Go on.' } = setUp;
-  for (const [index, earlier] of before.entries()) {
-    const over = await live(world, undefined, (process) =>
-      setUp
-        .agent(process)
-        .session('s')
-        .stream$(earlier, { callId: `before-${index}`, ...own(setUp, process) }),
-    );
-    expect(over.error).toBe(undefined);
-  }
-  world.asked.length = 0;
-  return live(world, cut, (process) => {
-    const agent = setUp.agent(process);
-    const options = { callId, ...own(setUp, process) };
-    return setUp.isBare === true
-      ? agent.stream$(input, options)
-      : agent.session('s').stream$(input, options);
-  });
-};
-
-const own = ({ options }: SetUp, process: Process) => ({
-  scheduler: process.scheduler,
-  ...options?.(process),
-});
-
-const resumed = (world: World, setUp: SetUp, cut?: Cut): Promise<Life> =>
-  live(world, cut, (process) =>
-    setUp.agent(process).resumeStream$(callId, own(setUp, process)).pipe(verifyEvents()),
-  );
-
-const written = (world: World) => lastValueFrom(world.driver.read$(callId), { defaultValue: [] });
-
-const hasBegun = async (world: World): Promise<boolean> =>
-  (await written(world)).some(({ name }) => name === `${callId}/call`);
-
-/** What an event says, wherever and whenever it comes, and whatever attempt it is of. */
-const plain = (value: unknown): string =>
-  JSON.stringify(value, (key, part: unknown) =>
-    ['at', 'seq', 'ms', 'elapsedMs', 'createdAt'].includes(key) ? undefined : part,
-  ).replaceAll(/~\d+/gu, '');
-
-const outcomeOf = async (world: World, { events, error }: Life): Promise<Outcome> => {
-  const last = events.at(-1);
-  const messages = await lastValueFrom(world.memory('s').load$());
-  const told = (await written(world)).filter(({ kind }) => kind === 'event');
-  const end = last?.type === 'postCall' ? last.reply : (error ?? 'none');
-  return {
-    reply: JSON.parse(plain(error instanceof Error ? String(error) : end)),
-    messages: JSON.parse(plain(messages)),
-    effects: world.effects,
-    told: told.map(({ text }) => plain(JSON.parse(text))),
-    asked: world.asked.length,
-    memories: await memoriesIn(world),
-  };
-};
-
-/** What is remembered of a user, where anything can be. */
-const memoriesIn = async ({ kept }: World): Promise<unknown> => {
-  const memory = kept.get('memories') as LongTermMemory | undefined;
-  if (memory === undefined) return undefined;
-  const all$ = memory.recall$({ userId: 'ann' }, { text: '', limit: 99 });
-  return JSON.parse(plain(await lastValueFrom(all$)));
-};
-
-/** Follows the call from its beginning, through all processes: also behind an error, which another process may have gone on from. */
-const follow = (world: World): { readonly seen: AgentEvent[]; readonly leave: () => void } => {
-  const seen: AgentEvent[] = [];
-  const store = createCallStore(world.driver);
-  const scheduler = new VirtualTimeScheduler();
-  const follows = defer(() =>
-    attach$(store, callId, { waitMs: 1, scheduler, afterSeq: seen.at(-1)?.seq ?? 0 }),
-  )
-    .pipe(repeat({ delay: () => (seen.at(-1)?.type === 'error' ? of(true) : EMPTY) }))
-    .subscribe({
-      next: (event) => seen.push(event),
-      error: (error: unknown) => {
-        throw error;
-      },
-    });
-  return { seen, leave: () => follows.unsubscribe() };
-};
-
-const nothing = { claims: 0, streams: 0, waits: 0 };
-
-/** Cuts a call once or more, resumes it to its end, and holds that nothing is lost, and nothing done twice. */
-const heals = async (setUp: SetUp, whole: Outcome, cuts: readonly Cut[]): Promise<void> => {
+/** Cuts a call once or more, resumes it to its end, and looks for what is lost, done twice, or held. */
+const wrongsOf = async (
+  setUp: SetUp,
+  whole: Outcome,
+  cuts: readonly Cut[],
+): Promise<readonly Wrong[]> => {
   const world = createWorld();
-  const where = `cut ${cuts.map(({ how, records }) => `${how} ${records}`).join(', ')}`;
+  const where = cuts.map(({ how, records }) => `${how} at ${records}`).join(', then ');
   const [first, ...others] = cuts;
   const reader = follow(world);
   const lives = [await called(world, setUp, first)];
   if (!(await hasBegun(world))) {
     reader.leave();
-    return;
+    return [];
   }
-  for (const cut of others) lives.push(await resumed(world, setUp, cut));
-  const last = await resumed(world, setUp);
-  const outcome = await outcomeOf(world, last);
+  for (const cut of [...others, undefined]) lives.push(await resumed(world, setUp, cut));
+  const outcome = await outcomeOf(world, lives.at(-1));
   reader.leave();
-  const records = await written(world);
-  const told = records.filter(({ kind }) => kind === 'event');
-  const uncertain = told.flatMap(({ name, text }) =>
-    name === 'uncertain' ? [(JSON.parse(text) as { toolUse: { id: string } }).toolUse.id] : [],
+  const { told, uncertain, steps } = outcome;
+  const isUncertain = (effect: string): boolean => uncertain.some((id) => effect.includes(id));
+  const limit = whole.asked + cuts.length * (setUp.atOnce ?? 1);
+  const found: Readonly<Record<string, readonly [is: unknown, wanted: unknown]>> = {
+    reply: [outcome.reply, whole.reply],
+    messages: [outcome.messages, whole.messages],
+    memories: [outcome.memories, whole.memories],
+    effects: [[...new Set(outcome.effects)].sort(), [...new Set(whole.effects)].sort()],
+    twice: [more(outcome.effects, whole.effects).filter((it) => !isUncertain(it)), []],
+    asked: [outcome.asked, Math.min(outcome.asked, limit)],
+    lost: [more(whole.told, told), []],
+    extra: [more(told, whole.told).filter(isToldOnce), []],
+    numbers: [outcome.numbers, told.map((_, index) => index + 1)],
+    seen: [reader.seen.map(({ seq }) => seq), outcome.numbers],
+    steps: [steps.filter((step, index) => steps.indexOf(step) < index), []],
+    held: [lives.map(({ held }) => held), lives.map(() => nothing)],
+  };
+  return Object.entries(found).flatMap(([what, [is, wanted]]) =>
+    equal(is, wanted) ? [] : [{ where, what, is, wanted }],
   );
-  const steps = records.flatMap(({ kind, name }) => (kind === 'step' ? [name] : []));
-  expect({
-    where,
-    reply: outcome.reply,
-    messages: outcome.messages,
-    memories: outcome.memories,
-    effects: [...new Set(outcome.effects)].sort(),
-    twice: more(outcome.effects, whole.effects).filter(
-      (effect) => !uncertain.some((id) => effect.includes(id)),
-    ),
-    lost: more(whole.told, outcome.told),
-    extra: more(outcome.told, whole.told).filter(isToldOnce),
-    numbers: told.map(({ seq }) => seq),
-    steps: [...new Set(steps)],
-    held: [...lives, last].map(({ held }) => held),
-    seen: reader.seen.map(({ seq }) => seq),
-  }).toEqual({
-    where,
-    reply: whole.reply,
-    messages: whole.messages,
-    memories: whole.memories,
-    effects: [...new Set(whole.effects)].sort(),
-    twice: [],
-    lost: [],
-    extra: [],
-    numbers: told.map((_, index) => index + 1),
-    steps,
-    held: [...lives, last].map(() => nothing),
-    seen: told.map(({ seq }) => seq),
-  });
-  expect([where, outcome.asked - whole.asked <= cuts.length * (setUp.atOnce ?? 1)]).toEqual([
-    where,
-    true,
-  ]);
 };
 
 /** Those of some that are not among others, or not as often. */
@@ -187,27 +69,53 @@ const more = (some: readonly string[], others: readonly string[]): readonly stri
   });
 };
 
-/** What no step tells, which would be told again where that is begun again. */
+/** What is told outside of steps. What is told within one is told again where that is begun again, and a call below says again that it has ended. */
 const isToldOnce = (event: string): boolean =>
-  /^\{"type":"(?:preCall|postCall|messages\w+|retrieved|recalled|steered)"/u.test(event) ||
-  /^\{"type":"stateChanged".*"name":"plan"/u.test(event);
+  toldOnce.test(event) || /^\{"type":"stateChanged".*"name":"plan"/u.test(event);
 
-/** Runs a call without a cut, then cuts it at every record, in each way, and some of these once more. */
+const toldOnce = new RegExp(
+  `^\\{"type":"(?:preCall|postCall|messages\\w+|retrieved|recalled|steered)","rootId":"${callId}","callId":"${callId}"`,
+  'u',
+);
+
+/** `MILLRACE_CUTS=all` cuts at every record, in each way, and each of these once more: it takes minutes. */
+const isThorough = process.env['MILLRACE_CUTS'] === 'all';
+
+const ways = ['killed', 'untold', 'full'] as const;
+
+/** Cuts at most, in tests that are to be quick. */
+const most = 24;
+
+/** Where a call of these records is cut: all through it, in each way in turn, and every fourth time once more. */
+const cutsOf = (records: readonly StoredRecord[]): readonly (readonly Cut[])[] => {
+  const { length } = records;
+  const again = (position: number): Cut => ({
+    how: position % 2 === 0 ? 'killed' : 'untold',
+    records: 1 + ((position * 7) % length),
+  });
+  if (isThorough) {
+    return records.flatMap(({ position: at }) => {
+      const once = ways.map((how): readonly Cut[] => [{ how, records: at }]);
+      return [...once, ...once.map((cuts) => [...cuts, again(at)])];
+    });
+  }
+  const stride = Math.max(1, length / most);
+  return Array.from({ length: Math.floor(length / stride) }, (_, index) => {
+    const at = Math.ceil((index + 1) * stride);
+    const cut: Cut = { how: ways[index % ways.length] ?? 'killed', records: at };
+    return index % 4 === 3 ? [cut, again(at)] : [cut];
+  });
+};
+
+/** Runs a call without a cut, then cuts it at its records, and some of these once more. */
 export const healsFrom = async (setUp: SetUp): Promise<void> => {
   const world = createWorld();
   const life = await called(world, setUp);
   const whole = await outcomeOf(world, life);
   expect(life.held).toEqual(nothing);
-  if (process.env['SHOW']) console.log(JSON.stringify(whole, null, 1));
-  const { length } = await written(world);
-  for (let records = 1; records <= length; records += 1) {
-    for (const how of ['killed', 'untold', 'full'] as const) {
-      await heals(setUp, whole, [{ how, records }]);
-    }
-    const again = 1 + ((records * 7) % length);
-    await heals(setUp, whole, [
-      { how: 'killed', records },
-      { how: records % 2 === 0 ? 'untold' : 'killed', records: again },
-    ]);
+  const wrongs: Wrong[] = [];
+  for (const cuts of cutsOf(await written(world))) {
+    if (wrongs.length === 0 || isThorough) wrongs.push(...(await wrongsOf(setUp, whole, cuts)));
   }
+  expect(wrongs).toEqual([]);
 };

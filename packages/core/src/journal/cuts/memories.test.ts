@@ -1,14 +1,14 @@
 import { describe, it } from '@jest/globals';
-import { defer, delay, NEVER, of } from 'rxjs';
+import { delay, of } from 'rxjs';
 import { type AgentOptions, createAgent } from '../../index.js';
 import { fitContext, withEviction } from '../../fitting/index.js';
+import { type LongTermMemoryOptions, withLongTermMemory } from '../../long-term-memory/index.js';
 import {
-  inProcessLongTermMemory,
-  type LongTermMemory,
-  type LongTermMemoryOptions,
-  withLongTermMemory,
-} from '../../long-term-memory/index.js';
-import { inputAndAnswer, summarise, summarisingMemory, windowMemory } from '../../memories/index.js';
+  inputAndAnswer,
+  summarise,
+  summarisingMemory,
+  windowMemory,
+} from '../../memories/index.js';
 import { insertBefore, nativePhases, reasoning } from '../../phases/index.js';
 import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
 import { text, toolUse } from '../../testing/index.js';
@@ -18,17 +18,6 @@ import { options, script } from './set-ups.test-support.js';
 
 const pay = (to: string) => toolUse('pay', { to });
 const long = (words: string) => `${words} `.repeat(60);
-
-/** A memory of users that outlasts processes, and what is recorded while there is one. */
-const longTerm = ({ kept, scheduler, isDead }: Process): LongTermMemory => {
-  const memory = kept('memories', () => inProcessLongTermMemory({ clock: { now: () => 0 } }));
-  return {
-    ...memory,
-    record$: (...given) =>
-      defer(() => (isDead() ? NEVER : memory.record$(...given))).pipe(delay(1, scheduler)),
-    recall$: (...given) => memory.recall$(...given).pipe(delay(1, scheduler)),
-  };
-};
 
 const remembering =
   (settings: Partial<LongTermMemoryOptions>, more: Partial<AgentOptions> = {}) =>
@@ -46,7 +35,7 @@ const remembering =
           tools: [process.effect('pay')],
           ...more,
         },
-        { memory: longTerm(process), ...settings },
+        { memory: process.longTerm, ...settings },
       ),
     );
 

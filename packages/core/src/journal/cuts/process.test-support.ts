@@ -22,6 +22,7 @@ import {
   tool,
   type Tool,
 } from '../../index.js';
+import { inProcessLongTermMemory, type LongTermMemory } from '../../long-term-memory/index.js';
 import { finish } from '../../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from '../index.js';
 import { type Cut, cutDriver } from './cut-driver.test-support.js';
@@ -34,7 +35,8 @@ export interface World {
   readonly effects: string[];
   /** What models were asked. */
   readonly asked: ModelRequest[];
-  readonly kept: Map<string, unknown>;
+  /** What is remembered of users. */
+  readonly longTerm: LongTermMemory;
   /** When the next process begins. */
   now: number;
 }
@@ -44,7 +46,7 @@ export const createWorld = (): World => ({
   memory: inProcessMemory(),
   effects: [],
   asked: [],
-  kept: new Map(),
+  longTerm: inProcessLongTermMemory({ clock: { now: () => 0 } }),
   now: 0,
 });
 
@@ -59,12 +61,9 @@ export interface Process {
   readonly model: (answer: (request: ModelRequest) => Answer) => Model;
   /** A tool that does something outside, which takes it `ms`. */
   readonly effect: (name: string, policy?: Partial<Tool> & { readonly ms?: number }) => Tool;
-  /** The process has ended: nothing more is done outside. */
-  readonly isDead: () => boolean;
   /** Does something outside, unless the process has ended. */
   readonly affect: (effect: string) => void;
-  /** What outlasts the process, by its name. */
-  readonly kept: <T>(name: string, make: () => T) => T;
+  readonly longTerm: LongTermMemory;
 }
 
 /** What became of a process. */
@@ -84,33 +83,33 @@ export const live = async (
 ): Promise<Life> => {
   const scheduler = new VirtualTimeScheduler();
   scheduler.frame = world.now;
-  const { driver, isDead, end, held: claims } = cutDriver(world.driver, cut);
+  const { driver, isDead, kill, held: claims } = cutDriver(world.driver, cut);
   const streams = { open: 0 };
   const events: AgentEvent[] = [];
-  let error: unknown;
-  let isOver = false;
+  const end: { isOver: boolean; error?: unknown } = { isOver: false };
   const process = processOf(world, scheduler, isDead, () => counted(streams));
   const running = run({ ...process, journal: createCallStore(driver) }).subscribe({
     next: (event) => {
       if (!isDead()) events.push(event);
     },
     error: (cause: unknown) => {
-      error = cause;
-      isOver = true;
+      end.error = cause;
+      end.isOver = true;
     },
-    complete: () => (isOver = true),
+    complete: () => (end.isOver = true),
   });
-  for (let idle = 0; idle < 30 && !isOver && !isDead(); idle += 1) {
-    while (!isOver && !isDead() && step(scheduler)) idle = 0;
+  const isRunning = (): boolean => !end.isOver && !isDead();
+  for (let idle = 0; idle < 30 && isRunning(); idle += 1) {
+    while (isRunning() && step(scheduler)) idle = 0;
     // What is promised, such as the result of a tool.
     await Promise.resolve();
   }
-  if (!isDead() && !isOver) throw new Error('A call has come to no end.');
+  if (isRunning()) throw new Error('A call has come to no end.');
   world.now = scheduler.frame + 1_000;
-  end();
+  kill();
   running.unsubscribe();
   const held = { claims: claims(), streams: streams.open, waits: scheduler.actions.length };
-  return { events, isDead: isDead(), error, held };
+  return { events, isDead: isDead(), error: end.error, held };
 };
 
 /** Does what is to be done next; false where nothing is. */
@@ -119,7 +118,7 @@ const step = (scheduler: VirtualTimeScheduler): boolean => {
   if (action === undefined) return false;
   scheduler.frame = action.delay;
   const failure: unknown = action.execute(action.state, action.delay);
-  if (failure !== undefined) throw failure as Error;
+  if (failure instanceof Error) throw failure;
   return true;
 };
 
@@ -142,7 +141,6 @@ const processOf = (
   };
   return {
     scheduler,
-    isDead,
     affect,
     memory: (id) => {
       const memory = world.memory(id);
@@ -150,6 +148,14 @@ const processOf = (
         ...memory,
         append$: (messages) => defer(() => (isDead() ? NEVER : memory.append$(messages))),
       };
+    },
+    longTerm: {
+      ...world.longTerm,
+      record$: (...given) =>
+        defer(() => (isDead() ? NEVER : world.longTerm.record$(...given))).pipe(
+          delay(1, scheduler),
+        ),
+      recall$: (...given) => world.longTerm.recall$(...given).pipe(delay(1, scheduler)),
     },
     model: (answer) => ({
       name: 'function',
@@ -176,10 +182,6 @@ const processOf = (
       }),
       ...policy,
     }),
-    kept: <T>(name: string, make: () => T): T => {
-      if (!world.kept.has(name)) world.kept.set(name, make());
-      return world.kept.get(name) as T;
-    },
   };
 };
 

@@ -1,4 +1,10 @@
-import { type AgentOptions, type Model, type ModelChunk, type ModelRequest, textOf } from '../../index.js';
+import {
+  type AgentOptions,
+  type Model,
+  type ModelChunk,
+  type ModelRequest,
+  textOf,
+} from '../../index.js';
 import { text } from '../../testing/index.js';
 import type { Process } from './process.test-support.js';
 

@@ -139,8 +139,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
           tool({
             name: 'tell',
             description: 'Tells.',
-            run: () =>
-              toolOutput({ content: 'Told.', finalAnswer: true, details: { deep: [1] } }),
+            run: () => toolOutput({ content: 'Told.', finalAnswer: true, details: { deep: [1] } }),
           }),
         ],
       }),

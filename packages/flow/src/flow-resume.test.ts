@@ -1,0 +1,193 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Agent, type Model, textOf, tool } from '@millrace/core';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  type NewRecord,
+} from '@millrace/core/journal';
+import { finish, record, text, toolUse } from '@millrace/core/testing';
+import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
+import { type FlowOptions, flowAgent } from './flow-agent.js';
+
+/** What outlasts a process. */
+interface World {
+  readonly driver: CallStoreDriver;
+  readonly effects: string[];
+}
+
+const begin = (...downstream: readonly string[]) => ({
+  component_name: 'begin',
+  params: {},
+  downstream,
+});
+const component = (component_name: string, params: object, ...upstream: readonly string[]) => ({
+  component_name,
+  params,
+  ...(upstream.length > 0 && { upstream }),
+});
+const ask = (content: string, more: object = {}, ...upstream: readonly string[]) =>
+  component('agent', { llm_id: 'm', prompts: [{ role: 'user', content }], ...more }, ...upstream);
+const say = (content: string, ...upstream: readonly string[]) =>
+  component('message', { content }, ...upstream);
+
+/** Says again what it was asked last, and asks for a tool first where that is to be paid. */
+const model: Model = {
+  name: 'echo',
+  stream$: ({ messages, outputSchema }) => {
+    const last = messages.at(-1);
+    const asked = textOf(last ?? { content: [] });
+    if (outputSchema !== undefined) return from([text('{"category":"pay"}'), finish()]);
+    return last?.role !== 'tool' && asked.includes('pay')
+      ? from([toolUse('pay', { to: asked }), finish()])
+      : from([text('Of '), text(asked), finish()]);
+  },
+};
+
+const documents: Readonly<Record<string, object>> = {
+  'a branch': {
+    begin: begin('c'),
+    c: component('categorize', {
+      llm_id: 'm',
+      categories: {
+        pay: { description: 'Pay.', to: ['p'] },
+        talk: { description: 'Talk.', to: ['t'] },
+      },
+    }),
+    p: ask('pay {{sys.query}}', { tools: ['pay'] }),
+    t: ask('{{sys.query}}'),
+    say: say('{{p@output}}{{t@output}}', 'p', 't'),
+  },
+  'a loop': {
+    begin: begin('i'),
+    i: component('iterate', {
+      items: '["a", "b", "c"]',
+      components: {
+        each: begin('p'),
+        p: ask('pay {{i@item}}', { tools: ['pay'] }),
+        f: component('code', { function: 'note', input: { x: '{{p@output}}' } }, 'p'),
+        said: say('{{f@output}}', 'f'),
+      },
+    }),
+    say: say('{{i@output}}', 'i'),
+  },
+  'ways side by side': {
+    begin: begin('a', 'b', 'f'),
+    a: ask('pay a', { tools: ['pay'] }),
+    b: ask('pay b', { tools: ['pay'] }),
+    f: component('code', { function: 'note', input: { x: '{{sys.query}}' } }),
+    t: component('tool', { tool: 'pay', input: { to: '{{f@output}}' } }, 'f'),
+    d: ask('{{a@output}} and {{b@output}} and {{t@output}}', {}, 'a', 'b', 't'),
+    say: say('{{d@output}}', 'd'),
+  },
+};
+
+const agentOf = (
+  components: object,
+  { driver, effects }: World,
+  isDead: () => boolean = () => false,
+  more: FlowOptions = {},
+): Agent => {
+  const affect = (effect: string): void => {
+    if (!isDead()) effects.push(effect);
+  };
+  return flowAgent(
+    { version: 1, name: 'f', components },
+    {
+      models: { m: model },
+      tools: [
+        tool({
+          name: 'pay',
+          description: 'Pays.',
+          input: { type: 'object', properties: { to: { type: 'string' } } } as const,
+          run: ({ to = '' }, { idempotencyKey }) => {
+            affect(idempotencyKey);
+            return `Paid ${to}.`;
+          },
+        }),
+      ],
+      code: {
+        note: ({ x }, { idempotencyKey }) => {
+          affect(idempotencyKey);
+          return `Noted ${String(x)}`;
+        },
+      },
+      journal: createCallStore(driver),
+      defaults: { onUncertain: 'rerun' },
+      ...more,
+    },
+  );
+};
+
+/** The driver of a process that ends when so many records are written. */
+const dying = (driver: CallStoreDriver, records: number) => {
+  const ended$ = new Subject<never>();
+  let left = records;
+  let isDead = false;
+  const append$ = (
+    claim: { append$(records: readonly NewRecord[]): Observable<unknown> },
+    batch: readonly NewRecord[],
+  ): Observable<unknown> =>
+    defer(() => {
+      const kept = batch.slice(0, left);
+      left -= kept.length;
+      isDead ||= kept.length < batch.length;
+      return claim.append$(kept).pipe(isDead ? concatMap(() => ended$) : map((done) => done));
+    });
+  return {
+    isDead: () => isDead,
+    kill: () => ended$.error(new Error('killed')),
+    driver: {
+      ...driver,
+      claim$: (callId: string) =>
+        driver
+          .claim$(callId)
+          .pipe(
+            map((claim) => ({ append$: (batch: readonly NewRecord[]) => append$(claim, batch) })),
+          ),
+    },
+  };
+};
+
+const cut = (
+  world: World,
+  records: number,
+  run$: (agent: Agent) => Observable<unknown>,
+  components: object,
+): void => {
+  const { driver, isDead, kill } = dying(world.driver, records);
+  run$(agentOf(components, { ...world, driver }, isDead)).subscribe({ error: () => undefined });
+  kill();
+};
+
+const written = (driver: CallStoreDriver) => lastValueFrom(driver.read$('c'), { defaultValue: [] });
+
+const call$ = (agent: Agent) => agent.call$('Go', { callId: 'c' });
+
+describe('a flow that is cut anywhere', () => {
+  it.each(Object.entries(documents))('S6, G6: %s goes on where it was', async (_, components) => {
+    const whole: World = { driver: inProcessCalls(), effects: [] };
+    const expected = await lastValueFrom(call$(agentOf(components, whole)));
+    const { length } = await written(whole.driver);
+    const stride = Math.max(1, Math.floor(length / 24));
+    for (let records = 1; records < length; records += stride) {
+      const world: World = { driver: inProcessCalls(), effects: [] };
+      cut(world, records, call$, components);
+      cut(world, 1 + ((records * 7) % length), (agent) => agent.resume$('c'), components);
+      const events = await record(agentOf(components, world).resumeStream$('c'));
+      const last = events.at(-1);
+      const reply = last?.type === 'postCall' ? last.reply : undefined;
+      expect([records, reply && textOf(reply), reply?.reason]).toEqual([
+        records,
+        textOf(expected),
+        'answer',
+      ]);
+      expect(new Set(world.effects)).toEqual(new Set(whole.effects));
+      const names = (await written(world.driver)).map(({ kind, name }) => `${kind} ${name}`);
+      const uncertain = names.filter((name) => name === 'event uncertain').length;
+      expect(world.effects.length).toBeLessThanOrEqual(whole.effects.length + uncertain);
+      const steps = names.filter((name) => name.startsWith('step'));
+      expect(new Set(steps).size).toBe(steps.length);
+    }
+  });
+});
