@@ -25,8 +25,10 @@ export const afterEvent = (
   switch (event.type) {
     case 'preCall':
       return isOwn ? begun(state, isWrittenDown ? callId : undefined) : state;
-    case 'messagesRemoved':
-      return { ...state, messages: state.messages.filter(({ id }) => !event.ids.includes(id)) };
+    case 'messagesRemoved': {
+      const gone = new Set(event.ids);
+      return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
+    }
     case 'messagesAppended': {
       const known = new Set(state.messages.map(({ id }) => id));
       const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));

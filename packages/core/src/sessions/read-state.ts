@@ -3,6 +3,7 @@ import { isRecord } from '../json.js';
 import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
+import { holdsMore } from './holds-more.js';
 import {
   count,
   distinct,
@@ -36,8 +37,14 @@ export const readState = (value: unknown): SessionState => {
     throw wrong(place, "is no state of a session: it has no 'version'. Pass what saveState() gave");
   }
   if (version !== stateVersion) throw otherVersion(version, place);
+  if (holdsMore(value, mostValues)) {
+    throw wrong(place, `holds more than ${mostValues} values: so much is not taken`);
+  }
   return stateOf(value, place);
 };
+
+/** A hundred thousand messages have half as many. */
+const mostValues = 2_000_000;
 
 /** Copies what a session is made of as a state. */
 export const toState = (parts: SessionState): SessionState =>

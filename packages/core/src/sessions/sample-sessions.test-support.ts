@@ -1,8 +1,10 @@
 import { NEVER } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
 import { type Agent, createAgent } from '../agent.js';
+import { createCallStore, inProcessCalls } from '../journal/index.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
+import { withPlan } from '../planning/index.js';
 import type { Session } from '../session.js';
 import {
   finish,
@@ -16,6 +18,7 @@ import { tool } from '../tool.js';
 import { toolOutput } from '../tool-output.js';
 import { suspend, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
+import { budget, withBudget } from '../traffic/index.js';
 import type { SessionState } from './session-state.js';
 
 const add = tool({
@@ -104,6 +107,12 @@ const saved = async (
   return session.saveState();
 };
 
+/** The samples have scripts of their own. */
+const withoutModel = ({
+  model: _,
+  ...options
+}: AgentOptions<undefined>): Partial<AgentOptions<undefined>> => options;
+
 const asksFor = (...uses: readonly ModelChunk[]): readonly ModelChunk[] => [...uses, finish()];
 
 /** States as calls leave them behind, by what they show. */
@@ -178,6 +187,42 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
     await reply;
     return state;
   },
+  journal: () =>
+    saved(
+      [
+        [text('a'), spent(10, 2), finish()],
+        [text('b'), spent(20, 4), finish()],
+      ],
+      (session) => callAll(session, 'a', 'b'),
+      { journal: createCallStore(inProcessCalls()) },
+    ),
+  'journal-broken-off': async () => {
+    const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'one'), spent(10, 2)), () => NEVER];
+    const journal = createCallStore(inProcessCalls());
+    const session = sampleAgent(answers, { journal }).session('s');
+    const running = session
+      .call$('Add.', { callId: 'call-0' })
+      .subscribe({ error: () => undefined });
+    const state = await session.saveState();
+    running.unsubscribe();
+    return state;
+  },
+  plan: () =>
+    saved(
+      [
+        asksFor(toolUse('create_plan', { goal: 'Tea', steps: ['Boil', 'Pour'] }, 'one')),
+        asksFor(toolUse('update_step', { step: 1, status: 'done' }, 'two')),
+        [text('Done.')],
+      ],
+      (session) => callAll(session, 'Make tea.'),
+      withoutModel(withPlan({ model: scriptedModel(), tools })),
+    ),
+  budget: () =>
+    saved(
+      [asksFor(toolUse('add', { a: 1, b: 2 }, 'one'), spent(100, 20)), [text('It is 3, I think.')]],
+      (session) => callAll(session, 'Add.'),
+      withoutModel(withBudget({ model: scriptedModel() }, budget({ tokens: 50 }))),
+    ),
   names: () =>
     saved([[text('Hello Ann.')]], (session) =>
       callAll(session, [

@@ -21,6 +21,7 @@ export interface SessionState {
 
 /** What a state has of a call that may be resumed. */
 export interface LastCall {
+  /** Its id, as in the journal. */
   readonly callId: string;
   /** What the session had cost before it. */
   readonly usageBefore: Usage;
