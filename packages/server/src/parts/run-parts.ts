@@ -128,7 +128,7 @@ const toolCallOf = (callId: string, above: CallParts): string | undefined => {
   const position = callId.slice(before.length);
   return (
     above.toolCallId(position) ??
-    above.toolCallId(position.replace(/(?:\+approval)?(?:\+\d+)?$/, ''))
+    above.toolCallId(position.replace(/(?:\+approval)?(?:\+\d+(?:\.\d+)?)*$/, ''))
   );
 };
 
