@@ -148,8 +148,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       const { sessionId, options, input } = begun;
       const session = sessionId === undefined ? undefined : ownSession(sessionId, {});
       const goOn: Resumed = { journal: draining.untilDrained(open, callId), begun };
-      // It must not end a call that has come since.
-      const own = { ...options, ...defined(given), callId, onBusy: 'queue' } as const;
+      // It must not end a call that has come since, and has waited long enough.
+      const maxQueue = Number.MAX_SAFE_INTEGER;
+      const own = { ...options, ...defined(given), callId, onBusy: 'queue', maxQueue } as const;
       return begin$(session, input, own, view, goOn);
     });
     return draining.track$(gone$, callId);

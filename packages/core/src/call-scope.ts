@@ -134,6 +134,7 @@ export const createScope = ({
   const id = callId ?? above?.callIds.next() ?? randomId();
   const { scope } = above ?? {};
   const journal = opened?.journal ?? scope?.journal ?? unwritten;
+  const resumes = opened?.resumes === true || scope?.replaying !== undefined;
   const family = scope?.family ?? new Set<string>();
   if (journal !== unwritten) {
     if (family.has(id)) throw twice(id);
@@ -154,7 +155,7 @@ export const createScope = ({
     call,
     events$,
     reply$: new AsyncSubject(),
-    interruption: createInterruption(),
+    interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
     demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
     scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
     listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
@@ -163,10 +164,9 @@ export const createScope = ({
     family,
     journal,
     // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
-    replaying:
-      opened?.resumes === true || scope?.replaying !== undefined
-        ? createReplaying((type) => journal.wasTold?.(id, type) === true)
-        : undefined,
+    replaying: resumes
+      ? createReplaying((type) => journal.wasTold?.(id, type) === true)
+      : undefined,
     nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, context),

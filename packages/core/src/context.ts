@@ -66,6 +66,8 @@ export interface Context {
   readonly step$: RunStep;
   /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
   readonly mayBeWritten: (id: string) => boolean;
+  /** Tells whether such a step is written down: the call goes through it again. */
+  readonly isWritten: (id: string) => boolean;
   /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
   readonly reportUsage: (usage: Usage) => void;
   /** Tells those who count requests and tools, such as `withBudget`, of one that the journal answers. */

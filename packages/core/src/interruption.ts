@@ -14,18 +14,30 @@ export interface Interruption {
   readonly cut$: Observable<Interrupt>;
   /** As `cut$`, but a moment earlier: a sub-agent can end politely before its parent stops listening. */
   readonly descend$: Observable<Interrupt>;
-  /** Interrupts; false when the loop has ended, and nothing is left to interrupt. */
+  /** Interrupts, or waits until it may; false when the loop has ended, and nothing is left to interrupt. */
   trigger(interrupt: Interrupt): boolean;
+  /** What was held waits no longer. An interrupt that is given goes before those that came meanwhile. */
+  release(first?: Interrupt): void;
   /** Says that the loop has ended. */
   close(): void;
 }
 
-/** Makes the interruption of one call. */
-export const createInterruption = (): Interruption => {
+/** Makes the interruption of one call. One that is held waits: what a call has done before it was broken off is not cut by what comes now. */
+export const createInterruption = (isHeld = false): Interruption => {
   const descend$ = new AsyncSubject<Interrupt>();
   const cut$ = new AsyncSubject<Interrupt>();
   let current: Interrupt | undefined;
   let closed = false;
+  let mayCut = !isHeld;
+  let waiting: Interrupt | undefined;
+  const cut = (interrupt: Interrupt): void => {
+    if (current !== undefined) return;
+    current = interrupt;
+    for (const told$ of [descend$, cut$]) {
+      told$.next(interrupt);
+      told$.complete();
+    }
+  };
   return {
     get current() {
       return current;
@@ -34,14 +46,15 @@ export const createInterruption = (): Interruption => {
     descend$,
     trigger: (interrupt) => {
       if (closed) return false;
-      if (current === undefined) {
-        current = interrupt;
-        for (const told$ of [descend$, cut$]) {
-          told$.next(interrupt);
-          told$.complete();
-        }
-      }
+      if (mayCut) cut(interrupt);
+      else waiting ??= interrupt;
       return true;
+    },
+    release: (first) => {
+      mayCut = true;
+      const interrupt = first ?? waiting;
+      waiting = undefined;
+      if (interrupt !== undefined && !closed) cut(interrupt);
     },
     close: () => {
       closed = true;

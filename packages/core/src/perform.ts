@@ -1,17 +1,16 @@
 import {
+  combineLatest,
   concat,
   concatMap,
   defer,
   finalize,
-  forkJoin,
+  first,
   identity,
-  ignoreElements,
   map,
   merge,
   noop,
   type Observable,
   of,
-  race,
   take,
   tap,
   throwError,
@@ -25,7 +24,6 @@ import { readInput } from './input.js';
 import { beginning, callRecord, callStep, goingOn } from './journal/call-record.js';
 import { type CallSteps, callSteps } from './journal/call-steps.js';
 import { unwritten } from './journal/journal.js';
-import type { StepForm } from './journal/step.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -35,23 +33,19 @@ import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyForm, replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
-import type { Seated } from './seats.js';
+import { placed$, placeWritten$ } from './placed.js';
 import { createSteering, type Steering } from './steering.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
 export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Observable<Reply> =>
   defer(() => {
-    const { call, journal } = scope;
+    const { call, journal, interruption } = scope;
     const { session, opened } = plan;
     const input = plan.begun?.input ?? readInput(plan.input, call);
     const steps = callSteps(scope, hooks);
     const begin = (place: Omit<Place, 'input' | 'steps'>): Observable<Reply> =>
       begin$(plan, scope, hooks, { ...place, input, steps });
     const noted$ = journal === unwritten ? undefined : noted(plan, scope, steps, input);
-    const isKnown = journal.isWritten?.(`${call.callId}/${callStep}`) === true;
-    if (noted$ !== undefined && isKnown && opened?.resumes === false) {
-      return noted$.pipe(ignoreElements());
-    }
     if (noted$ !== undefined && opened !== undefined && journal.hasEnded === true) {
       return noted$.pipe(concatMap(() => ended$(steps, scope, hooks)));
     }
@@ -60,28 +54,30 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       return noted$ === undefined ? begin(bare) : noted$.pipe(concatMap(() => begin(bare)));
     }
     const { seat, memory, record } = session;
-    const { onBusy = 'reject', maxQueue = 16 } = plan.options;
     const steering = createSteering(call);
     const end = (): void => {
       steering.close();
       seat.leave(call);
     };
-    const placed$ = race(
-      seat.take$({ ...scope, hooks, input, steering }, onBusy, maxQueue),
-      scope.interruption.cut$.pipe(map(() => 'interrupted' as const)),
-    ).pipe(take(1));
+    const goesOn = steps.isWritten('open');
+    const seated$ = placed$(seat, { ...scope, hooks, input, steering }, plan.options, goesOn);
     // The place is taken first: calls run in the order in which they were made.
-    const seated$ =
+    const kept$ =
       noted$ === undefined
-        ? placed$
-        : forkJoin([placed$, noted$]).pipe(concatMap(([seated]) => seatedAs$(seated, steps)));
-    return seated$.pipe(
-      concatMap((seated) => {
-        const isSuperseded = seated === 'superseded';
-        // A call that was interrupted while it waited has not been a part of the conversation.
-        if (seated === 'interrupted') return begin({ memory: noMemory, steering, end });
+        ? seated$
+        : combineLatest([seated$, noted$]).pipe(
+            concatMap(([seated]) => placeWritten$(seated, steps)),
+          );
+    return kept$.pipe(
+      first(({ isOver }) => isOver),
+      concatMap(({ as, message }) => {
+        if (as === 'interrupted') {
+          interruption.trigger(message === undefined ? {} : { message });
+          // It has not been a part of the conversation.
+          return begin({ memory: noMemory, steering, end });
+        }
         record.begin(journal === unwritten ? undefined : call.callId);
-        return begin({ memory, steering, end, isSuperseded });
+        return begin({ memory, steering, end, isSuperseded: as === 'superseded' });
       }),
       finalize(end),
     );
@@ -91,25 +87,13 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
 const noted = (
   { opened, given }: PlannedCall,
   { call }: CallScope,
-  { step$, recall$ }: CallSteps,
+  { begin$: step$, recall$ }: CallSteps,
   input: readonly Message[],
 ): Observable<unknown> => {
   if (opened === undefined) return concat(recall$, of(undefined));
   const form = opened.resumes ? goingOn : beginning(call.callId);
   const record$ = step$(callStep, () => of(callRecord(call, input, given)), form);
   return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
-};
-
-/** What came of the place that a call waited for, where it is more than that it got it: it is the same when the call goes on. */
-const seatedAs$ = (seated: SeatedAs, { step$, mayBeWritten }: CallSteps): Observable<SeatedAs> =>
-  seated === 'seated' && !mayBeWritten('seat')
-    ? of(seated)
-    : step$('seat', () => of(seated), seatForm);
-
-type SeatedAs = Seated | 'interrupted';
-
-const seatForm: StepForm<SeatedAs> = {
-  isWritten: (written) => ['seated', 'superseded', 'interrupted'].includes(String(written)),
 };
 
 /** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
@@ -158,6 +142,7 @@ const begin$ = (
       steering,
       step$: steps.step$,
       mayBeWritten: steps.mayBeWritten,
+      isWritten: steps.isWritten,
       isSuperseded,
       settle: (reply) => {
         end();

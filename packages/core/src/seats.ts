@@ -32,7 +32,7 @@ export interface Seat {
   readonly queued: readonly QueuedCall[];
   /** Emits the list on subscription, and each change of it. */
   readonly queued$: Observable<readonly QueuedCall[]>;
-  /** Emits once the place is the call's; errors with `busy` or `queueFull`. Whoever leaves before no longer waits. */
+  /** Emits `seated` once the place is the call's, and before that `superseded` where a later call makes it void; errors with `busy` or `queueFull`. Whoever leaves before no longer waits. */
   take$(call: SeatedCall, onBusy: OnBusy, maxQueue: number): Observable<Seated>;
   /** Gives the place on, if the call has it. */
   leave(call: CallInfo): void;
@@ -44,7 +44,7 @@ export interface Seat {
   readonly empty: (message?: string) => number;
 }
 
-/** How a call got its place: a later one may have made it void already. */
+/** What becomes of a call that waits for its place. */
 export type Seated = 'seated' | 'superseded';
 
 /** The running calls of an agent's sessions. A session is in it only while a call of its runs or waits. */
@@ -55,8 +55,9 @@ export interface Seats {
 interface Ticket {
   readonly call: SeatedCall;
   readonly begin: () => void;
+  /** A later call has made it void while it waits. */
+  readonly supersede: () => void;
   hasBegun: boolean;
-  isSuperseded: boolean;
 }
 
 interface Row {
@@ -89,7 +90,7 @@ export const createSeats = (): Seats => {
       // Before anybody hears of the change, and does something about it.
       if (onBusy === 'switch') {
         [row.holder, ...row.waiting].forEach((earlier) => {
-          earlier.isSuperseded = true;
+          if (!earlier.hasBegun) earlier.supersede();
         });
       }
       set({ ...row, waiting: [...row.waiting, ticket] });
@@ -118,11 +119,11 @@ export const createSeats = (): Seats => {
           const ticket: Ticket = {
             call,
             hasBegun: false,
-            isSuperseded: false,
             begin: () => {
               ticket.hasBegun = true;
-              subscriber.next(ticket.isSuperseded ? 'superseded' : 'seated');
+              subscriber.next('seated');
             },
+            supersede: () => subscriber.next('superseded'),
           };
           const row = rows.get(sessionId);
           if (row === undefined) {

@@ -130,12 +130,16 @@ export const unreadableCall = (callId: string): MillraceError =>
 export const beginning = (callId: string): StepForm<CallRecord> => ({
   isWritten: () => true,
   read: () => {
-    throw new MillraceError(
-      'conflict',
-      `There is a call '${callId}' in the journal already. Go on with it: agent.resume$('${callId}'), or give the new one an id of its own, or none.`,
-    );
+    throw begunBefore(callId);
   },
 });
+
+/** The error of a call whose id another one has. */
+export const begunBefore = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is a call '${callId}' in the journal already. Go on with it: agent.resume$('${callId}'), or give the new one an id of its own, or none.`,
+  );
 
 /** Of a call that goes on. */
 export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };

@@ -22,6 +22,10 @@ import { type RunStep, type StepForm, type StepListener, stepsOf } from './step.
 /** The steps of one call, and the interrupt that may come between them. */
 export interface CallSteps {
   readonly step$: RunStep;
+  /** As `step$`, of what stands before the call can be interrupted: its beginning, and its place in the session. */
+  readonly begin$: RunStep;
+  /** Tells whether a step is written down. */
+  readonly isWritten: (id: string) => boolean;
   /** Tells whether a step may be written down: where nothing is to be done and nothing was, it can be left out. */
   readonly mayBeWritten: (id: string) => boolean;
   /** Writes down an interrupt when it comes, with its place. Errors where that fails. */
@@ -33,12 +37,18 @@ export interface CallSteps {
 /** Makes the steps of a call in its journal. */
 export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
   const { journal, call, replaying } = scope;
-  const step$ = stepsOf(journal, call.callId, told(scope, hooks));
+  const begin$ = stepsOf(journal, call.callId, told(scope, hooks));
+  const isWritten = (id: string): boolean => journal.isWritten?.(`${call.callId}/${id}`) === true;
   const mayBeWritten = (id: string): boolean =>
     replaying !== undefined && journal.isWritten?.(`${call.callId}/${id}`) !== false;
   return journal === unwritten
-    ? { step$, mayBeWritten, interrupt$: EMPTY, recall$: EMPTY }
-    : { mayBeWritten, ...interruptible({ step$, mayBeWritten }, scope) };
+    ? { step$: begin$, begin$, isWritten, mayBeWritten, interrupt$: EMPTY, recall$: EMPTY }
+    : {
+        begin$,
+        isWritten,
+        mayBeWritten,
+        ...interruptible({ begin$, isWritten, mayBeWritten }, scope),
+      };
 };
 
 type Needs = Pick<CallScope, 'journal' | 'call' | 'interruption' | 'replaying'>;
@@ -55,16 +65,19 @@ const notedForm: StepForm<Noted> = {
 
 const interruptStep = 'interrupt';
 
-/** An interrupt cuts the work of steps, never what they have given: so it takes effect at the same place again when it comes right behind the same number of steps. */
+/**
+ * An interrupt cuts the work of steps, never what they have given: so it takes effect at the same place again when it comes right behind the same number of steps, and in any case before
+ * one is run. One that comes now waits until then.
+ */
 const interruptible = (
-  { step$, mayBeWritten }: Pick<CallSteps, 'step$' | 'mayBeWritten'>,
+  { begin$, isWritten, mayBeWritten }: Pick<CallSteps, 'begin$' | 'isWritten' | 'mayBeWritten'>,
   { journal, call, interruption }: Needs,
 ): Pick<CallSteps, 'step$' | 'interrupt$' | 'recall$'> => {
-  const isAnswered = journal.isWritten?.(`${call.callId}/reply`) === true;
+  const isAnswered = isWritten('reply');
   let ended = 0;
   let recalled: Noted | undefined;
   const comesAgain = (): void => {
-    if (recalled !== undefined && ended >= recalled.behind) interruption.trigger(recalled);
+    if (recalled !== undefined && ended >= recalled.behind) interruption.release(recalled);
   };
   const interrupt$ = interruption.descend$.pipe(
     concatMap(({ message }) =>
@@ -81,7 +94,7 @@ const interruptible = (
     interrupt$,
     recall$: defer(() =>
       mayBeWritten(interruptStep)
-        ? step$<Noted>(interruptStep, () => EMPTY, notedForm).pipe(
+        ? begin$<Noted>(interruptStep, () => EMPTY, notedForm).pipe(
             tap((it) => {
               recalled = it;
               comesAgain();
@@ -91,10 +104,11 @@ const interruptible = (
         : EMPTY,
     ),
     step$: <T>(id: string, work: (attempt: number) => Observable<T>, form?: StepForm<T>) =>
-      step$(
+      begin$(
         id,
         (attempt) => {
           if (isAnswered && isOfTurn.test(id)) throw changed(call.callId, id);
+          if (!isAnswered) interruption.release(recalled);
           return work(attempt).pipe(
             // What an interrupt has cut is written down behind it.
             concatMap((value) =>

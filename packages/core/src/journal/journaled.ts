@@ -4,6 +4,7 @@ import { call$ } from '../call.js';
 import { randomId } from '../call-scope.js';
 import type { PlannedCall } from '../planned-call.js';
 import type { View } from '../view.js';
+import { begunBefore, callStep } from './call-record.js';
 import type { Draining } from './draining.js';
 import type { Journal, OpenJournal } from './journal.js';
 
@@ -18,6 +19,7 @@ export const journaled$ = <Seen>(
     const { callId = randomId() } = plan.options;
     let hasBegun = false;
     const begin$ = (open: OpenJournal): Observable<Seen> => {
+      if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
       hasBegun = true;
       const opened = { journal: untilDrained(open, callId), resumes: false };
       return call$({ ...plan, opened, options: { ...plan.options, callId } }, view);

@@ -20,7 +20,7 @@ import type { Steer } from '../steering.js';
 
 type Needs = Pick<
   Context,
-  'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$' | 'mayBeWritten'
+  'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$' | 'mayBeWritten' | 'isWritten'
 >;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
@@ -31,12 +31,16 @@ export const steering = ({
   prepareInput$,
   step$,
   mayBeWritten,
+  isWritten,
 }: Needs): Phase => {
   if (said === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
     const position = `${next}/steering`;
     if (said.waiting().length === 0 && !mayBeWritten(position)) return of(run);
+    // What is said now belongs to a turn that the call has not taken yet.
+    const isPast = isWritten(String(next)) || isWritten('reply');
+    if (isPast && !isWritten(position)) return of(run);
     // A step that is replayed takes nothing of what is said now.
     let taken: readonly Steer[] = [];
     const work$ = defer(() => {

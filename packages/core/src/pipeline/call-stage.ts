@@ -22,6 +22,8 @@ export interface CallContext {
   readonly step$: RunStep;
   /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
   readonly mayBeWritten: (id: string) => boolean;
+  /** Tells whether such a step is written down: the call goes through it again. */
+  readonly isWritten: (id: string) => boolean;
   /** Gives the place in the session on, and the reply to those who have joined. */
   readonly settle: (reply: Reply) => void;
 }

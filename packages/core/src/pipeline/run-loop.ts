@@ -88,7 +88,7 @@ const systemOf = ({ instructions, sources, contextPlacement }: CallState): strin
 
 const contextOf = (
   state: CallState,
-  { scope, hooks, steering, step$, mayBeWritten }: CallContext,
+  { scope, hooks, steering, step$, mayBeWritten, isWritten }: CallContext,
 ): Context => {
   const { plan, memory, hidden, meter, countReplayed } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
@@ -131,6 +131,7 @@ const contextOf = (
     toolUseIds: new Set(),
     step$,
     mayBeWritten,
+    isWritten,
     prepareInput$: (messages, place) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
