@@ -1,4 +1,11 @@
-import { AsyncSubject, asyncScheduler, type SchedulerLike, Subject } from 'rxjs';
+import {
+  AsyncSubject,
+  asyncScheduler,
+  type MonoTypeOperatorFunction,
+  type SchedulerLike,
+  Subject,
+  tap,
+} from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import { joinDemand, type JoinableDemand } from './demand.js';
@@ -61,6 +68,8 @@ export interface CallScope {
   readonly record: SessionRecord | undefined;
   /** Tells the session and the calls above what a request has cost. */
   readonly reportUsage: (usage: Usage) => void;
+  /** Tells the tool that makes the call that it was stopped, and all above it with it. */
+  readonly reportHalt: (error: MillraceError) => void;
   /** The forks that have led to the outermost call. */
   readonly forks: readonly Fork[];
   /** The calls above it, and itself. */
@@ -175,6 +184,7 @@ export const createScope = ({
     isLate: above?.isOver() ?? false,
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     record: record ?? scope?.record,
+    reportHalt: (error) => above?.haltBy(error),
     reportUsage: (usage) => {
       record?.spend(usage);
       above?.spend(usage);
@@ -227,7 +237,14 @@ export const lend = (
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
   const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noUsage;
+  let halt: MillraceError | undefined;
   places.set(context, {
+    get halt() {
+      return halt;
+    },
+    haltBy: (error) => {
+      halt ??= error;
+    },
     scope,
     isOver,
     get spent() {
@@ -272,6 +289,9 @@ const placeName = (toolUseId: string): string =>
 interface Place {
   readonly scope: CallScope;
   readonly isOver: () => boolean;
+  /** What has stopped a call below: whatever the tool makes of it, it is not what the tool gives. */
+  readonly halt: MillraceError | undefined;
+  readonly haltBy: (error: MillraceError) => void;
   /** What the calls below have cost until now, at any depth. */
   readonly spent: Usage;
   readonly spend: (usage: Usage) => void;
@@ -304,6 +324,13 @@ const createCallIds = (below: string): CallIds => {
 
 /** What the calls have cost until now that a tool has made, and those below them. */
 export const usageBelow = (lent: ToolContext): Usage => placeOf(lent).spent;
+
+/** Errors where a call below was stopped by its journal: nothing must be written down of a tool that was stopped with it. */
+export const unlessHalted = <T>(lent: ToolContext): MonoTypeOperatorFunction<T> =>
+  tap(() => {
+    const { halt } = placeOf(lent);
+    if (halt !== undefined) throw halt;
+  });
 
 const places = new WeakMap<ToolContext, Place>();
 

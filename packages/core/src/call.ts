@@ -15,6 +15,7 @@ import { createScope } from './call-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
 import { interrupts$ } from './interrupts.js';
+import { isHalt } from './journal/halt.js';
 import { perform$ } from './perform.js';
 import { abortedError, stopBy } from './stop-by.js';
 import type { View } from './view.js';
@@ -69,7 +70,9 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
         // Deferred, so that all is torn down before anybody hears of the error.
         catchError((cause: unknown) =>
           defer(() => {
-            fail(toMillraceError(cause));
+            const error = toMillraceError(cause);
+            if (isHalt(error)) scope.reportHalt(error);
+            fail(error);
             return EMPTY;
           }),
         ),

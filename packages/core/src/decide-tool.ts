@@ -1,8 +1,9 @@
 import { catchError, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
-import { usageBelow } from './call-scope.js';
+import { unlessHalted, usageBelow } from './call-scope.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { failedBy } from './failed-by.js';
+import { isHalt } from './journal/halt.js';
 import { isRecord } from './json.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { Limits, Timeouts } from './limits.js';
@@ -86,10 +87,12 @@ export const decision$ = (
     }),
     abortsUnlessComplete(abort),
     takeUntil(interruption.cut$),
-    catchError((error: unknown) =>
-      of({ ...answered(asked, failedBy(context, run, name, error)), failed: true }),
-    ),
+    catchError((error: unknown) => {
+      if (isHalt(error)) throw error;
+      return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
+    }),
     defaultIfEmpty({ ...answered(asked, failedOutput(interrupted)), failed: true }),
+    unlessHalted(lent),
   );
 };
 

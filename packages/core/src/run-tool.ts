@@ -11,7 +11,7 @@ import {
   takeLast,
   takeUntil,
 } from 'rxjs';
-import { usageBelow } from './call-scope.js';
+import { unlessHalted, usageBelow } from './call-scope.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';
@@ -81,6 +81,7 @@ export const runTool$ = (
       return of(failedBy(context, run, name, error));
     }),
     defaultIfEmpty(undefined),
+    unlessHalted(lent),
     map((given) => {
       const output = given ?? missing(interruption.current !== undefined);
       const usage = addUsage(spent, usageBelow(lent));

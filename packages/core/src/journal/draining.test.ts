@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, concat, delay, map, type Observable, of, type SchedulerLike } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  delay,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+} from 'rxjs';
 import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { stepsIn } from './dying-driver.test-support.js';
 import { createCallStore, inProcessCalls } from './index.js';
 
 const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
@@ -47,6 +57,65 @@ describe('an agent that is drained', () => {
     const reply = await after.resume('c');
     expect([textOf(reply), reply.toolUses.length]).toEqual(['After all.', 1]);
   });
+
+  it.each([2, 3])(
+    'S8: lets the tools end that run beside one that is refused (%d at once)',
+    async (parallel) => {
+      const driver = inProcessCalls();
+      const journal = createCallStore(driver);
+      const uses = ['helper', 'pay', 'pay'].map((name) => toolUse(name));
+      const agentIn = (scheduler?: SchedulerLike) => {
+        return createAgent({
+          model: scriptedModel(({ messages }) => (messages.length === 1 ? uses : [text('Paid.')])),
+          tools: [
+            tool({
+              name: 'pay',
+              description: 'Pays.',
+              run: () =>
+                scheduler === undefined ? 'Paid.' : of('Paid.').pipe(delay(20, scheduler)),
+            }),
+            tool({
+              name: 'helper',
+              description: 'Catches whatever comes.',
+              idempotent: true,
+              run: (_, parent) =>
+                scheduler === undefined
+                  ? 'Helped.'
+                  : slow(scheduler, { name: 'helper' })
+                      .call$('?', { parent })
+                      .pipe(
+                        map(textOf),
+                        catchError(() => of('Nothing.')),
+                      ),
+            }),
+          ],
+          journal,
+          defaults: { parallel, ...(scheduler && { scheduler }) },
+        });
+      };
+      marbles(({ scheduler, expectObservable }) => {
+        const agent = agentIn(scheduler);
+        expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('20ms (a|)', {
+          a: 'aborted',
+        });
+        expectObservable(agent.drain$({ scheduler }), '--^').toBe('20ms (a|)', {
+          a: { resumable: ['c'], lost: 0 },
+        });
+      });
+      const steps = await stepsIn(driver);
+      expect(steps).toContain('1/1');
+      expect(steps).not.toContain('1/0');
+      expect(steps.includes('1/2')).toBe(parallel === 3);
+      const events = await record(agentIn().resumeStream$('c'));
+      expect(events.filter(({ type }) => type === 'uncertain')).toHaveLength(1);
+      expect(events.at(-1)).toMatchObject({
+        reply: {
+          reason: 'answer',
+          toolUses: [{ output: 'Helped.' }, { output: 'Paid.' }, { output: 'Paid.' }],
+        },
+      });
+    },
+  );
 
   it('S8: lets a call without one run to its end, and refuses others', () => {
     marbles(({ scheduler, expectObservable }) => {

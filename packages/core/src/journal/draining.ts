@@ -96,25 +96,15 @@ export const createDraining = (): Draining => {
           if (isDraining && running.size === 0) idle$.next();
         });
       }),
-    untilDrained: (journal, callId) => {
-      let isRefused = false;
-      const refuse = (): never => {
-        isRefused = true;
-        resumable.add(callId);
-        throw brokenOff(callId);
-      };
-      return {
-        ...journal,
-        step$: (id, work) =>
-          defer(() => {
-            if (isDraining) refuse();
-            return journal.step$(id, () =>
-              // What a tool makes of the refusal of a step below it is not what it gives.
-              work().pipe(map((value) => (isRefused ? refuse() : value))),
-            );
-          }),
-      };
-    },
+    untilDrained: (journal, callId) => ({
+      ...journal,
+      step$: (id, work) =>
+        defer(() => {
+          if (!isDraining) return journal.step$(id, work);
+          resumable.add(callId);
+          throw brokenOff(callId);
+        }),
+    }),
   };
 };
 

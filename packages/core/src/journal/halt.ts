@@ -1,4 +1,4 @@
-import type { MillraceError } from '../errors.js';
+import { isMillraceError, type MillraceError } from '../errors.js';
 
 const halts = new WeakSet<object>();
 
@@ -7,6 +7,10 @@ export const halting = (error: MillraceError): MillraceError => {
   halts.add(error);
   return error;
 };
+
+/** Tells whether an error ends a call because its agent is to come to rest: what is under way beside it may end first. */
+export const isRest = (error: unknown): error is MillraceError =>
+  isHalt(error) && isMillraceError(error) && error.code === 'aborted';
 
 /** Tells whether an error stops the call, whatever it comes through. */
 export const isHalt = (error: unknown): boolean =>

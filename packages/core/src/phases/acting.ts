@@ -1,8 +1,26 @@
-import { concat, concatMap, from, identity, map, mergeMap, of, startWith, toArray } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  identity,
+  map,
+  mergeMap,
+  type Observable,
+  of,
+  type OperatorFunction,
+  startWith,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { act$ } from '../act.js';
 import type { Acted } from '../acted.js';
 import type { Context } from '../context.js';
+import type { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
+import { isRest } from '../journal/halt.js';
 import { noMemory } from '../memory.js';
 import {
   type AssistantMessage,
@@ -46,7 +64,7 @@ export const acting = (context: Needs): Phase =>
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
     return concat(
       ...batchesOf(uses).map((batch) =>
-        from(batch).pipe(mergeMap((use) => act$(context, run, use), parallel)),
+        from(batch).pipe(together((use) => act$(context, run, use), parallel)),
       ),
     ).pipe(
       toArray(),
@@ -63,6 +81,26 @@ export const acting = (context: Needs): Phase =>
       map((acted) => settle(run, asked, uses, acted, extras, context)),
     );
   });
+
+/** Runs some at once. One that is refused because the agent comes to rest lets those end that run, and no more begin. */
+const together =
+  (act: (use: Planned) => Observable<Acted>, parallel: number): OperatorFunction<Planned, Acted> =>
+  (uses$) =>
+    defer(() => {
+      let rest: MillraceError | undefined;
+      const acted$ = (use: Planned): Observable<Acted> =>
+        rest !== undefined
+          ? EMPTY
+          : act(use).pipe(
+              catchError((error: unknown) => {
+                if (!isRest(error)) throw error;
+                rest = error;
+                return EMPTY;
+              }),
+            );
+      const rest$ = defer(() => (rest === undefined ? EMPTY : throwError(() => rest)));
+      return concat(uses$.pipe(mergeMap(acted$, parallel)), rest$);
+    });
 
 /** Arguments that are no JSON, but can only be meant in one way. */
 const readable = (
