@@ -1,14 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  asyncScheduler,
-  catchError,
-  concat,
-  delay,
-  map,
-  type Observable,
-  of,
-  type SchedulerLike,
-} from 'rxjs';
+import { catchError, concat, delay, map, type Observable, of, type SchedulerLike } from 'rxjs';
 import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { stepsIn } from './dying-driver.test-support.js';
