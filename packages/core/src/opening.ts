@@ -7,6 +7,7 @@ import { MillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import { readHistory } from './input.js';
 import { isMessage } from './is-message.js';
+import { halting } from './journal/halt.js';
 import type { StepForm } from './journal/step.js';
 import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -27,10 +28,11 @@ export interface Opening {
   readonly createdAt: number;
 }
 
-/** The opening of a call in its journal. */
-export const openingForm: StepForm<Opening> = {
+/** The opening of a call in its journal, with the name of its agent: a call below another has no other record. */
+export const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
+    agent: agent.at(-1),
     history: withPlainResults(history),
     late: withPlainResults(late),
   }),
@@ -40,8 +42,27 @@ export const openingForm: StepForm<Opening> = {
       late: isArrayOf(isMessage),
       instructions: isOptional(isString),
       createdAt: isNumeric,
+      agent: isOptional(isString),
     }),
-};
+  read: (written) => {
+    const { agent: name, ...opening } = asWritten(written);
+    if (name !== undefined && name !== agent.at(-1)) throw ofAnother(callId, name, agent);
+    return opening;
+  },
+});
+
+/** Checked before it is read. */
+const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  written as ReturnType<typeof asWritten>;
+
+const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): MillraceError =>
+  halting(
+    new MillraceError(
+      'invalidState',
+      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it: which of them comes first must not depend on which is quicker. Give each call that a tool makes side by side a 'callId' of its own.`,
+    ),
+  );
 
 /** Opens a call: what memory holds, or what the caller says was said before, the results that were waited for, what the agent tells the model. */
 export const opening$ = (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, type Observable } from 'rxjs';
+import { concat, from, map, type Observable } from 'rxjs';
 import { agentTool, asAgent, handoff } from '../teams/index.js';
 import {
   type AgentOptions,
@@ -311,5 +311,34 @@ describe('calls below a call that is resumed', () => {
         expect(request.messages.map(textOf)).toEqual(whole.model.requests[0]?.messages.map(textOf));
       }
     }
+  });
+
+  it('S6: tells when two calls of a tool come in another order than they did', async () => {
+    const both = (driver: CallStoreDriver, ...names: readonly string[]) => {
+      const agents = names.map((name) =>
+        createAgent({ name, model: scriptedModel([text(`I am ${name}.`)]) }),
+      );
+      return createAgent({
+        model: scriptedModel(...script('both')),
+        tools: [
+          tool({
+            name: 'both',
+            description: 'Asks both, whichever is the quicker one.',
+            idempotent: true,
+            run: (_, parent) =>
+              concat(...agents.map((agent) => agent.call$('?', { parent }).pipe(map(textOf)))),
+          }),
+        ],
+        journal: createCallStore(driver),
+      });
+    };
+    const store = inProcessCalls();
+    const run$ = (driver: CallStoreDriver) => both(driver, 'a', 'b').call$('?', { callId: 'c' });
+    runUntil(store, (await recordsOf(run$, '1/0')) - 2, run$);
+    await expect(both(store, 'b', 'a').resume('c')).rejects.toMatchObject({
+      code: 'invalidState',
+      message: expect.stringContaining("one of the agent 'a', and now 'b' makes it"),
+    });
+    expect((await both(store, 'a', 'b').resume('c')).reason).toBe('answer');
   });
 });

@@ -7,6 +7,6 @@ export const loadHistory: CallStage = (context) =>
   concatMap((state) => {
     const goesOn = state.status === 'prepared' && context.interruption.current === undefined;
     return context
-      .step$('open', () => opening$(state, context, goesOn), openingForm)
+      .step$('open', () => opening$(state, context, goesOn), openingForm(context.call))
       .pipe(map((opening) => ({ ...state, ...opening })));
   });
