@@ -28,12 +28,12 @@ import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
+import { placed$, placeWritten$ } from './placed.js';
 import { isInPlaceOfLoop } from './pipeline/loop-stages.js';
 import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyForm, replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
-import { placed$, placeWritten$ } from './placed.js';
 import { createSteering, type Steering } from './steering.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
@@ -59,7 +59,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       steering.close();
       seat.leave(call);
     };
-    const goesOn = steps.isWritten('open');
+    const goesOn = steps.isWritten('open') && !steps.isWritten('seat');
     const seated$ = placed$(seat, { ...scope, hooks, input, steering }, plan.options, goesOn);
     // The place is taken first: calls run in the order in which they were made.
     const kept$ =
