@@ -24,6 +24,7 @@ import type { Journal, OpenJournal } from './journal.js';
 import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
 import { sessionChanges } from './session-changes.js';
+import { isEnd } from './stored-event.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends Journal {
@@ -177,6 +178,7 @@ const journalOf = (
     isFirst: true,
     next: (event) => {
       lastSeq = event.seq;
+      // Whoever follows a call has to hear of its end.
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
       push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
     },
@@ -209,10 +211,6 @@ const journalOf = (
       }),
   };
 };
-
-/** Whoever follows a call has to hear of its end. */
-const isEnd = (event: AgentEvent, callId: string): boolean =>
-  event.callId === callId && (event.type === 'postCall' || event.type === 'error');
 
 /** A session that was not saved behind a call gets by them what it lacks. */
 const changesSession = ({ type, sessionId }: AgentEvent): boolean =>
