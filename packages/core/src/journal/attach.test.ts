@@ -244,6 +244,16 @@ describe('attach$', () => {
     expect(await lastValueFrom(attach$(store, 'c', { afterSeq: 99 }).pipe(toArray()))).toEqual([]);
   });
 
+  it('S7: a store that is closed before the end is an error, and no end', async () => {
+    const { driver } = await storeWith({ c: [event(1)], ended: [event(1), last(2)] });
+    const closed$ = new Subject<never>();
+    const open: CallStoreDriver = { ...driver, changes$: () => closed$ };
+    const following = listen(attach$({ driver: open }, 'c'));
+    const waiting = listen(attach$({ driver: open }, 'none', { waitMs: 99_999 }));
+    closed$.complete();
+    expect([following.heard, waiting.heard]).toEqual([[1, 'store'], ['store']]);
+  });
+
   it('X18: leaves nothing behind', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const changes$ = hot('---a---');

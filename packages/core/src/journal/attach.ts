@@ -58,7 +58,7 @@ const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
  * one: its `postCall`, or its `error` where the call has not been resumed by then. Who has seen that `error` and attaches behind it waits for the call to
  * be resumed; behind `postCall` there is nothing to wait for. A call that is broken off says no more: it is waited for, until it is resumed or this is left. Leaving it does nothing
  * to the call. Errors with `invalidResume` where there is no such call within `waitMs`, with `invalidState` at an event that cannot be read, with `store` where the
- * store fails. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
+ * store fails, or is closed before the end. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
  */
 export const attach$ = (
   store: StoreOfCalls,
