@@ -18,7 +18,7 @@ import type { AgentEvent, Listener } from '../events.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import type { Appender } from './appender.js';
-import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
+import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
 import { halting } from './halt.js';
 import type { Journal, OpenJournal } from './journal.js';
 import { openWriter } from './open-writer.js';
@@ -164,6 +164,17 @@ const journalOf = (
   { steps, shown, behind, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
+  // Nothing is written down of a call that has not begun: it was refused.
+  let held: NewRecord[] | undefined = steps.size === 0 ? [] : undefined;
+  const write = (record: NewRecord): void => {
+    if (held === undefined) push(record);
+    else if (record.kind === 'event') held.push(record);
+    else {
+      const events = held;
+      held = undefined;
+      [{ ...record, seq: from }, ...events].forEach(push);
+    }
+  };
   const known = (id: string, text: string): unknown => {
     try {
       return parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
@@ -180,7 +191,7 @@ const journalOf = (
       lastSeq = event.seq;
       // Whoever follows a call has to hear of its end.
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
-      push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
+      write({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
     },
   };
   return {
@@ -203,7 +214,7 @@ const journalOf = (
             concatMap((value) => {
               const made = stepText(id, value);
               steps.set(id, made);
-              push({ kind: 'step', name: id, seq: lastSeq, text: made });
+              write({ kind: 'step', name: id, seq: lastSeq, text: made });
               return concat(flushed$(), of(value));
             }),
           ),
