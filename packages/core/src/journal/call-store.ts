@@ -25,6 +25,7 @@ import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
 import { sessionChanges } from './session-changes.js';
 import { isEnd } from './stored-event.js';
+import { createToldBehind, type ToldBehind } from './told-behind.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends Journal {
@@ -89,8 +90,8 @@ interface Written {
   readonly steps: Map<string, string>;
   /** Messages that subscribers have seen something of. */
   readonly shown: Set<string>;
-  /** Events behind the last step, without those that there are many of. */
-  readonly behind: StoredRecord[];
+  /** Without the events that there are many of. */
+  readonly told: ToldBehind;
   lastSeq: number;
 }
 
@@ -102,15 +103,15 @@ const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> 
         written.lastSeq = Math.max(written.lastSeq, seq);
         if (kind === 'step') {
           written.steps.set(name, text);
-          written.behind.length = 0;
+          written.told.add(record);
         } else if (chunks.has(name)) {
           written.shown.add(stringIn(callId, text, 'messageId'));
         } else if (name !== 'actingChunk') {
-          written.behind.push(record);
+          written.told.add(record);
         }
         return written;
       },
-      { steps: new Map(), shown: new Set(), behind: [], lastSeq: 0 },
+      { steps: new Map(), shown: new Set(), told: createToldBehind(), lastSeq: 0 },
     ),
   );
 
@@ -133,35 +134,11 @@ const stringIn = (callId: string, text: string, field: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-/** Takes each event once of those that were told behind the last step. */
-const toldBehind = (
-  callId: string,
-  behind: readonly StoredRecord[],
-): Required<OpenJournal>['wasTold'] => {
-  const left = new Map<string, number>();
-  for (const { name, text } of behind) {
-    const key = `${name} ${stringIn(callId, text, 'callId')}`;
-    left.set(key, (left.get(key) ?? 0) + 1);
-  }
-  return (id, type) => {
-    const key = `${type} ${id}`;
-    const count = left.get(key) ?? 0;
-    left.set(key, count - 1);
-    return count > 0;
-  };
-};
-
-/** Nothing new happens in a call that has ended: it has told all that it had to tell. */
-const hasEnded = (callId: string, behind: readonly StoredRecord[]): boolean =>
-  behind.some(
-    ({ name, text }) => name === 'postCall' && stringIn(callId, text, 'callId') === callId,
-  );
-
 const journalOf = (
   { push, written$: flushed$, demand }: Appender,
   callId: string,
   hears: (event: AgentEvent) => boolean,
-  { steps, shown, behind, lastSeq: from }: Written,
+  { steps, shown, told, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
   // Nothing is written down of a call that has not begun: it was refused.
@@ -199,8 +176,9 @@ const journalOf = (
     lastSeq: from,
     // What a step has written down is whole, whatever was shown of it.
     cutShort: new Set([...shown].filter((id) => !steps.has(id))),
-    wasTold: toldBehind(callId, behind),
-    ...(hasEnded(callId, behind) ? { hasEnded: true } : { listener }),
+    wasTold: told.take,
+    // Nothing new happens in a call that has ended: it has told all that it had to tell.
+    ...(told.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
     isWritten: (id) => steps.has(id),
     step$: (id, work) =>
       defer(() => {
