@@ -19,6 +19,7 @@ import { createReplaying, type Replaying } from './journal/replaying.js';
 import type { LazyAbort } from './lazy-abort.js';
 import type { RetryBudget } from './model.js';
 import { createRetryBudget } from './models/retry-budget.js';
+import { placeName } from './place-name.js';
 import type { Reply } from './reply.js';
 import type { OpenRun } from './run.js';
 import type { SessionRecord } from './sessions/session-records.js';
@@ -278,12 +279,6 @@ export const lendAside = (context: ToolContext, ways: number): readonly ToolCont
     return own;
   });
 };
-
-/** Ids of tool uses are the model's: one must not read like the position of a step. */
-const placeName = (toolUseId: string): string =>
-  /^[^\d/+][^/+]*$/.test(toolUseId)
-    ? toolUseId
-    : `use+${toolUseId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;
 
 /** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {

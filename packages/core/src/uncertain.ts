@@ -19,11 +19,11 @@ export const uncertain$ = (
 ): Observable<Ran> => {
   const { hooks, limits, memory, toolkit } = context;
   const { toolUse, usage } = decision;
-  const isIdempotent = toolkit.find(toolUse.name)?.idempotent === true;
-  // Nobody could bring the result to a call that nothing remembers.
-  const wanted =
-    limits.onUncertain === 'ask' && memory === noMemory ? 'report' : limits.onUncertain;
-  const then = isIdempotent ? 'rerun' : wanted;
+  const tool = toolkit.find(toolUse.name);
+  // Nobody could bring the result to a call that nothing remembers, nor run a tool that has been taken away.
+  const isVain = limits.onUncertain === 'ask' ? memory === noMemory : tool === undefined;
+  const wanted = isVain ? 'report' : limits.onUncertain;
+  const then = tool?.idempotent === true ? 'rerun' : wanted;
   hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
   if (then === 'rerun') return runTool$(context, run, decision, plan);
   const output: ToolOutput =

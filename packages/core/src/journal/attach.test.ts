@@ -16,10 +16,17 @@ import { createDemand } from '../demand.js';
 import { toMillraceError } from '../errors.js';
 import type { AgentEvent } from '../index.js';
 import { marbles } from '../testing/index.js';
-import { attach$, type CallStoreDriver, type NewRecord, type StoredRecord } from './index.js';
-import { event, seqs, step, storeWith, write } from './stored-calls.test-support.js';
+import {
+  attach$,
+  calls$,
+  type CallStoreDriver,
+  type NewRecord,
+  type StoredRecord,
+} from './index.js';
+import { all, begun, event, seqs, step, storeWith, write } from './stored-calls.test-support.js';
 
-const last = (seq: number): NewRecord => event(seq, { type: 'postCall', reply: {} });
+const reply = { reason: 'answer' };
+const last = (seq: number): NewRecord => event(seq, { type: 'postCall', reply });
 const failed = (seq: number): NewRecord =>
   event(seq, { type: 'error', error: { code: 'connection', message: 'No.', retryable: true } });
 
@@ -81,6 +88,17 @@ describe('attach$', () => {
     expect(late.heard).toEqual([2, 3, 4, 5, 'end']);
     expect(listen(attach$(store, 'c', { afterSeq: 4 })).heard).toEqual([5, 'end']);
     expect(listen(attach$(store, 'c', { afterSeq: 5 })).heard).toEqual(['end']);
+  });
+
+  it('S7: a call with a log of its own ends in it, also where the call above has none', async () => {
+    const below = { rootId: 'above', parentId: 'above' };
+    const store = await storeWith({
+      c: [begun('c'), event(1, below), event(2, { ...below, type: 'postCall', reply })],
+    });
+    expect(listen(attach$(store, 'c')).heard).toEqual([1, 2, 'end']);
+    expect(listen(attach$(store, 'c', { afterSeq: 2 })).heard).toEqual(['end']);
+    const [call] = await all(calls$(store));
+    expect(call?.status).toBe('ended');
   });
 
   it('X19: gives frozen events', async () => {
@@ -224,6 +242,16 @@ describe('attach$', () => {
   it('S7: whoever has seen more than there is of a call that has ended hears of its end', async () => {
     const store = await storeWith({ c: [event(1), last(2)] });
     expect(await lastValueFrom(attach$(store, 'c', { afterSeq: 99 }).pipe(toArray()))).toEqual([]);
+  });
+
+  it('S7: a store that is closed before the end is an error, and no end', async () => {
+    const { driver } = await storeWith({ c: [event(1)], ended: [event(1), last(2)] });
+    const closed$ = new Subject<never>();
+    const open: CallStoreDriver = { ...driver, changes$: () => closed$ };
+    const following = listen(attach$({ driver: open }, 'c'));
+    const waiting = listen(attach$({ driver: open }, 'none', { waitMs: 99_999 }));
+    closed$.complete();
+    expect([following.heard, waiting.heard]).toEqual([[1, 'store'], ['store']]);
   });
 
   it('X18: leaves nothing behind', () => {

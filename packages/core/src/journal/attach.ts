@@ -55,10 +55,10 @@ const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
 
 /**
  * Follows a call, whatever process runs it: emits the events that are written down, then those that come, each once, in order and frozen. Completes behind the last
- * one: the `postCall` of the outermost call, or its `error` where the call has not been resumed by then. Who has seen that `error` and attaches behind it waits for the call to
+ * one: its `postCall`, or its `error` where the call has not been resumed by then. Who has seen that `error` and attaches behind it waits for the call to
  * be resumed; behind `postCall` there is nothing to wait for. A call that is broken off says no more: it is waited for, until it is resumed or this is left. Leaving it does nothing
  * to the call. Errors with `invalidResume` where there is no such call within `waitMs`, with `invalidState` at an event that cannot be read, with `store` where the
- * store fails. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
+ * store fails, or is closed before the end. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
  */
 export const attach$ = (
   store: StoreOfCalls,
@@ -104,7 +104,7 @@ const followed$ = (
       after = record.position;
       if (record.seq > afterSeq) {
         const event = storedEvent(callId, record);
-        isOver = isEnd(event);
+        isOver = isEnd(event, callId);
         return of(event);
       }
       isOver = record.name === 'postCall' && isEndOf(callId, record);
@@ -128,7 +128,7 @@ const followed$ = (
 /** Who has seen an event need not be told that it cannot be read. */
 const isEndOf = (callId: string, record: StoredRecord): boolean => {
   try {
-    return isEnd(storedEvent(callId, record));
+    return isEnd(storedEvent(callId, record), callId);
   } catch {
     return false;
   }

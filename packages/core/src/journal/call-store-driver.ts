@@ -54,7 +54,7 @@ export interface Claim {
 export interface CallStoreDriver {
   /**
    * Gets the right to write down a call, also one that is not there yet, emits it once, and holds it until it is left. It is a lease: whoever is gone without
-   * giving it back loses it in a while, and then what it still writes is refused. Errors with `conflict` where another writer has it, and goes on to have it; with
+   * giving it back loses it in a while, and then what it still writes is refused. Of a call to which nothing is written there is nothing left when it is given back. Errors with `conflict` where another writer has it, and goes on to have it; with
    * `conflict` too when it is lost later, and with `store` when the store is closed. Cold.
    */
   claim$(callId: string): Observable<Claim>;

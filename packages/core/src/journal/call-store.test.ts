@@ -1,8 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, defer, lastValueFrom, map, merge, Subject, throwError } from 'rxjs';
+import {
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  filter,
+  lastValueFrom,
+  map,
+  merge,
+  mergeMap,
+  Subject,
+  throwError,
+} from 'rxjs';
 import { createAgent, fromPull, type Model, textOf, tool } from '../index.js';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls, type NewRecord } from './index.js';
+import {
+  calls$,
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  type NewRecord,
+} from './index.js';
+import { all } from './stored-calls.test-support.js';
 
 /** A store whose appends go another way. */
 const through = (
@@ -64,6 +83,30 @@ describe('a store of calls', () => {
     agent.events$.subscribe(({ type }) => heard.push(type));
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'store' });
     expect(heard).toEqual(['error']);
+  });
+
+  it('S6: one that is refused leaves nothing behind, and one that waits begins with its input', async () => {
+    const store = inProcessCalls();
+    const model = scriptedModel([text('One.')], [text('Two.')]);
+    const journal = createCallStore(store);
+    const agent = createAgent({ model, journal });
+    const session = agent.session('s');
+    const waiting$ = defer(() => session.call$('2?', { callId: 'w', onBusy: 'queue' }));
+    const refused$ = defer(() => session.call$('?', { callId: 'busy' }));
+    const first$ = session.stream$('1?', { callId: 'c' }).pipe(
+      filter(({ type }) => type === 'preCall'),
+      mergeMap(() => merge(waiting$, refused$.pipe(catchError(() => EMPTY)))),
+    );
+    await lastValueFrom(first$);
+    await expect(agent.call(42 as never, { callId: 'wrong' })).rejects.toThrow();
+    const calls = await all(calls$(journal));
+    expect(calls.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
+      'c ended',
+      'w ended',
+    ]);
+    const [begun, ...rest] = await lastValueFrom(store.read$('w'));
+    expect([begun?.name, begun?.seq]).toEqual(['w/call', 0]);
+    expect(rest.map(({ seq }) => seq)).toEqual(rest.map(({ seq }) => seq).sort((a, b) => a - b));
   });
 
   it('S7: whoever has lost the right to write runs no further step', async () => {

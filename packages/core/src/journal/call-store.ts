@@ -18,12 +18,14 @@ import type { AgentEvent, Listener } from '../events.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import type { Appender } from './appender.js';
-import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
+import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
 import { halting } from './halt.js';
 import type { Journal, OpenJournal } from './journal.js';
 import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
 import { sessionChanges } from './session-changes.js';
+import { isEnd } from './stored-event.js';
+import { createToldBehind, type ToldBehind } from './told-behind.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends Journal {
@@ -88,8 +90,8 @@ interface Written {
   readonly steps: Map<string, string>;
   /** Messages that subscribers have seen something of. */
   readonly shown: Set<string>;
-  /** Events behind the last step, without those that there are many of. */
-  readonly behind: StoredRecord[];
+  /** Without the events that there are many of. */
+  readonly told: ToldBehind;
   lastSeq: number;
 }
 
@@ -101,15 +103,15 @@ const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> 
         written.lastSeq = Math.max(written.lastSeq, seq);
         if (kind === 'step') {
           written.steps.set(name, text);
-          written.behind.length = 0;
+          written.told.add(record);
         } else if (chunks.has(name)) {
           written.shown.add(stringIn(callId, text, 'messageId'));
         } else if (name !== 'actingChunk') {
-          written.behind.push(record);
+          written.told.add(record);
         }
         return written;
       },
-      { steps: new Map(), shown: new Set(), behind: [], lastSeq: 0 },
+      { steps: new Map(), shown: new Set(), told: createToldBehind(), lastSeq: 0 },
     ),
   );
 
@@ -132,37 +134,24 @@ const stringIn = (callId: string, text: string, field: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-/** Takes each event once of those that were told behind the last step. */
-const toldBehind = (
-  callId: string,
-  behind: readonly StoredRecord[],
-): Required<OpenJournal>['wasTold'] => {
-  const left = new Map<string, number>();
-  for (const { name, text } of behind) {
-    const key = `${name} ${stringIn(callId, text, 'callId')}`;
-    left.set(key, (left.get(key) ?? 0) + 1);
-  }
-  return (id, type) => {
-    const key = `${type} ${id}`;
-    const count = left.get(key) ?? 0;
-    left.set(key, count - 1);
-    return count > 0;
-  };
-};
-
-/** Nothing new happens in a call that has ended: it has told all that it had to tell. */
-const hasEnded = (callId: string, behind: readonly StoredRecord[]): boolean =>
-  behind.some(
-    ({ name, text }) => name === 'postCall' && stringIn(callId, text, 'callId') === callId,
-  );
-
 const journalOf = (
   { push, written$: flushed$, demand }: Appender,
   callId: string,
   hears: (event: AgentEvent) => boolean,
-  { steps, shown, behind, lastSeq: from }: Written,
+  { steps, shown, told, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
+  // Nothing is written down of a call that has not begun: it was refused.
+  let held: NewRecord[] | undefined = steps.size === 0 ? [] : undefined;
+  const write = (record: NewRecord): void => {
+    if (held === undefined) push(record);
+    else if (record.kind === 'event') held.push(record);
+    else {
+      const events = held;
+      held = undefined;
+      [{ ...record, seq: from }, ...events].forEach(push);
+    }
+  };
   const known = (id: string, text: string): unknown => {
     try {
       return parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
@@ -177,8 +166,9 @@ const journalOf = (
     isFirst: true,
     next: (event) => {
       lastSeq = event.seq;
+      // Whoever follows a call has to hear of its end.
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
-      push({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
+      write({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
     },
   };
   return {
@@ -186,8 +176,9 @@ const journalOf = (
     lastSeq: from,
     // What a step has written down is whole, whatever was shown of it.
     cutShort: new Set([...shown].filter((id) => !steps.has(id))),
-    wasTold: toldBehind(callId, behind),
-    ...(hasEnded(callId, behind) ? { hasEnded: true } : { listener }),
+    wasTold: told.take,
+    // Nothing new happens in a call that has ended: it has told all that it had to tell.
+    ...(told.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
     isWritten: (id) => steps.has(id),
     step$: (id, work) =>
       defer(() => {
@@ -201,7 +192,7 @@ const journalOf = (
             concatMap((value) => {
               const made = stepText(id, value);
               steps.set(id, made);
-              push({ kind: 'step', name: id, seq: lastSeq, text: made });
+              write({ kind: 'step', name: id, seq: lastSeq, text: made });
               return concat(flushed$(), of(value));
             }),
           ),
@@ -209,10 +200,6 @@ const journalOf = (
       }),
   };
 };
-
-/** Whoever follows a call has to hear of its end. */
-const isEnd = (event: AgentEvent, callId: string): boolean =>
-  event.callId === callId && (event.type === 'postCall' || event.type === 'error');
 
 /** A session that was not saved behind a call gets by them what it lacks. */
 const changesSession = ({ type, sessionId }: AgentEvent): boolean =>

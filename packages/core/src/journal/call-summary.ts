@@ -81,7 +81,7 @@ const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status
   if (last === undefined) return { status: 'brokenOff' };
   if (last.name === `${callId}/reply`) return repliedWith(parsedText('Its reply', last.text));
   const event = mayBeEnd(last) ? storedEvent(callId, last) : undefined;
-  if (event === undefined || !isEnd(event)) return { status: 'brokenOff' };
+  if (event === undefined || !isEnd(event, callId)) return { status: 'brokenOff' };
   if (event.type === 'postCall') return repliedWith(event.reply);
   // Who has left it, or was shut down, has broken it off.
   return event.type === 'error' && event.error.code !== 'aborted'

@@ -1,11 +1,12 @@
 import { MillraceError } from '../errors.js';
 import { callStep, type ForkPoint } from './call-record.js';
+import { withoutLateSignals } from './fork-outside.js';
 import { nearestSteps } from './nearest-steps.js';
 import { intentOf, type StoredStep, type StoredSteps, toolStepOf } from './stored-steps.js';
 
 /**
  * The steps that stand before a point, in the order of the loop. What is to be decided or run anew is not among them: neither the intent of a tool whose result is behind the
- * point, nor that of the tool in which the point is.
+ * point, nor that of the tool in which the point is, nor an interrupt behind them.
  */
 export const stepsBefore = (
   callId: string,
@@ -19,11 +20,13 @@ export const stepsBefore = (
   const all = new Set(steps.map(({ id }) => id));
   const before = steps.slice(0, boundary);
   const kept = new Set(before.map(({ id }) => id));
-  return before.filter(({ id }) => {
-    const toolStep = toolStepOf(id);
-    if (toolStep === undefined) return true;
-    return toolStep !== point.tool && (kept.has(toolStep) || !all.has(toolStep));
-  });
+  return withoutLateSignals(
+    before.filter(({ id }) => {
+      const toolStep = toolStepOf(id);
+      if (toolStep === undefined) return true;
+      return toolStep !== point.tool && (kept.has(toolStep) || !all.has(toolStep));
+    }),
+  );
 };
 
 const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {

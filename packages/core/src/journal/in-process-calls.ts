@@ -31,6 +31,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
           finalize(() => {
             isHeld = false;
             call.isOpen = false;
+            if (call.records.length === 0) calls.delete(callId);
           }),
         );
       }),

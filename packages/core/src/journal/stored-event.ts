@@ -7,9 +7,9 @@ import { parsedEvent } from './record-json.js';
 export const storedEvent = (callId: string, { seq, text }: StoredRecord): AgentEvent =>
   frozen(parsedEvent(`The event ${seq} of the call '${callId}'`, text));
 
-/** Tells whether a record is the last event of its outermost call, unless that is resumed. */
-export const isEnd = ({ type, callId, rootId }: AgentEvent): boolean =>
-  (type === 'postCall' || type === 'error') && callId === rootId;
+/** Tells whether an event is the last one of the call whose log it is in, unless that is resumed. */
+export const isEnd = ({ type, callId }: AgentEvent, logOf: string): boolean =>
+  (type === 'postCall' || type === 'error') && callId === logOf;
 
 /** Tells whether a record may be such an event, without reading it. */
 export const mayBeEnd = ({ kind, name }: StoredRecord): boolean =>

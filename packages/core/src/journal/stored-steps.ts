@@ -10,6 +10,7 @@ import {
 } from 'rxjs';
 import { type MillraceError, toMillraceError } from '../errors.js';
 import { isRecord, parsedJson } from '../json.js';
+import { placeName } from '../place-name.js';
 import { records$ } from './call-store.js';
 import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
 
@@ -80,7 +81,7 @@ const inOrder = (callId: string, records: readonly StoredRecord[]): readonly Sto
     if (!begun.has(turn)) begun.set(turn, record.position);
     const toolUse = id.endsWith('/intent') ? valueOf(record.text, 'toolUse') : undefined;
     const used = valueIn(toolUse, 'id');
-    if (typeof used === 'string') tools.set(used, { turn, index });
+    if (typeof used === 'string') tools.set(placeName(used), { turn, index });
   }
   const placed = steps.map(({ id, record }): Placed => {
     const { position } = record;
@@ -111,16 +112,15 @@ interface Tool {
 const own = /^(\d+)(?:\/|$)/u;
 const ownTool = /^(\d+)\/(\d+)(?:\/intent)?$/u;
 
-/** The tool use that a step is a part of. Ids of tool uses may hold slashes. */
+/** The tool use that a step is a part of. */
 const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined => {
   const [, turn, index] = ownTool.exec(id) ?? [];
   if (turn !== undefined && index !== undefined) return { turn, index };
   if (own.test(id)) return undefined;
-  for (let at = id.indexOf('/'); at !== -1; at = id.indexOf('/', at + 1)) {
-    const tool = tools.get(id.slice(0, at));
-    if (tool !== undefined) return tool;
-  }
-  return undefined;
+  let [place = ''] = id.split('/', 1);
+  // Of one use there may be more calls: those of its approval, one behind the other, side by side.
+  while (!tools.has(place) && place.includes('+')) place = place.slice(0, place.lastIndexOf('+'));
+  return tools.get(place);
 };
 
 const byPlace = (a: Placed, b: Placed): number => {

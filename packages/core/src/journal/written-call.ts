@@ -39,7 +39,8 @@ export const writtenCall$ = (driver: CallStoreDriver, callId: string): Observabl
       const begun = parsedText(`The beginning of the call '${callId}'`, first.text);
       if (!isCallRecord(begun)) throw unreadableCall(callId);
       const changes = events.map((record) => storedEvent(callId, record));
-      const isReplied = (event: AgentEvent): boolean => event.type === 'postCall' && isEnd(event);
+      const isReplied = (event: AgentEvent): boolean =>
+        event.type === 'postCall' && isEnd(event, callId);
       return { begun, changes, hasEnded: changes.slice(behind).some(isReplied) };
     }),
   );

@@ -136,7 +136,11 @@ const contextOf = (
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
     reportUsage: scope.reportUsage,
     countReplayed,
-    activateOnly: (groups) => activateOnly(cell, groups),
+    activateOnly: (groups) => {
+      activateOnly(cell, groups);
+      // It was told before the step that says so was written down.
+      scope.replaying?.passed();
+    },
     lend: (toolUseId, run, abort, purpose) => lend(scope, cell, { toolUseId, purpose }, run, abort),
   };
 };

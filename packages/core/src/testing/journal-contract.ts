@@ -236,6 +236,19 @@ export const journalContract = (
       deepStrictEqual([call?.callId, call?.isOpen, call?.last], ['c', true, undefined]);
       hold.leave();
     }),
+    check('keeps nothing of a call to which nothing was written', async ({ first, second }) => {
+      for (const driver of [first, second]) {
+        const hold = await holdCall(driver, 'c');
+        hold.leave();
+      }
+      const calls = await until(
+        () => list(second),
+        (found) => found.length === 0,
+      );
+      deepStrictEqual(calls, []);
+      await write(second, 'c', [step('a')]);
+      deepStrictEqual(await read(first, 'c'), at([step('a')]));
+    }),
     check('deletes a call, but none that is open', async ({ first, second }) => {
       await write(first, 'kept', [step('a')]);
       const hold = await holdCall(first, 'c');

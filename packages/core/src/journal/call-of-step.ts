@@ -1,0 +1,10 @@
+/** The call that has run a step, by what is known of the calls of a log: each has an id that begins the ids of its steps. */
+export const callOfStep = (name: string, calls: Pick<ReadonlySet<string>, 'has'>): string => {
+  let at = name.lastIndexOf('/');
+  while (at > 0 && !calls.has(name.slice(0, at))) at = name.lastIndexOf('/', at - 1);
+  return name.slice(0, Math.max(0, at));
+};
+
+/** The call that a step is one of the first of: no call has others before it. */
+export const callBegunBy = (name: string): string | undefined =>
+  /^(.+)\/(?:call|prepare|seat|open|interrupt)$/u.exec(name)?.[1];
