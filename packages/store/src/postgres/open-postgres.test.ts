@@ -6,6 +6,7 @@ import {
   memoryContract,
   sessionStoreContract,
 } from '@millrace/core/testing';
+import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { firstValueFrom, lastValueFrom, NEVER } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
@@ -14,7 +15,6 @@ import { storedName } from '../stored-name.js';
 import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
-import { startPostgres, type TestServer } from './start-postgres.test-support.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(60_000);
