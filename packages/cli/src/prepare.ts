@@ -76,8 +76,8 @@ const openedOrNone = async ({
   const place = storePlace(given.store, environment);
   if (place.type === 'none') return undefined;
   try {
-    const { openRunStore } = await import('./runs/open-run-store.js');
-    return await openRunStore(place);
+    const { openToWrite } = await import('./runs/open-run-store.js');
+    return await openToWrite(place);
   } catch (error) {
     const why = isMillraceError(error) ? error.message : String(error);
     environment.stderr.write(`${errorTheme.colors.yellow(`Not written down: ${why}`)}\n`);

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
-import { type Crashed, crashStore } from './driver/crash-store.js';
+import { openBench } from './bench.js';
+import { type Crashed, type CrashOptions, crashStore } from './driver/crash-store.js';
 import { type StoreName, storeNames } from './places/place.js';
+import { progressOf } from './progress.js';
 import { reportOf, wrongsOf } from './report.js';
-import { withStore } from './with-store.js';
 
 const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|embedded|postgres|all]
 
@@ -10,7 +11,7 @@ Lets agents with tools call a server that counts effects, kills their processes 
 in others, and holds what is left against a run that nobody has disturbed. It prints what was counted for each store, and where the kills have hit. Then two
 processes resume the same calls at the same time: one of them must be refused.
 
-It exits with 1 when an effect was lost, was done twice and nobody says so, or anything else is not as it must be. The seed
+Ctrl-C ends it, and prints what there is by then. It exits with 1 when an effect was lost, was done twice and nobody says so, or anything else is not as it must be. The seed
 says what the calls do, and at which points processes are killed. For postgres it starts a server of its own,
 or takes the one that MILLRACE_TEST_POSTGRES names.`;
 
@@ -38,31 +39,51 @@ async function run(): Promise<number> {
     return 0;
   }
   const [kills, seed] = [wholeNumber('kills', values.kills), wholeNumber('seed', values.seed)];
-  const crashed: Crashed[] = [];
-  for (const store of storesIn(values.store)) crashed.push(await crash(store, kills, seed));
-  console.log(`\n${reportOf(crashed)}\n`);
-  const wrongs = wrongsOf(crashed);
-  wrongs.forEach((wrong) => console.log(`WRONG: ${wrong}.`));
-  console.log(
-    wrongs.length === 0
-      ? 'All is as it must be.'
-      : `To do that again: npm run crash -- --seed ${seed}`,
-  );
-  return wrongs.length === 0 ? 0 : 1;
+  const all = new Map<StoreName, Crashed>();
+  const report = (): number => {
+    const crashed = [...all.values()];
+    console.log(`\n${reportOf(crashed)}\n`);
+    const wrongs = wrongsOf(crashed);
+    wrongs.forEach((wrong) => console.log(`WRONG: ${wrong}.`));
+    if (wrongs.length > 0) console.log(`To do that again: npm run crash -- --seed ${seed}`);
+    return wrongs.length;
+  };
+  // What is under way is left: its processes hear of it, too.
+  process.once('SIGINT', () => {
+    report();
+    console.log('It was cut: that is a part of what was asked for.');
+    process.exit(130);
+  });
+  for (const store of storesIn(values.store)) {
+    await crash({ store, kills, seed }, (soFar) => all.set(store, soFar));
+  }
+  if (report() > 0) return 1;
+  console.log('All is as it must be.');
+  return 0;
 }
 
-function crash(store: StoreName, kills: number, seed: number): Promise<Crashed> {
-  console.error(`${store} …`);
-  const onProgress = (done: number): void => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${kills} kills `);
+async function crash(
+  options: Pick<CrashOptions, 'store' | 'kills' | 'seed'>,
+  note: (soFar: Crashed) => void,
+): Promise<void> {
+  const { store, kills, seed } = options;
+  const bench = await openBench(store, seed);
+  // Whatever ends this process, nothing of it stays.
+  process.once('exit', bench.abandon);
+  const progress = progressOf(store, kills);
+  const onProgress = (soFar: Crashed): void => {
+    note(soFar);
+    progress(soFar);
   };
-  return withStore(store, seed, async ({ places, server }) => {
-    const options = { store, kills, seed, contests: 10, atOnce: atOnce[store], onProgress };
-    const crashed = await crashStore(options, places, server);
-    if (process.stderr.isTTY) process.stderr.write('\r');
-    console.error(`${store} … ${(crashed.ms / 1_000).toFixed(1)} s`);
-    return crashed;
-  });
+  try {
+    const extent = { contests: 10, atOnce: atOnce[store], onProgress };
+    const crashed = await crashStore({ ...options, ...extent }, bench);
+    note(crashed);
+    console.error(`${store}: all in ${(crashed.ms / 1_000).toFixed(1)} s`);
+  } finally {
+    process.off('exit', bench.abandon);
+    await bench.close();
+  }
 }
 
 function storesIn(name: string): readonly StoreName[] {

@@ -2,6 +2,7 @@ import { MillraceError } from '@millrace/core';
 import { nearMatches } from '@millrace/core/adapter';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
 import { map, type Observable, toArray } from 'rxjs';
+import { absence } from './absence.js';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './short-id.js';
 import { describePlace } from './store-place.js';
@@ -17,7 +18,7 @@ export const findRun$ = (
       const found = all.filter(({ callId }) => callId.startsWith(wanted));
       const [first, ...more] = found;
       const run = found.find(({ callId }) => callId === wanted) ?? first;
-      if (run === undefined) throw unknown(wanted, all, describePlace(place));
+      if (run === undefined) throw unknown(wanted, all, `${describePlace(place)}${absence(place)}`);
       if (more.length > 0 && run.callId !== wanted) throw ambiguous(wanted, found);
       return run;
     }),

@@ -1,12 +1,13 @@
 import { constants } from 'node:fs';
-import { access, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
+import { makeDirectory } from '@millrace/store';
 
 /** Makes a directory for this user alone, and those above it that are not there. Rejects with `store` where that cannot be, or nothing can be written there. */
 export const makePrivate = async (directory: string): Promise<void> => {
   try {
-    await make(directory);
+    // Nobody else reads what is asked and answered.
+    await makeDirectory(directory);
     await access(directory, constants.W_OK);
   } catch (cause) {
     throw new MillraceError(
@@ -17,25 +18,8 @@ export const makePrivate = async (directory: string): Promise<void> => {
   }
 };
 
-/** What is above is made once: Node's recursive `mkdir` tries for ever where it is there and the system says that it is not, as in `/proc`. */
-const make = async (directory: string, isAboveMade = false): Promise<void> => {
-  try {
-    // Nobody else reads what is asked and answered.
-    await mkdir(directory, { mode: 0o700 });
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'EEXIST' && (await stat(directory)).isDirectory()) return;
-    const above = dirname(directory);
-    if (code !== 'ENOENT' || isAboveMade || above === directory) throw error;
-    await make(above);
-    await make(directory, true);
-  }
-};
-
-const codeOf = (error: unknown): string => String(Reflect.get(Object(error), 'code'));
-
 const reasonOf = (error: unknown): string => {
-  const reason = reasons.get(codeOf(error));
+  const reason = reasons.get(String(Reflect.get(Object(error), 'code')));
   return reason ?? (error instanceof Error ? error.message : String(error));
 };
 

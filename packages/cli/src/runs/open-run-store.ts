@@ -2,7 +2,6 @@ import { type MemoryFactory, MillraceError } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import type { Store } from '@millrace/store';
 import { firstValueFrom, lastValueFrom, take } from 'rxjs';
-import { makePrivate } from './make-private.js';
 import type { StorePlace } from './store-place.js';
 
 /** A place that runs are written down in, when it is there and can be used. */
@@ -17,7 +16,16 @@ export interface RunStore {
 /** How long a run that was killed counts as running, in milliseconds. */
 const leaseMs = 5_000;
 
-/** Opens a place, and makes it where it is not there. Rejects with `store` where it cannot be written to, and with `config` where there is none. */
+/** As `openRunStore`, to write runs down: a directory that is not there is made. Rejects with `store` where it cannot be written to. */
+export const openToWrite = async (place: StorePlace): Promise<RunStore> => {
+  if (place.type === 'files') {
+    const { makePrivate } = await import('./make-private.js');
+    await makePrivate(place.directory);
+  }
+  return openRunStore(place);
+};
+
+/** Opens a place, of which nothing is made: a directory that is not there holds no runs. Rejects with `config` where there is no place. */
 export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
   const kept = await opened(place);
   const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
@@ -29,10 +37,7 @@ const opened = async (place: StorePlace): Promise<Store> => {
     case 'none':
       throw new MillraceError('config', `There are no runs: ${place.why}.`);
     case 'files': {
-      const [{ openFiles }] = await Promise.all([
-        import('@millrace/store'),
-        makePrivate(place.directory),
-      ]);
+      const { openFiles } = await import('@millrace/store');
       return openFiles(place.directory, { leaseMs });
     }
     case 'postgres': {

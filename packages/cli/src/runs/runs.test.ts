@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -29,7 +30,7 @@ describe('what is asked', () => {
   it('S7: is written down, for this user alone', async () => {
     await home.ran(['-q', 'Hi']);
     const calls = join(home.path, '.local', 'state', 'millrace', 'calls');
-    const [call = ''] = await readdir(calls);
+    const call = (await readdir(calls)).find((name) => !name.startsWith('.')) ?? '';
     const [file = ''] = await readdir(join(calls, call));
     const modes = await Promise.all(
       [calls, join(calls, call), join(calls, call, file)].map(
@@ -97,6 +98,23 @@ describe('millrace runs', () => {
       0,
       expect.stringMatching(/^No run is written down in .*millrace "2 \+ 2"\n$/),
     ]);
+  });
+
+  it('only reads: a directory that is not there is told, and not made', async () => {
+    const typo = join(home.path, 'typo');
+    const listed = await home.ran(['runs', '--store', typo]);
+    expect([listed.code, listed.out]).toEqual([
+      0,
+      `No run is written down in ${typo}, which is not there. Ask something: millrace "2 + 2"\n`,
+    ]);
+    for (const command of ['runs', 'replay', 'resume']) {
+      const { code, err } = await home.ran([command, 'some', '--store', typo]);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining(`There is no run 'some' in ${typo}, which is not there.`),
+      ]);
+    }
+    expect(existsSync(typo)).toBe(false);
   });
 
   it('lists what there is, the newest first', async () => {

@@ -3,6 +3,7 @@ import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rx
 import type { RunsArguments } from '../command-line/arguments.js';
 import { isTalk } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
+import { absence } from './absence.js';
 import { statusOf } from './describe-status.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
@@ -40,7 +41,8 @@ const list = async (
     return;
   }
   if (shown.length === 0) {
-    write(`No run is written down in ${describePlace(place)}. Ask something: millrace "2 + 2"\n`);
+    const where = `${describePlace(place)}${absence(place)}`;
+    write(`No run is written down in ${where}. Ask something: millrace "2 + 2"\n`);
     return;
   }
   const { scheduler = asyncScheduler } = environment;

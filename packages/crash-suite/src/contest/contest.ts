@@ -1,7 +1,6 @@
+import type { Bench } from '../bench.js';
 import { type RunningLife, startLife } from '../driver/life.js';
-import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall, Said } from '../life/said.js';
-import type { Places } from '../places/places.js';
 
 /** How two processes are set on the same calls. */
 export interface ContestOptions {
@@ -27,9 +26,9 @@ const startMs = 10_000;
  */
 export const contest = async (
   { name, rounds, isKilled }: ContestOptions,
-  places: Places,
-  server: EffectServer,
+  bench: Bench,
 ): Promise<readonly Round[]> => {
+  const { places, server } = bench;
   const made = await places.next();
   const place = { ...made, ...(made.store === 'embedded' && { leaseMs: startMs }) };
   const calls = Array.from({ length: rounds }, (_, index): ErrandCall => ({
@@ -42,7 +41,7 @@ export const contest = async (
   const start = (nth: string, isFirst: boolean): RunningLife & { readonly life: string } => {
     const life = `${name}.${nth}`;
     const errand = { life, place, url: server.url, calls, isFirst };
-    const running = startLife(errand, server, (_, said) => changes.note(life, said));
+    const running = startLife(errand, bench, (_, said) => changes.note(life, said));
     running.ended.then(
       ({ wrongs }) => changes.fail(wrongs),
       (error: unknown) => changes.fail([String(error)]),

@@ -1,8 +1,7 @@
+import type { Bench } from '../bench.js';
 import { contest, type Round } from '../contest/contest.js';
-import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall } from '../life/said.js';
 import type { StoreName } from '../places/place.js';
-import type { Places } from '../places/places.js';
 import { type Seeded, seeded } from '../seeded.js';
 import type { UncertainMode } from '../script/script-agent.js';
 import type { Kill } from './live.js';
@@ -20,7 +19,8 @@ export interface CrashOptions {
   readonly atOnce: number;
   /** Calls of a trial, in one process at the same time: a kill hits them all. Default: 2. */
   readonly callsPerTrial?: number;
-  readonly onProgress?: (kills: number) => void;
+  /** Is told what there is so far, after each trial. */
+  readonly onProgress?: (soFar: Crashed) => void;
 }
 
 /** What came of a store. */
@@ -47,14 +47,19 @@ export const crashStore = async (
     contests = 0,
     onProgress = () => undefined,
   }: CrashOptions,
-  places: Places,
-  server: EffectServer,
+  bench: Bench,
 ): Promise<Crashed> => {
   const startedAt = performance.now();
   const random = seeded(seed);
   const trials: Trial[] = [];
+  const rounds: Round[] = [];
+  const crashed = (): Crashed => ({
+    store,
+    trials: [...trials],
+    rounds: [...rounds],
+    ms: performance.now() - startedAt,
+  });
   let begun = 0;
-  let killed = 0;
   // Those that are still to come are counted, so that there are not too many in the end.
   let booked = 0;
   const trial = async (points: number, planned: number): Promise<Trial> => {
@@ -63,11 +68,13 @@ export const crashStore = async (
     const name = `${store}-${begun}`;
     const calls = callsOf(name, begun, callsPerTrial, random);
     const deaths = killsIn(points, planned, random);
-    const done = await runTrial({ name, calls, kills: deaths, place: await places.next() }, server);
-    killed += done.kills;
+    const done = await runTrial(
+      { name, calls, kills: deaths, place: await bench.places.next() },
+      bench,
+    );
     booked += done.kills - planned;
     trials.push(done);
-    onProgress(killed);
+    onProgress(crashed());
     return done;
   };
   const { points } = await trial(0, 0);
@@ -75,12 +82,11 @@ export const crashStore = async (
     while (booked < kills) await trial(points, Math.min(killsPerTrial, kills - booked));
   };
   await Promise.all(Array.from({ length: atOnce }, work));
-  const rounds: Round[] = [];
   for (const isKilled of contests === 0 ? [] : [true, false]) {
     const name = `${store}-contest-${isKilled ? 'killed' : 'left'}`;
-    rounds.push(...(await contest({ name, rounds: contests / 2, isKilled }, places, server)));
+    rounds.push(...(await contest({ name, rounds: contests / 2, isKilled }, bench)));
   }
-  return { store, trials, rounds, ms: performance.now() - startedAt };
+  return crashed();
 };
 
 const callsOf = (name: string, nth: number, count: number, random: Seeded): readonly ErrandCall[] =>

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { EffectServer } from '../effects/effect-server.js';
+import type { Bench } from '../bench.js';
 import { type Errand, isSaid, type Outcome, type Said } from '../life/said.js';
 
 /** What a process has come to. */
@@ -27,13 +27,13 @@ export interface RunningLife {
 /** No errand takes so long. */
 const limitMs = 120_000;
 
-/** Starts a process, and hears what it says and what it does at the server. It needs this package to be built. */
+/** Starts a process, and hears what it says and what it does at the server. */
 export const startLife = (
   errand: Errand,
-  server: EffectServer,
+  { server, program }: Pick<Bench, 'server' | 'program'>,
   hear: (what: Said['type'] | 'arrival', life: readonly Said[]) => void,
 ): RunningLife => {
-  const child = fork(new URL('../../dist/life/process.js', import.meta.url), { execArgv: [] });
+  const child = fork(program, { execArgv: [] });
   const said: Said[] = [];
   let isKilled = false;
   const kill = (): void => {

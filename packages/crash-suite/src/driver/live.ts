@@ -1,4 +1,4 @@
-import type { EffectServer } from '../effects/effect-server.js';
+import type { Bench } from '../bench.js';
 import type { Errand } from '../life/said.js';
 import { type Life, startLife } from './life.js';
 
@@ -14,13 +14,9 @@ export interface CountedLife extends Life {
 }
 
 /** Sends a process on an errand, and kills it where that is wanted. */
-export const live = async (
-  errand: Errand,
-  server: EffectServer,
-  kill?: Kill,
-): Promise<CountedLife> => {
+export const live = async (errand: Errand, bench: Bench, kill?: Kill): Promise<CountedLife> => {
   let points = 0;
-  const life = startLife(errand, server, (what) => {
+  const life = startLife(errand, bench, (what) => {
     if (what !== 'point' && what !== 'arrival') return;
     points += 1;
     if (points !== kill?.atPoint) return;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Bench } from '../bench.js';
 import { checkCall, type Verdict } from '../checks/check-call.js';
 import { expectedMemory } from '../checks/expected.js';
 import type { EffectServer } from '../effects/effect-server.js';
@@ -32,13 +33,14 @@ export interface Trial {
 }
 
 /** Leads calls to their ends in as many processes as it takes, and holds what is left against what must be. */
-export const runTrial = async (plan: TrialPlan, server: EffectServer): Promise<Trial> => {
+export const runTrial = async (plan: TrialPlan, bench: Bench): Promise<Trial> => {
+  const { server } = bench;
   const { name, place, calls, kills } = plan;
   const lives: CountedLife[] = [];
   do {
     const life = `${name}.${lives.length}`;
     const errand = { life, place, url: server.url, calls, isFirst: lives.length === 0 };
-    lives.push(await live(errand, server, kills[lives.length]));
+    lives.push(await live(errand, bench, kills[lives.length]));
   } while (lives.at(-1)?.wasKilled === true);
   const outcomes = lives.flatMap((life) => life.outcomes);
   const checked = await Promise.all(calls.map((call) => verdictOn(call, lives, outcomes, server)));

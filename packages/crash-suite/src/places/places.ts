@@ -6,6 +6,8 @@ import { openPlace, type Place, type StoreName } from './place.js';
 
 /** Makes places, and removes them all in the end. */
 export interface Places {
+  /** The directory of all. */
+  readonly root: string;
   next(): Promise<Place>;
   close(): Promise<void>;
 }
@@ -29,6 +31,7 @@ export const createPlaces = async (store: StoreName, url?: string): Promise<Plac
     await lastValueFrom(opened.close$(), { defaultValue: undefined });
   }
   return {
+    root,
     next: async () => {
       const place = names();
       if (model === undefined) await mkdir(place.directory);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { isGone, isTaken } from './failure.js';
 import { isThere } from './is-there.js';
 import { lifeOf, newHolder } from './holder.js';
-import { makeDirectory, syncDirectory } from './open-segment.js';
+import { makeDirectory, syncDirectory } from './make-directory.js';
 
 /** A place beside what counts, where directories are made before they appear, and go to when they are removed. */
 export interface Aside {

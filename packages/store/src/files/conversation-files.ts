@@ -7,7 +7,7 @@ import { damaged } from './damage.js';
 import { codeOf, isGone } from './failure.js';
 import { newHolder } from './holder.js';
 import { readLine, writeLine } from './line.js';
-import { makeDirectory, syncDirectory } from './open-segment.js';
+import { makeDirectory, syncDirectory } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
 
 /**

@@ -31,8 +31,15 @@ afterAll(() => rm(root, { recursive: true }));
 const step = (name: string): NewRecord => ({ kind: 'step', name, seq: 0, text: '"é🍵"' });
 
 const append = (driver: CallStoreDriver, ...batches: readonly (readonly NewRecord[])[]) =>
+  appendTo('c', driver, ...batches);
+
+const appendTo = (
+  callId: string,
+  driver: CallStoreDriver,
+  ...batches: readonly (readonly NewRecord[])[]
+) =>
   new Promise<void>((resolve, reject) => {
-    const held = driver.claim$('c').subscribe({
+    const held = driver.claim$(callId).subscribe({
       next: (claim) => {
         const written = batches.reduce<Promise<unknown>>(
           (before, batch) =>
@@ -81,7 +88,7 @@ describe('a torn end', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: whole.length }), garbage, async (cut, rest) => {
         const torn = await create();
-        await append(torn.driver, []);
+        await append(torn.driver, [step('cut')]);
         await writeFile(torn.segment(1), Buffer.concat([whole.subarray(0, cut), rest]));
         // Not one that somebody is beginning just now.
         await utimes(torn.segment(1), 0, 0);
@@ -160,7 +167,7 @@ describe('damage', () => {
     await append(driver, [step('a')]);
     const record = (await readFile(segment(1), 'utf8')).split('\n').slice(1).join('\n');
     await writeFile(segment(1), head + record);
-    await firstValueFrom(driver.claim$('other'));
+    await appendTo('other', driver, [step('a')]);
     const calls = (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
     expect(calls.map(({ callId }) => callId).toSorted()).toEqual(['c', 'other']);
     await expect(read(fileCalls(directory))).rejects.toMatchObject({

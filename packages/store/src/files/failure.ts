@@ -35,7 +35,8 @@ const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean
   EROFS: ['the file system is read-only. Choose a directory that can be written to', false],
   EACCES: ['this user may not write there. Give it the right, or choose another directory', false],
   EPERM: ['this user may not write there. Give it the right, or choose another directory', false],
-  ENOTDIR: ['a part of its path is a file. Choose a path of directories', false],
+  ENOENT: ['a directory of it is gone, or cannot be made. Choose another directory', false],
+  ENOTDIR: ['a file is where a directory should be. Choose another directory', false],
   EEXIST: ['a file is where a directory should be. Choose another directory', false],
   EMFILE: [
     'too many files are open. Raise the limit (ulimit -n), or run fewer calls at once',

@@ -5,6 +5,7 @@ import type { Attempt, Seen } from '../leased.js';
 import type { Aside } from './aside.js';
 import { isGone } from './failure.js';
 import { isHolder, lifeOf, newHolder } from './holder.js';
+import { quietly } from './quietly.js';
 import { whenExiting } from './when-exiting.js';
 
 /** A lock that is held, also against other processes. */
@@ -123,14 +124,6 @@ const heldLock = (path: string, own: string, first: string, onLost: () => void):
       return true;
     },
   };
-};
-
-const quietly = (work: () => void): void => {
-  try {
-    work();
-  } catch {
-    // Who is gone is gone: the others see it.
-  }
 };
 
 const ignored = (): void => undefined;

@@ -16,17 +16,20 @@ export interface HeldCall {
 export const heldCall = (
   callId: string,
   lock: FileLock,
-  { file }: OpenSegment,
+  { file, place, remove }: OpenSegment,
   append: AppendRecords,
   onLost: () => void,
 ): HeldCall => {
-  const state = { isHeld: true, isWriting: false };
+  const state = { isHeld: true, isWriting: false, isEmpty: place.position === 0 };
   const end = (): void => {
+    // A call of which nothing is written down is none.
+    if (state.isEmpty && lock.isHeld()) remove();
     lock.release();
     file.close().catch(() => undefined);
   };
   const write = async (records: readonly NewRecord[]): Promise<void> => {
     state.isWriting = true;
+    if (records.length > 0) state.isEmpty = false;
     try {
       if (await append(records)) return;
       onLost();

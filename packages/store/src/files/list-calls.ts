@@ -47,7 +47,10 @@ const listedCall = async (
   const isOpen = await isLocked(`${path}.lock`, leaseMs).catch(() => false);
   try {
     const call = await callIn(path, laterSegments);
-    return call && { ...call, isOpen };
+    // Who has ended before anything was written down may have left its beginning.
+    return call === undefined || (call.first === undefined && !isOpen)
+      ? undefined
+      : { ...call, isOpen };
   } catch (error) {
     if (!isOfOneCall(error)) throw error;
     const callId = idIn(name) ?? (await idInHeads(path));

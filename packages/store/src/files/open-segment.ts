@@ -1,8 +1,10 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { rmdirSync, unlinkSync } from 'node:fs';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
 import { isGone, codeOf } from './failure.js';
 import { writeLine } from './line.js';
+import { makeDirectory, syncDirectory } from './make-directory.js';
+import { quietly } from './quietly.js';
 import type { Place } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
 import {
@@ -19,6 +21,8 @@ export interface OpenSegment {
   readonly file: FileHandle;
   /** Behind its head. */
   readonly place: Place;
+  /** Removes it, of a call of which nothing is written down, and with it the call. Only for who has the lock. */
+  readonly remove: () => void;
 }
 
 /** Begins the next segment of a call, with which all before it are at their end; nothing where another one has just begun it. */
@@ -46,7 +50,7 @@ export const openSegment = async (
     await file.datasync();
     await syncDirectory(directory);
     const place = { ...beginning, segment: number, offset: line.length, line: 1, position };
-    return { number, file, place };
+    return { number, file, place, remove: () => quietly(() => removeSegment(directory, number)) };
   } catch (error) {
     await file.close();
     await rm(segmentPath(directory, number), { force: true });
@@ -54,21 +58,17 @@ export const openSegment = async (
   }
 };
 
+/** A directory in which there is more stays. */
+const removeSegment = (directory: string, number: number): void => {
+  unlinkSync(segmentPath(directory, number));
+  rmdirSync(directory);
+};
+
 const foreign = (directory: string, callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
     `${directory} holds the call '${callId}', and so its name is not its own: do not rename the directories of calls.`,
   );
-
-/** Makes a directory that nobody else can read, and sees to it that it is still there after a crash of the machine. */
-export const makeDirectory = async (directory: string): Promise<void> => {
-  const first = await mkdir(directory, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let made = resolve(directory); ; made = dirname(made)) {
-    await syncDirectory(dirname(made));
-    if (made === resolve(first) || made === dirname(made)) return;
-  }
-};
 
 const created = async (path: string): Promise<FileHandle | undefined> => {
   try {
@@ -97,18 +97,4 @@ const endOf = async (directory: string, last: Segment | undefined): Promise<Plac
   const open = () => Promise.resolve(undefined);
   for await (const portion of readSegmentFrom(directory, place, open)) place = portion.place;
   return place;
-};
-
-/** Not all systems can do it: those that cannot, have no need of it. */
-export const syncDirectory = async (directory: string): Promise<void> => {
-  try {
-    const handle = await open(directory, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(codeOf(error) ?? '')) throw error;
-  }
 };

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { Aside } from './aside.js';
 import { isGone } from './failure.js';
-import { syncDirectory } from './open-segment.js';
+import { syncDirectory } from './make-directory.js';
 import { headIn, readSessionFile, writeHead } from './session-file.js';
 
 /**

@@ -6,15 +6,16 @@ import {
   memoryContract,
   sessionStoreContract,
 } from '@millrace/core/testing';
+import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
-import { firstValueFrom, lastValueFrom, NEVER } from 'rxjs';
+import { firstValueFrom, lastValueFrom, NEVER, toArray } from 'rxjs';
+import { checkEmptyClaims } from '../empty-claims.test-support.js';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
 import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
-import { startPostgres, type TestServer } from './start-postgres.test-support.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(60_000);
@@ -58,6 +59,27 @@ describe('openPostgres: calls', () => {
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+
+  it('S6: keeps nothing of a call of which nothing is written down', async () => {
+    const schema = newSchema();
+    const { driver } = openStore(schema).calls;
+    await checkEmptyClaims(driver);
+    await firstValueFrom(driver.claim$('other'));
+    await lastValueFrom(driver.remove$('other'), { defaultValue: undefined });
+    const { rows } = await admin.query(`select id from ${schema}.calls`);
+    expect(rows).toEqual([{ id: 'empty' }]);
+  });
+
+  it('S6: does not list what a process that was killed had not begun to write', async () => {
+    const schema = newSchema();
+    const { driver } = openStore(schema).calls;
+    const hold = driver.claim$('c').subscribe({ error: () => undefined });
+    const list = async () => (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
+    while ((await list()).length === 0);
+    await admin.query(`update ${schema}.calls set expires_at = now()`);
+    expect(await list()).toEqual([]);
+    hold.unsubscribe();
+  });
 
   it('S7: takes a call over from one who is gone also where the clock of the server was set back', async () => {
     const schema = newSchema();

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { lastValueFrom } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import type { Store } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
-import { startPostgres, type TestServer } from './start-postgres.test-support.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(60_000);

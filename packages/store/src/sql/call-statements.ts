@@ -29,7 +29,7 @@ export const callStatements = (schema: string) => {
       on conflict (key) do update set owner = excluded.owner, expires_at = excluded.expires_at
       where call.expires_at is null or call.expires_at <= clock_timestamp()
         or call.owner || ' ' || call.expires_at = $5
-      returning key`,
+      returning last_position`,
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
     giveBack: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
@@ -48,7 +48,7 @@ export const callStatements = (schema: string) => {
         ) as page
       ) as sized
       where bytes < 1000000 order by position`,
-    /** A page behind the place that a call has in the list. */
+    /** A page behind the place that a call has in the list. Who has ended before anything was written down has left a call that is none. */
     list: `
       select
         call.key, call.id, call.expires_at is not null and call.expires_at > clock_timestamp() as is_open,
@@ -62,6 +62,7 @@ export const callStatements = (schema: string) => {
       from (
         select * from ${calls}
         where updated_at <= $1::timestamptz and (updated_at < $1::timestamptz or key < $2)
+          and (last_position > 0 or expires_at > clock_timestamp())
         order by updated_at desc, key desc limit $3
       ) as call
       left join ${records} as first on first.call = call.key and first.position = 1

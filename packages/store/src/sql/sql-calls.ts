@@ -31,7 +31,7 @@ import { taken } from '../taken.js';
 import { callStatements } from './call-statements.js';
 import { callOf, columnsOf, recordOf } from './rows-of-calls.js';
 import type { LazySql, Sql } from './sql.js';
-import { textIn, toSqlText } from './text.js';
+import { numberIn, textIn, toSqlText } from './text.js';
 
 /** What calls in a database are told. */
 export interface SqlCallsOptions {
@@ -43,6 +43,11 @@ export interface SqlCallsOptions {
 interface HeldLease {
   readonly sql: Sql;
   readonly owner: string;
+  readonly state: {
+    isHeld: boolean;
+    /** Nothing is written down, or about to be. */
+    isEmpty: boolean;
+  };
 }
 
 /** Looked at, in case no notice comes. */
@@ -65,8 +70,11 @@ export const sqlCalls = (
       held.add(key);
       const lease$ = leased$({
         attempt: (seen) => claim(open, callId, key, leaseMs, seen),
-        giveBack: ({ sql, owner }) => {
-          sql.query(callStatements(sql.schema).giveBack, [key, owner]).catch(() => undefined);
+        giveBack: ({ sql, owner, state }) => {
+          state.isHeld = false;
+          const { giveBack, remove } = callStatements(sql.schema);
+          // A call of which nothing is written down is none.
+          sql.query(state.isEmpty ? remove : giveBack, [key, owner]).catch(() => undefined);
         },
         taken: () => taken(callId),
         leaseMs,
@@ -142,8 +150,17 @@ const claim = async (
   const statements = callStatements(sql.schema);
   const owner = `${randomUUID()}/${leaseMs}`;
   const silent = seen !== undefined && seen.forMs >= leaseIn(seen.holder) ? seen.holder : null;
-  const got = await sql.query(statements.claim, [key, toSqlText(callId), owner, leaseMs, silent]);
-  if (got.length > 0) return { lease: { sql, owner } };
+  const [mine] = await sql.query(statements.claim, [
+    key,
+    toSqlText(callId),
+    owner,
+    leaseMs,
+    silent,
+  ]);
+  if (mine !== undefined) {
+    const isEmpty = numberIn(mine, 'last_position') === 0;
+    return { lease: { sql, owner, state: { isHeld: true, isEmpty } } };
+  }
   const [row] = await sql.query(statements.holder, [key]);
   return row === undefined ? claim(open, callId, key, leaseMs) : { holder: textIn(row, 'sign') };
 };
@@ -152,11 +169,13 @@ const claim = async (
 const leaseIn = (sign: string): number => Number(/\/(\d+) /.exec(sign)?.[1] ?? Infinity);
 
 const append = async (
-  { sql, owner }: HeldLease,
+  { sql, owner, state }: HeldLease,
   callId: string,
   key: string,
   records: readonly NewRecord[],
 ): Promise<void> => {
+  if (!state.isHeld) throw taken(callId);
+  if (records.length > 0) state.isEmpty = false;
   const { append, appendEvents, isHeld } = callStatements(sql.schema);
   const isSafe = records.some(({ kind }) => kind === 'step');
   const written =

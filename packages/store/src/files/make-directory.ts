@@ -1,0 +1,38 @@
+import { mkdir, open, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { codeOf, isGone } from './failure.js';
+
+/**
+ * Makes a directory that nobody else can read, and those above it that are not there, and sees to it that they are still there after a crash of the machine. One that is there stays as it is. Rejects with the
+ * error of the system where it cannot be made.
+ */
+export const makeDirectory = (directory: string): Promise<void> => make(resolve(directory));
+
+/** What is above is made once: Node's recursive `mkdir` tries for ever where it is there and the system says that it is not, as in `/proc`. */
+const make = async (directory: string, isAboveMade = false): Promise<void> => {
+  try {
+    await mkdir(directory, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' && (await stat(directory)).isDirectory()) return;
+    const above = dirname(directory);
+    if (!isGone(error) || isAboveMade || above === directory) throw error;
+    await make(above);
+    await make(directory, true);
+    return;
+  }
+  await syncDirectory(dirname(directory));
+};
+
+/** Not all systems can do it: those that cannot, have no need of it. */
+export const syncDirectory = async (directory: string): Promise<void> => {
+  try {
+    const handle = await open(directory, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(codeOf(error) ?? '')) throw error;
+  }
+};
