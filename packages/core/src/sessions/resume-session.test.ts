@@ -24,7 +24,8 @@ const said = (reply: Reply | undefined): string | undefined => reply && textOf(r
 
 /** What outlasts a process, and processes that use it. */
 const place = (options?: CallStoreOptions) => {
-  const [driver, store] = [inProcessCalls(), inProcessSessions()];
+  let now = 0;
+  const [driver, store] = [inProcessCalls(() => (now += 1)), inProcessSessions()];
   const calls = createCallStore(driver, options);
   const chat = async (answers: readonly ScriptedAnswer[], sessions: SessionStore = store) => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });

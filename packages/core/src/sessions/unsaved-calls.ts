@@ -11,8 +11,8 @@ export const isSaved = ({ lastCall, messages }: SessionState, callId: string): b
     : messages.some(({ id }) => id.startsWith(`${callId}/`));
 
 /**
- * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to one that is: what was left
- * before that stays left.
+ * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to the beginning of one that is: what was
+ * left before that stays left.
  */
 export const unsavedCalls$ = (
   calls: StoreOfCalls,
@@ -28,7 +28,10 @@ export const unsavedCalls$ = (
       // Of calls that were written to in the same millisecond, any may come first.
       takeWhile(({ updatedAt }) => updatedAt >= knownSince),
       tap((call) => {
-        if (isLast(call) || isSaved(state, call.callId)) knownSince = call.updatedAt;
+        // What waited for it was written to before its end.
+        if (isLast(call) || isSaved(state, call.callId)) {
+          knownSince = Math.max(knownSince, call.createdAt);
+        }
       }),
       // A call that has failed is over, and what it has left is saved.
       filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),

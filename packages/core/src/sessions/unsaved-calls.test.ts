@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  asapScheduler,
+  defer,
+  lastValueFrom,
+  map,
+  NEVER,
+  Subject,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { createAgent } from '../agent.js';
+import type { CallOptions } from '../call-options.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
+import type { ModelChunk } from '../model.js';
+import { type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import { keepSessions } from './keep-sessions.js';
+import type { SessionStore } from './session-store.js';
+
+const dead$ = throwError(() => new Error('dead'));
+
+/** A process: what it would write when it is dead is lost. */
+const processOf = (driver: CallStoreDriver, store: SessionStore) => {
+  let isDead = false;
+  const calls = createCallStore({
+    ...driver,
+    claim$: (callId) =>
+      driver.claim$(callId).pipe(
+        map(({ append$ }) => ({
+          append$: (batch) => defer(() => (isDead ? dead$ : append$(batch))),
+        })),
+      ),
+  });
+  const sessions: SessionStore = {
+    ...store,
+    save$: (...given) => defer(() => (isDead ? dead$ : store.save$(...given))),
+  };
+  const agentOf = (answers: readonly ScriptedAnswer[]) =>
+    createAgent({ model: scriptedModel(...answers), journal: calls });
+  const chat = async (...answers: readonly ScriptedAnswer[]) => {
+    const agent = agentOf(answers);
+    const session = await keepSessions(agent, sessions, { calls }).open('s');
+    const left: { unsubscribe(): void }[] = [];
+    return {
+      agent,
+      session,
+      ask: (callId: string, options: CallOptions = { onBusy: 'queue' }) => {
+        const call = session.call$(`${callId}?`, { callId, ...options });
+        const asked = call.subscribe({ error: () => undefined });
+        left.push(asked);
+        return asked;
+      },
+      end: () => {
+        isDead = true;
+        left.reverse().forEach((asked) => asked.unsubscribe());
+      },
+    };
+  };
+  return { chat };
+};
+
+/** Each time a later one. */
+const ticking = () => {
+  let now = 0;
+  return () => (now += 1);
+};
+
+/** What outlasts processes. */
+const place = (now = ticking()) => {
+  const [driver, store] = [inProcessCalls(now), inProcessSessions()];
+  const chat = (...answers: readonly ScriptedAnswer[]) => processOf(driver, store).chat(...answers);
+  const resumed = async () => {
+    const { session } = await chat(...Array.from({ length: 9 }, () => [text('ok')]));
+    const replies = await lastValueFrom(session.resume$().pipe(toArray()));
+    return replies.map(({ id }) => id.split('/')[0]);
+  };
+  return { driver, store, chat, resumed };
+};
+
+/** An answer that comes when it is let. */
+const later = () => {
+  const answer$ = new Subject<ModelChunk>();
+  const come = (): void => {
+    answer$.next(text('late'));
+    answer$.complete();
+  };
+  return { answer$: defer(() => answer$), come };
+};
+
+describe('S6: the calls that a session lacks', () => {
+  it('are also those that waited while one ran that is saved', async () => {
+    const { chat, resumed } = place();
+    const { answer$, come } = later();
+    const { ask, end } = await chat(answer$, () => NEVER);
+    for (const callId of ['a', 'b', 'c']) {
+      ask(callId);
+    }
+    come();
+    end();
+    expect(await resumed()).toEqual(['b', 'c']);
+    expect(await resumed()).toEqual([]);
+  });
+
+  it('S8: are those that were drained, whether they ran or waited', async () => {
+    const { chat, resumed } = place();
+    const { agent, ask } = await chat(
+      () => NEVER,
+      () => NEVER,
+    );
+    for (const callId of ['b', 'c']) {
+      ask(callId);
+    }
+    await agent.drain({ timeoutMs: 0, scheduler: asapScheduler });
+    expect(await resumed()).toEqual(['b', 'c']);
+    expect(await resumed()).toEqual([]);
+  });
+});
