@@ -15,6 +15,8 @@ export interface WrittenCall {
   readonly changes: readonly AgentEvent[];
   /** It has replied, and told so: nothing is left to be done. */
   readonly hasEnded: boolean;
+  /** One that was interrupted while it waited has not been a part of its session. */
+  readonly wasSeated: boolean;
 }
 
 /** Reads a call once, and emits what its session needs to know of it. Errors with `invalidResume` where there is none, with `invalidState` where it cannot be read. */
@@ -30,17 +32,18 @@ export const writtenCall$ = (driver: CallStoreDriver, callId: string): Observabl
         // One that was gone on with has not ended where it seemed to.
         found.behind = found.events.length;
         if (record.name === `${callId}/${callStep}`) found.first ??= record;
+        if (record.name === `${callId}/seat`) found.wasSeated = record.text !== unseated;
         return found;
       },
-      { first: undefined, events: [], behind: 0, hasSteps: false },
+      { first: undefined, events: [], behind: 0, hasSteps: false, wasSeated: true },
     ),
-    map(({ first, events, behind, hasSteps }) => {
+    map(({ first, events, behind, hasSteps, wasSeated }) => {
       if (first === undefined) throw hasSteps ? unreadableCall(callId) : notStored(callId);
       const begun = parsedText(`The beginning of the call '${callId}'`, first.text);
       if (!isCallRecord(begun)) throw unreadableCall(callId);
       const changes = events.map((record) => storedEvent(callId, record));
       const isReplied = (event: AgentEvent): boolean => event.type === 'postCall' && isEnd(event);
-      return { begun, changes, hasEnded: changes.slice(behind).some(isReplied) };
+      return { begun, changes, hasEnded: changes.slice(behind).some(isReplied), wasSeated };
     }),
   );
 
@@ -50,7 +53,10 @@ interface Found {
   /** How many of the events stand before the last step. */
   behind: number;
   hasSteps: boolean;
+  wasSeated: boolean;
 }
+
+const unseated = JSON.stringify('interrupted');
 
 const ends: readonly EventType[] = ['postCall', 'error'];
 const names: ReadonlySet<string> = new Set([...sessionChanges, ...ends]);
