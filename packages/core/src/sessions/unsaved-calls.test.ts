@@ -115,4 +115,22 @@ describe('S6: the calls that a session lacks', () => {
     expect(await resumed()).toEqual(['b', 'c']);
     expect(await resumed()).toEqual([]);
   });
+
+  it('are none that were interrupted while they waited', async () => {
+    const { chat, resumed } = place();
+    const { session, ask, end } = await chat(() => NEVER);
+    ['a', 'b'].forEach((callId) => ask(callId));
+    session.queue.clear('Never mind.');
+    end();
+    expect(await resumed()).toEqual(['a']);
+    const { session: again } = await chat();
+    expect((await again.saveState()).interrupted).toBe(false);
+    // Whoever asks for it gets its reply, and no more.
+    expect((await again.resume('b'))?.reason).toBe('interrupted');
+    expect(await again.saveState()).toMatchObject({
+      interrupted: false,
+      lastCall: { callId: 'a' },
+    });
+    expect(await resumed()).toEqual([]);
+  });
 });
