@@ -19,12 +19,12 @@ export const afterEvent = (
   event: AgentEvent,
   { sessionId, callId, isWrittenDown }: CallOfSession,
 ): SessionState => {
-  // Calls below may be in sessions of their own.
+  // Calls below may be in sessions of their own, also in those of the same id: they have no part in it but what waits for approval.
   if (event.sessionId !== sessionId) return state;
-  const isOwn = event.callId === callId;
+  if (event.callId !== callId && !isOfApprovals(event)) return state;
   switch (event.type) {
     case 'preCall':
-      return isOwn ? begun(state, isWrittenDown ? callId : undefined) : state;
+      return begun(state, isWrittenDown ? callId : undefined);
     case 'messagesRemoved': {
       const gone = new Set(event.ids);
       return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
@@ -37,7 +37,6 @@ export const afterEvent = (
     case 'stateChanged':
       return changed(state, event);
     case 'postCall': {
-      if (!isOwn) return state;
       const { lastCall } = state;
       const { reason, usage } = event.reply;
       return {
@@ -67,6 +66,9 @@ const begun = ({ lastCall, ...state }: SessionState, callId: string | undefined)
   const { lastCall: own, ...changes } = begunIn({ ...state, lastCall }, callId);
   return { ...state, ...changes, ...(own !== undefined && { lastCall: own }) };
 };
+
+const isOfApprovals = (event: AgentEvent): boolean =>
+  event.type === 'stateChanged' && event.name === 'approvals';
 
 const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
   const { name, state: now } = event;

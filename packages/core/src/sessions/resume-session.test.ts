@@ -14,6 +14,7 @@ import type { Reply } from '../reply.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { contextKey } from '../tools/context-key.js';
 import { tool } from '../tool.js';
+import { toolGroup } from '../tools/tool-group.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionStore } from './session-store.js';
@@ -105,6 +106,30 @@ describe('S6: a kept session that goes on', () => {
     const replies = await lastValueFrom(second.resume$().pipe(toArray()));
     expect(replies.map(textOf)).toEqual(['one', 'two']);
     expect(await idsIn(store)).toEqual(['a/input/0', 'a/1', 'b/input/0', 'b/1']);
+  });
+
+  it('without what a call below has said in a session of the same id', async () => {
+    const calls = createCallStore(inProcessCalls());
+    const web = toolGroup({ name: 'web', description: 'The web.', tools: [] });
+    const boss = () => {
+      const helper = createAgent({
+        name: 'helper',
+        model: scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('hm')]),
+        tools: [web],
+      });
+      const ask = tool({
+        name: 'ask',
+        description: 'Asks.',
+        run: (_input, parent) => helper.session('s').call$('secret?', { parent }),
+      });
+      const model = scriptedModel([toolUse('ask')], [text('one')]);
+      return createAgent({ model, tools: [ask, web], journal: calls });
+    };
+    const session = boss().session('s');
+    await session.call('a', { callId: 'c' });
+    const again = await keepSessions(boss(), inProcessSessions(), { calls }).open('s');
+    expect(said(await again.resume())).toBe('one');
+    expect(await again.saveState()).toEqual(await session.saveState());
   });
 
   it('leaves what was left before a call that it knows', async () => {
