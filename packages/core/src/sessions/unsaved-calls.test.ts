@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   asapScheduler,
+  concat,
   defer,
   lastValueFrom,
   map,
@@ -13,7 +14,7 @@ import { createAgent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
 import type { ModelChunk } from '../model.js';
-import { type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
+import { finish, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionStore } from './session-store.js';
@@ -83,6 +84,7 @@ const later = () => {
   const answer$ = new Subject<ModelChunk>();
   const come = (): void => {
     answer$.next(text('late'));
+    answer$.next(finish());
     answer$.complete();
   };
   return { answer$: defer(() => answer$), come };
@@ -132,5 +134,30 @@ describe('S6: the calls that a session lacks', () => {
       lastCall: { callId: 'a' },
     });
     expect(await resumed()).toEqual([]);
+  });
+
+  it.each([0, 1])('come in their order where they were made at once (%i)', async (later) => {
+    let now = 0;
+    const { chat, resumed } = place(() => now);
+    const said$ = new Subject<ModelChunk>();
+    const { ask, end } = await chat(defer(() => said$));
+    ['a', 'b', 'c'].forEach((callId) => ask(callId));
+    now = later;
+    said$.next(text('Hm'));
+    end();
+    expect(await resumed()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('come in their order, also where one had ended by then', async () => {
+    let now = 0;
+    const { driver, store, resumed } = place(() => now);
+    const { answer$, come } = later();
+    const full = processOf(driver, { ...store, save$: () => dead$ });
+    const { ask, end } = await full.chat(answer$, () => concat([text('Hm')], NEVER));
+    ['a', 'b', 'c'].forEach((callId) => ask(callId));
+    now = 1;
+    come();
+    end();
+    expect(await resumed()).toEqual(['a', 'b', 'c']);
   });
 });

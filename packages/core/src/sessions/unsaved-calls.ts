@@ -36,7 +36,22 @@ export const unsavedCalls$ = (
       // A call that has failed is over, and what it has left is saved.
       filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),
       toArray(),
-      map((found) => found.reverse().sort((a, b) => a.createdAt - b.createdAt)),
+      map((found) => found.sort(inOrder)),
       mergeMap((found) => from(found)),
     );
   });
+
+/**
+ * The order in which calls have begun. Of those that were made in the same millisecond, what has ended was first; then what was written to last, for what waits is not written to; else the
+ * order of the store.
+ */
+const inOrder = (one: ReadableCall, other: ReadableCall): number => {
+  const [isOver, isOtherOver] = [one, other].map(({ status }) => !unended.includes(status));
+  return (
+    one.createdAt - other.createdAt ||
+    Number(isOtherOver) - Number(isOver) ||
+    (isOver === true ? one.updatedAt - other.updatedAt : other.updatedAt - one.updatedAt)
+  );
+};
+
+const unended: readonly ReadableCall['status'][] = ['running', 'brokenOff'];
