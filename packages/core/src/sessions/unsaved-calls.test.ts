@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import { createAgent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
+import { type CallStoreDriver, calls$, createCallStore, inProcessCalls } from '../journal/index.js';
 import type { ModelChunk } from '../model.js';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
@@ -159,5 +159,24 @@ describe('S6: the calls that a session lacks', () => {
     come();
     end();
     expect(await resumed()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('are also one whose journal is not at its end though it is saved', async () => {
+    const { driver, store, resumed } = place();
+    const claim$: CallStoreDriver['claim$'] = (callId) =>
+      driver.claim$(callId).pipe(
+        map(({ append$ }) => ({
+          append$: (batch) => append$(batch.filter(({ name }) => name !== 'postCall')),
+        })),
+      );
+    const cut = processOf({ ...driver, claim$ }, store);
+    const { session } = await cut.chat([text('one')]);
+    await session.call('?', { callId: 'a' });
+    const before = await session.saveState();
+    expect(await resumed()).toEqual(['a']);
+    expect(await resumed()).toEqual([]);
+    const calls = calls$(createCallStore(driver));
+    expect((await lastValueFrom(calls)).status).toBe('ended');
+    expect((await lastValueFrom(store.load$('s')))?.state).toEqual(before);
   });
 });

@@ -33,8 +33,12 @@ export const unsavedCalls$ = (
           knownSince = Math.max(knownSince, call.createdAt);
         }
       }),
-      // A call that has failed is over, and what it has left is saved.
-      filter((call) => !isSaved(state, call.callId) && !(isLast(call) && call.status === 'failed')),
+      filter((call) => {
+        // Of a saved one, its journal may lack the end.
+        if (isSaved(state, call.callId)) return isLast(call) && call.status === 'brokenOff';
+        // A call that has failed is over, and what it has left is saved.
+        return !(isLast(call) && call.status === 'failed');
+      }),
       toArray(),
       map((found) => found.sort(inOrder)),
       mergeMap((found) => from(found)),
