@@ -2,7 +2,7 @@ import type { AgentEvent, EventOf } from '../events.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { addUsage } from '../usage.js';
-import { begunIn } from './session-records.js';
+import { begunIn } from './begun-in.js';
 import type { PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
 
 /** A call of a session. */
@@ -62,9 +62,15 @@ export const afterCall = (
     begun(state, call.callId),
   );
 
-const begun = ({ lastCall, ...state }: SessionState, callId: string | undefined): SessionState => {
-  const { lastCall: own, ...changes } = begunIn({ ...state, lastCall }, callId);
-  return { ...state, ...changes, ...(own !== undefined && { lastCall: own }) };
+const begun = (state: SessionState, callId: string | undefined): SessionState => {
+  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
+  const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);
+  return {
+    ...rest,
+    ...changes,
+    ...(lastCall !== undefined && { lastCall }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
+  };
 };
 
 const isOfApprovals = (event: AgentEvent): boolean =>

@@ -9,6 +9,7 @@ import {
   type StoreOfCalls,
 } from '../journal/index.js';
 import { textOf } from '../message.js';
+import type { ModelChunk } from '../model.js';
 import { only } from '../only.js';
 import type { Reply } from '../reply.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
@@ -22,6 +23,8 @@ import type { SessionStore } from './session-store.js';
 const broken = throwError(() => new Error('broken'));
 
 const said = (reply: Reply | undefined): string | undefined => reply && textOf(reply);
+
+const spent = (inputTokens: number): ModelChunk => ({ type: 'usage', usage: { inputTokens } });
 
 /** What outlasts a process, and processes that use it. */
 const place = (options?: CallStoreOptions) => {
@@ -130,6 +133,20 @@ describe('S6: a kept session that goes on', () => {
     const again = await keepSessions(boss(), inProcessSessions(), { calls }).open('s');
     expect(said(await again.resume())).toBe('one');
     expect(await again.saveState()).toEqual(await session.saveState());
+  });
+
+  it('with an older one, whose usage is counted once', async () => {
+    const { chat } = place();
+    const first = await chat([[toolUse('look'), spent(100)], broken, [text('b'), spent(10)]]);
+    await expect(first.call('a', { callId: 'a' })).rejects.toThrow('broken');
+    await first.call('b', { callId: 'b' });
+    const second = await chat([[text('a'), spent(1_000)]]);
+    await second.resume('a');
+    expect((await second.saveState()).usage.inputTokens).toBe(1_110);
+    expect(await second.saveState()).toMatchObject({
+      lastCall: { callId: 'a', hasEnded: true, usageBefore: { inputTokens: 10 } },
+      earlierCalls: [{ callId: 'b', hasEnded: true, usage: { inputTokens: 10 } }],
+    });
   });
 
   it('leaves what was left before a call that it knows', async () => {

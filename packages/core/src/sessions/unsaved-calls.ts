@@ -2,13 +2,21 @@ import { defer, filter, from, map, mergeMap, type Observable, takeWhile, tap, to
 import type { ReadableCall } from '../journal/call-summary.js';
 import { calls$ } from '../journal/calls.js';
 import type { StoreOfCalls } from '../journal/stored-call.js';
-import type { SessionState } from './session-state.js';
+import { callsIn } from './begun-in.js';
+import type { EarlierCall, SessionState } from './session-state.js';
 
 /** Tells whether all of a call that has ended is in a state. */
-export const isSaved = ({ lastCall, messages }: SessionState, callId: string): boolean =>
-  lastCall?.callId === callId
-    ? lastCall.hasEnded
-    : messages.some(({ id }) => id.startsWith(`${callId}/`));
+export const isSaved = (state: SessionState, callId: string): boolean =>
+  knownIn(state, callId)?.hasEnded ??
+  state.messages.some(
+    ({ id }) => id.startsWith(`${callId}/`) && isOwn.test(id.slice(callId.length)),
+  );
+
+/** States that were saved before they knew of earlier calls tell of them by their messages alone. An id may be the beginning of another one. */
+const isOwn = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
+
+const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
+  callsIn(state).find((call) => call.callId === callId);
 
 /**
  * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to the beginning of one that is: what was
@@ -37,7 +45,7 @@ export const unsavedCalls$ = (
         // Of a saved one, its journal may lack the end.
         if (isSaved(state, call.callId)) return isLast(call) && call.status === 'brokenOff';
         // A call that has failed is over, and what it has left is saved.
-        return !(isLast(call) && call.status === 'failed');
+        return knownIn(state, call.callId) === undefined || call.status !== 'failed';
       }),
       toArray(),
       map((found) => found.sort(inOrder)),
