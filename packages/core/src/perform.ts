@@ -24,6 +24,7 @@ import { readInput } from './input.js';
 import { beginning, callRecord, callStep, goingOn } from './journal/call-record.js';
 import { type CallSteps, callSteps } from './journal/call-steps.js';
 import { unwritten } from './journal/journal.js';
+import { seatStep } from './journal/seat-step.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
@@ -59,7 +60,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       steering.close();
       seat.leave(call);
     };
-    const goesOn = steps.isWritten('open') && !steps.isWritten('seat');
+    const goesOn = steps.isWritten('open') && !steps.isWritten(seatStep);
     const seated$ = placed$(seat, { ...scope, hooks, input, steering }, plan.options, goesOn);
     // The place is taken first: calls run in the order in which they were made.
     const kept$ =

@@ -2,15 +2,11 @@ import { map, merge, type Observable, of, scan, takeWhile, tap } from 'rxjs';
 import type { CallOptions } from './call-options.js';
 import type { Interrupt } from './interruption.js';
 import type { CallSteps } from './journal/call-steps.js';
-import type { StepForm } from './journal/step.js';
+import { seatForm, type SeatRecord, seatStep } from './journal/seat-step.js';
 import type { Seat, SeatedCall } from './seats.js';
-import { hasFields, isOptional, isString } from './shape.js';
 
 /** What has become of a call that waits for its place in a session. */
-export interface Placed {
-  /** It has the place, a later call has made it void, or it was interrupted while it waited, with a message. */
-  readonly as: 'seated' | 'superseded' | 'interrupted';
-  readonly message?: string;
+export interface Placed extends SeatRecord {
   /** It waits no longer. */
   readonly isOver: boolean;
 }
@@ -53,17 +49,9 @@ export const placeWritten$ = (
   { begin$, mayBeWritten }: CallSteps,
 ): Observable<Placed> => {
   const { isOver, ...now } = placed;
-  if (now.as === 'seated' && !mayBeWritten('seat')) return of(placed);
-  return begin$('seat', () => of(now), seatForm).pipe(
+  if (now.as === 'seated' && !mayBeWritten(seatStep)) return of(placed);
+  return begin$(seatStep, () => of(now), seatForm).pipe(
     // Who has left does not have the place, whatever was written before.
     map((then) => (now.as === 'interrupted' ? placed : { ...then, isOver })),
   );
-};
-
-const seatForm: StepForm<Omit<Placed, 'isOver'>> = {
-  isWritten: (written) =>
-    hasFields(written, {
-      as: (as) => as === 'seated' || as === 'superseded' || as === 'interrupted',
-      message: isOptional(isString),
-    }),
 };

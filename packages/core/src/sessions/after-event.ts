@@ -2,7 +2,7 @@ import type { AgentEvent, EventOf } from '../events.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { addUsage } from '../usage.js';
-import { begunIn } from './session-records.js';
+import { begunIn } from './begun-in.js';
 import type { PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
 
 /** A call of a session. */
@@ -19,12 +19,12 @@ export const afterEvent = (
   event: AgentEvent,
   { sessionId, callId, isWrittenDown }: CallOfSession,
 ): SessionState => {
-  // Calls below may be in sessions of their own.
+  // Calls below may be in sessions of their own, also in those of the same id: they have no part in it but what waits for approval.
   if (event.sessionId !== sessionId) return state;
-  const isOwn = event.callId === callId;
+  if (event.callId !== callId && !isOfApprovals(event)) return state;
   switch (event.type) {
     case 'preCall':
-      return isOwn ? begun(state, isWrittenDown ? callId : undefined) : state;
+      return begun(state, isWrittenDown ? callId : undefined);
     case 'messagesRemoved': {
       const gone = new Set(event.ids);
       return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
@@ -37,7 +37,6 @@ export const afterEvent = (
     case 'stateChanged':
       return changed(state, event);
     case 'postCall': {
-      if (!isOwn) return state;
       const { lastCall } = state;
       const { reason, usage } = event.reply;
       return {
@@ -63,10 +62,19 @@ export const afterCall = (
     begun(state, call.callId),
   );
 
-const begun = ({ lastCall, ...state }: SessionState, callId: string | undefined): SessionState => {
-  const { lastCall: own, ...changes } = begunIn({ ...state, lastCall }, callId);
-  return { ...state, ...changes, ...(own !== undefined && { lastCall: own }) };
+const begun = (state: SessionState, callId: string | undefined): SessionState => {
+  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
+  const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);
+  return {
+    ...rest,
+    ...changes,
+    ...(lastCall !== undefined && { lastCall }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
+  };
 };
+
+const isOfApprovals = (event: AgentEvent): boolean =>
+  event.type === 'stateChanged' && event.name === 'approvals';
 
 const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
   const { name, state: now } = event;

@@ -4,6 +4,7 @@ import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
 import { holdsMore } from './holds-more.js';
+import { mostEarlierCalls } from './begun-in.js';
 import {
   count,
   distinct,
@@ -18,6 +19,7 @@ import {
 } from './read-fields.js';
 import { message, toolUse } from './read-message.js';
 import {
+  type EarlierCall,
   type LastCall,
   type PendingApproval,
   type SessionState,
@@ -60,6 +62,7 @@ const stateOf: Read<SessionState> = (value, place) => {
     usage: fields.read('usage', usage),
     interrupted: fields.read('interrupted', flag),
     ...(fields.has('lastCall') && { lastCall: fields.read('lastCall', lastCall) }),
+    ...(fields.has('earlierCalls') && { earlierCalls: fields.read('earlierCalls', earlierCalls) }),
   });
 };
 
@@ -71,6 +74,7 @@ const known: readonly (keyof SessionState)[] = [
   'usage',
   'interrupted',
   'lastCall',
+  'earlierCalls',
 ];
 
 const messages: Read<SessionState['messages']> = (value, place) => {
@@ -129,6 +133,18 @@ const lastCall: Read<LastCall> = (value, place) => {
     hasEnded: fields.read('hasEnded', flag),
   };
 };
+
+const earlierCall: Read<EarlierCall> = (value, place) => {
+  const fields = fieldsOf(value, place, ['callId', 'usage', 'hasEnded']);
+  return {
+    callId: fields.read('callId', name),
+    usage: fields.read('usage', usage),
+    hasEnded: fields.read('hasEnded', flag),
+  };
+};
+
+const earlierCalls: Read<readonly EarlierCall[]> = (value, place) =>
+  distinct(listOf(earlierCall, mostEarlierCalls)(value, place), ({ callId }) => callId, place);
 
 const otherVersion = (version: unknown, place: Place) =>
   typeof version === 'number' && version > stateVersion

@@ -9,11 +9,13 @@ import {
   type StoreOfCalls,
 } from '../journal/index.js';
 import { textOf } from '../message.js';
+import type { ModelChunk } from '../model.js';
 import { only } from '../only.js';
 import type { Reply } from '../reply.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { contextKey } from '../tools/context-key.js';
 import { tool } from '../tool.js';
+import { toolGroup } from '../tools/tool-group.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionStore } from './session-store.js';
@@ -22,9 +24,12 @@ const broken = throwError(() => new Error('broken'));
 
 const said = (reply: Reply | undefined): string | undefined => reply && textOf(reply);
 
+const spent = (inputTokens: number): ModelChunk => ({ type: 'usage', usage: { inputTokens } });
+
 /** What outlasts a process, and processes that use it. */
 const place = (options?: CallStoreOptions) => {
-  const [driver, store] = [inProcessCalls(), inProcessSessions()];
+  let now = 0;
+  const [driver, store] = [inProcessCalls(() => (now += 1)), inProcessSessions()];
   const calls = createCallStore(driver, options);
   const chat = async (answers: readonly ScriptedAnswer[], sessions: SessionStore = store) => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
@@ -104,6 +109,44 @@ describe('S6: a kept session that goes on', () => {
     const replies = await lastValueFrom(second.resume$().pipe(toArray()));
     expect(replies.map(textOf)).toEqual(['one', 'two']);
     expect(await idsIn(store)).toEqual(['a/input/0', 'a/1', 'b/input/0', 'b/1']);
+  });
+
+  it('without what a call below has said in a session of the same id', async () => {
+    const calls = createCallStore(inProcessCalls());
+    const web = toolGroup({ name: 'web', description: 'The web.', tools: [] });
+    const boss = () => {
+      const helper = createAgent({
+        name: 'helper',
+        model: scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('hm')]),
+        tools: [web],
+      });
+      const ask = tool({
+        name: 'ask',
+        description: 'Asks.',
+        run: (_input, parent) => helper.session('s').call$('secret?', { parent }),
+      });
+      const model = scriptedModel([toolUse('ask')], [text('one')]);
+      return createAgent({ model, tools: [ask, web], journal: calls });
+    };
+    const session = boss().session('s');
+    await session.call('a', { callId: 'c' });
+    const again = await keepSessions(boss(), inProcessSessions(), { calls }).open('s');
+    expect(said(await again.resume())).toBe('one');
+    expect(await again.saveState()).toEqual(await session.saveState());
+  });
+
+  it('with an older one, whose usage is counted once', async () => {
+    const { chat } = place();
+    const first = await chat([[toolUse('look'), spent(100)], broken, [text('b'), spent(10)]]);
+    await expect(first.call('a', { callId: 'a' })).rejects.toThrow('broken');
+    await first.call('b', { callId: 'b' });
+    const second = await chat([[text('a'), spent(1_000)]]);
+    await second.resume('a');
+    expect((await second.saveState()).usage.inputTokens).toBe(1_110);
+    expect(await second.saveState()).toMatchObject({
+      lastCall: { callId: 'a', hasEnded: true, usageBefore: { inputTokens: 10 } },
+      earlierCalls: [{ callId: 'b', hasEnded: true, usage: { inputTokens: 10 } }],
+    });
   });
 
   it('leaves what was left before a call that it knows', async () => {

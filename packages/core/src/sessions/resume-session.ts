@@ -50,6 +50,7 @@ const resumeCall$ = <Seen>(
   return writtenCall$(calls.driver, callId).pipe(
     concatMap((written) => {
       assertOwn(session.id, agent.name, callId, written);
+      if (!written.wasSeated) return status === undefined ? goOn$(callId) : EMPTY;
       if (!written.hasEnded && status !== 'failed') return goOnAndSave$(callId);
       return session.saveState$().pipe(
         concatMap((state) => {

@@ -4,8 +4,15 @@ import type { Reply } from '../reply.js';
 import type { Toolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
+import { begunIn } from './begun-in.js';
 import { groupPatches, groupsOf, isSameToolkit, withGroups } from './group-states.js';
-import type { LastCall, PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
+import type {
+  EarlierCall,
+  LastCall,
+  PendingApproval,
+  SessionState,
+  ToolGroupStates,
+} from './session-state.js';
 
 /** What an agent knows of one session beside its messages. */
 export interface SessionRecord {
@@ -44,6 +51,7 @@ interface Untold {
 interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
   readonly toolkit: Toolkit;
   readonly lastCall?: LastCall | undefined;
+  readonly earlierCalls?: readonly EarlierCall[] | undefined;
   readonly untold?: Untold | undefined;
 }
 
@@ -81,9 +89,15 @@ export const createSessionRecords = (
         },
       },
       get state() {
-        const { toolkit: now, approvals, usage, interrupted, lastCall } = current();
-        const known = { groups: groupsOf(now), approvals, usage, interrupted };
-        return lastCall === undefined ? known : { ...known, lastCall };
+        const { toolkit: now, approvals, usage, interrupted, lastCall, earlierCalls } = current();
+        return {
+          groups: groupsOf(now),
+          approvals,
+          usage,
+          interrupted,
+          ...(lastCall !== undefined && { lastCall }),
+          ...(earlierCalls !== undefined && { earlierCalls }),
+        };
       },
       begin: (callId) => change(begunIn(current(), callId)),
       spend: (usage) => change({ usage: addUsage(current().usage, usage) }),
@@ -122,28 +136,12 @@ export const createSessionRecords = (
         const groups: StateChange = { type: 'stateChanged', name: 'groups', state, patches };
         return [...untold.messages, ...(patches.length > 0 ? [groups] : [])];
       },
-      restore: ({ groups, approvals, usage, interrupted, lastCall }) => {
+      restore: ({ groups, approvals, usage, interrupted, lastCall, earlierCalls }) => {
         const restored = withGroups(current().toolkit, groups, initial.toolkit);
-        change({ toolkit: restored, approvals, usage, interrupted, lastCall, untold: undefined });
+        const calls = { lastCall, earlierCalls };
+        change({ toolkit: restored, approvals, usage, interrupted, ...calls, untold: undefined });
       },
     };
-  };
-};
-
-/** What a session is when one of its calls begins. What has been counted of a call that goes on is counted anew. */
-export const begunIn = (
-  { usage, lastCall }: Pick<SessionState, 'usage'> & { readonly lastCall?: LastCall | undefined },
-  callId: string | undefined,
-): Pick<Entry, 'approvals' | 'usage' | 'interrupted' | 'lastCall'> => {
-  const before = callId !== undefined && lastCall?.callId === callId ? lastCall.usageBefore : usage;
-  return {
-    approvals: [],
-    interrupted: false,
-    usage: before,
-    lastCall:
-      callId === undefined
-        ? undefined
-        : Object.freeze({ callId, usageBefore: before, hasEnded: false }),
   };
 };
 
@@ -156,6 +154,7 @@ const isInitial = (entry: Entry, initial: Entry): boolean =>
   entry.approvals.length === 0 &&
   !entry.interrupted &&
   entry.lastCall === undefined &&
+  entry.earlierCalls === undefined &&
   entry.untold === undefined &&
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);

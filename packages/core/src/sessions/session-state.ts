@@ -17,6 +17,8 @@ export interface SessionState {
   readonly interrupted: boolean;
   /** The last call that began, where it is one that a journal writes down: whoever goes on with it knows by this what is done already. */
   readonly lastCall?: LastCall;
+  /** The calls before that one that a journal writes down, oldest first, the last 100 of them: what of them goes on, or is asked for again, is not there twice. */
+  readonly earlierCalls?: readonly EarlierCall[];
 }
 
 /** What a state has of a call that may be resumed. */
@@ -25,6 +27,16 @@ export interface LastCall {
   readonly callId: string;
   /** What the session had cost before it. */
   readonly usageBefore: Usage;
+  /** Whether all of it is in the state. */
+  readonly hasEnded: boolean;
+}
+
+/** What a state has of a call that others have followed. */
+export interface EarlierCall {
+  /** Its id, as in the journal. */
+  readonly callId: string;
+  /** What of it is in the usage of the session. */
+  readonly usage: Usage;
   /** Whether all of it is in the state. */
   readonly hasEnded: boolean;
 }
