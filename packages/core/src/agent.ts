@@ -1,5 +1,6 @@
-import { defer, type Observable } from 'rxjs';
+import { concat, defer, finalize, type Observable } from 'rxjs';
 import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
+import { createArrivals } from './arrivals.js';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { forksAbove, isJournaled, isWithin } from './call-scope.js';
@@ -62,6 +63,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const hot = createHotEvents();
   const seats = createSeats();
   const draining = createDraining();
+  const arrive = createArrivals();
   const toolkit = createToolkit(defaults.tools ?? tools);
   const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
@@ -100,7 +102,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       session,
     };
     return defer(() => {
-      const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
       // What a call without a session does to its tools is its own.
       const kept = own === undefined ? session?.record.toolkit : undefined;
       const cell = kept ?? { current: own ?? toolkit };
@@ -112,13 +113,22 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
         const { journal: open, begun } = resumed;
         return call$({ ...whole, opened: { journal: open, resumes: true }, begun }, view);
       }
-      if (running !== undefined && !isWithin(rest.parent, running.call)) {
-        return join$(whole, running, view);
-      }
       // A call that a tool makes is written down where that tool is.
-      if (isJournaled(rest.parent)) return call$(whole, view);
-      if (journal !== noJournal) return journaled$(journal, whole, view, draining);
-      return rest.parent === undefined ? draining.track$(call$(whole, view)) : call$(whole, view);
+      const isOwn = journal !== noJournal && !isJournaled(rest.parent);
+      const arrival = isOwn && session !== undefined ? arrive(session.seat.sessionId) : undefined;
+      const begun$ = defer(() => {
+        const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
+        if (running !== undefined && !isWithin(rest.parent, running.call)) {
+          arrival?.begun();
+          return join$(whole, running, view);
+        }
+        if (isOwn) return journaled$(journal, whole, view, draining, arrival);
+        return rest.parent === undefined ? draining.track$(call$(whole, view)) : call$(whole, view);
+      });
+      if (arrival === undefined) return begun$;
+      // Who joins a call looks whether there is one when it is his turn.
+      const inTurn$ = rest.onBusy === 'steer' ? concat(arrival.inTurn$, begun$) : begun$;
+      return inTurn$.pipe(finalize(arrival.begun));
     });
   };
   const callable = (session?: OwnSession): Callable<OutputOf<Output, Default>> =>

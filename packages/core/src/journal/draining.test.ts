@@ -1,9 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, concat, delay, map, type Observable, of, type SchedulerLike } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  delay,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  type SchedulerLike,
+  timer,
+} from 'rxjs';
 import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { stepsIn } from './dying-driver.test-support.js';
-import { createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
 
@@ -135,5 +146,39 @@ describe('an agent that is drained', () => {
     expect(await agent.drain()).toEqual({ resumable: [], lost: 0 });
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'busy', retryable: true });
     expect(() => agent.drain$({ timeoutMs: -1 })).toThrow(/'timeoutMs' must be/u);
+  });
+
+  it('S8: writes down what a call begins with, so that it can be resumed, also where it has not begun yet', async () => {
+    const driver = inProcessCalls();
+    marbles(({ scheduler, expectObservable }) => {
+      const late: CallStoreDriver = {
+        ...driver,
+        claim$: (callId) => timer(3, scheduler).pipe(concatMap(() => driver.claim$(callId))),
+      };
+      const agent = slow(scheduler, { journal: createCallStore(late) });
+      expectObservable(reasons(agent.session('s').call$('?', { callId: 'c' }))).toBe('---(a|)', {
+        a: 'aborted',
+      });
+      expectObservable(agent.drain$({ scheduler }), '-^').toBe('---(a|)', {
+        a: { resumable: ['c'], lost: 0 },
+      });
+    });
+    expect(await stepsIn(driver)).toEqual(['call']);
+    const model = scriptedModel([text('After all.')]);
+    const after = createAgent({ model, journal: createCallStore(driver) });
+    expect(textOf(await after.resume('c'))).toBe('After all.');
+  });
+
+  it('S8: says of a call that was cut before it began that it is lost', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const never: CallStoreDriver = { ...inProcessCalls(), claim$: () => NEVER };
+      const agent = slow(scheduler, { journal: createCallStore(never) });
+      expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('---(a|)', {
+        a: 'aborted',
+      });
+      expectObservable(agent.drain$({ scheduler, timeoutMs: 2 }), '-^').toBe('---(a|)', {
+        a: { resumable: [], lost: 1 },
+      });
+    });
   });
 });

@@ -13,6 +13,7 @@ import {
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { checkOptions, having, isDelay } from '../options.js';
+import { callStep } from './call-record.js';
 import { halting } from './halt.js';
 import type { OpenJournal } from './journal.js';
 
@@ -28,7 +29,7 @@ export interface DrainOptions {
 export interface Drained {
   /** The ids of those that can be resumed: all up to their last step is in their journal. */
   readonly resumable: readonly string[];
-  /** How many were cut that have no journal. */
+  /** How many were cut that have no journal, or had not begun: they are to be made again. */
   readonly lost: number;
 }
 
@@ -56,6 +57,7 @@ export const createDraining = (): Draining => {
   const running = new Set<() => void>();
   const idle$ = new Subject<void>();
   const resumable = new Set<string>();
+  const begun = new Set<string>();
   let isDraining = false;
   let lost = 0;
   const drain$: Drainable['drain$'] = (options = {}) => {
@@ -85,14 +87,16 @@ export const createDraining = (): Draining => {
           return;
         }
         const cut = (): void => {
-          if (callId === undefined) lost += 1;
-          else resumable.add(callId);
-          subscriber.error(brokenOff(callId));
+          const kept = callId !== undefined && begun.has(callId) ? callId : undefined;
+          if (kept === undefined) lost += 1;
+          else resumable.add(kept);
+          subscriber.error(brokenOff(kept));
         };
         running.add(cut);
         subscriber.add(call$.subscribe(subscriber));
         subscriber.add(() => {
           running.delete(cut);
+          if (callId !== undefined) begun.delete(callId);
           if (isDraining && running.size === 0) idle$.next();
         });
       }),
@@ -100,6 +104,10 @@ export const createDraining = (): Draining => {
       ...journal,
       step$: (id, work) =>
         defer(() => {
+          // What it begins with is written down in any case: without that, nobody could go on with it.
+          if (id === `${callId}/${callStep}`) {
+            return journal.step$(id, work).pipe(tap(() => begun.add(callId)));
+          }
           if (!isDraining) return journal.step$(id, work);
           resumable.add(callId);
           throw brokenOff(callId);

@@ -1,4 +1,5 @@
-import { catchError, defer, type Observable, throwError } from 'rxjs';
+import { catchError, concat, defer, EMPTY, merge, type Observable, throwError } from 'rxjs';
+import type { Arrival } from '../arrivals.js';
 import { toMillraceError } from '../errors.js';
 import { call$ } from '../call.js';
 import { randomId } from '../call-scope.js';
@@ -8,21 +9,25 @@ import { begunBefore, callStep } from './call-record.js';
 import type { Draining } from './draining.js';
 import type { Journal, OpenJournal } from './journal.js';
 
-/** Makes one call of a plan, and writes it down until it is drained. */
+/** Makes one call of a plan, and writes it down until it is drained. It begins when those of its session have that were made before. */
 export const journaled$ = <Seen>(
   journal: Journal,
   plan: PlannedCall,
   view: View<Seen>,
   { track$, untilDrained }: Draining,
+  arrival: Arrival | undefined,
 ): Observable<Seen> =>
   defer(() => {
     const { callId = randomId() } = plan.options;
     let hasBegun = false;
     const begin$ = (open: OpenJournal): Observable<Seen> => {
       if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
-      hasBegun = true;
-      const opened = { journal: untilDrained(open, callId), resumes: false };
-      return call$({ ...plan, opened, options: { ...plan.options, callId } }, view);
+      const called$ = defer(() => {
+        hasBegun = true;
+        const opened = { journal: untilDrained(open, callId), resumes: false };
+        return call$({ ...plan, opened, options: { ...plan.options, callId } }, view);
+      });
+      return arrival === undefined ? called$ : inTurn$(called$, arrival);
     };
     const written$ = journal.open$(callId, begin$).pipe(
       // Who listens to the agent hears of a call that could not begin, as of any other.
@@ -37,3 +42,15 @@ export const journaled$ = <Seen>(
     );
     return track$(written$, callId);
   });
+
+/** It has taken its place in the session when it has been subscribed to. */
+const inTurn$ = <T>(
+  called$: Observable<T>,
+  { inTurn$: before$, begun }: Arrival,
+): Observable<T> => {
+  const next$ = defer(() => {
+    begun();
+    return EMPTY;
+  });
+  return concat(before$, merge(called$, next$));
+};

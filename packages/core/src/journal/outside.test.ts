@@ -1,16 +1,28 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, firstValueFrom, map, NEVER, of, Subject, take } from 'rxjs';
+import {
+  concatMap,
+  delay,
+  firstValueFrom,
+  map,
+  NEVER,
+  of,
+  Subject,
+  take,
+  timer,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import {
   type AgentOptions,
   createAgent,
   inProcessMemory,
+  isMillraceError,
   type MemoryFactory,
   type Model,
   type Reply,
   textOf,
   tool,
 } from '../index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
@@ -206,6 +218,54 @@ describe('what comes from outside', () => {
       } else {
         expect(reply?.reason).toBe('interrupted');
         expect(reply?.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+      }
+    },
+  );
+
+  it.each([
+    ['queue', ['1: answer', '2: answer', '3: answer'], ['1', '2', '3']],
+    ['reject', ['2: busy', '3: busy', '1: answer'], ['1']],
+    ['switch', ['1: interrupted', '2: interrupted', '3: answer'], ['1', '2', '3']],
+    ['steer', ['2: busy', '3: busy', '1: answer'], ['1']],
+  ] as const)(
+    'S1, S3: %s holds for the order in which calls are made, however long their journals take to open',
+    (onBusy, expected, asked) => {
+      const orders = [
+        [3, 2, 1],
+        [2, 3, 1],
+        [1, 5, 0],
+        [5, 1, 1],
+      ];
+      for (const delays of orders) {
+        const time = new VirtualTimeScheduler();
+        const store = inProcessCalls();
+        let claims = 0;
+        const driver: CallStoreDriver = {
+          ...store,
+          claim$: (callId) =>
+            timer(delays[claims++] ?? 0, time).pipe(concatMap(() => store.claim$(callId))),
+        };
+        const heard: string[] = [];
+        const model: Model = {
+          name: 'echo',
+          stream$: ({ messages }) => {
+            heard.push(...messages.filter(({ role }) => role === 'user').map(textOf));
+            return of(text('Yes.'), finish()).pipe(delay(10, time));
+          },
+        };
+        const agent = createAgent({ model, journal: createCallStore(driver) });
+        const session = agent.session('s');
+        const ended: string[] = [];
+        for (const said of ['1', '2', '3']) {
+          session.call$(said, { onBusy, scheduler: time }).subscribe({
+            next: ({ reason }) => ended.push(`${said}: ${reason}`),
+            error: (error: unknown) =>
+              ended.push(`${said}: ${isMillraceError(error) ? error.code : String(error)}`),
+          });
+        }
+        time.flush();
+        expect(ended).toEqual(expected);
+        expect([...new Set(heard)]).toEqual(asked);
       }
     },
   );
