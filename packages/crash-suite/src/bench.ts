@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { startPostgres } from '@millrace/postgres-server';
 import { bundleLife } from './driver/bundle-life.js';
@@ -11,9 +12,11 @@ export interface Bench {
   readonly server: EffectServer;
   /** What processes run. */
   readonly program: string;
+  /** Those that run. */
+  readonly children: Set<ChildProcess>;
   /** Ends and removes all of it. */
   readonly close: () => Promise<void>;
-  /** Removes what would stay behind of a process that ends at once. */
+  /** Kills and removes what would stay behind of a process that ends at once. */
   readonly abandon: () => void;
 }
 
@@ -32,11 +35,13 @@ export const openBench = async (store: StoreName, seed: number): Promise<Bench> 
     closings.push(() => server.close());
     const places = await createPlaces(store, database?.url);
     closings.push(() => places.close());
+    const children = new Set<ChildProcess>();
     const abandon = (): void => {
+      for (const child of children) child.kill('SIGKILL');
       for (const path of [program.path, places.root])
-        rmSync(path, { recursive: true, force: true });
+        rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     };
-    return { places, server, program: program.path, close, abandon };
+    return { places, server, program: program.path, children, close, abandon };
   } catch (error) {
     await close();
     throw error;

@@ -36,6 +36,7 @@ const verdictOn = ({
     expected,
     arrivals,
     uncertain: [],
+    after: [],
     outcome: {
       callId: 'c',
       replies: [{ reason: 'answer' }],
@@ -89,6 +90,16 @@ describe('what a call is held against', () => {
     const records = [[event(1, 'preCall'), { ...event(2, 'postCall'), seq: 3 }]];
     const { wrongs } = verdictOn({ outcome: { records, open: ['c'] } });
     expect(wrongs).toEqual(['the event 2 has the number 3', 'c is still open']);
+  });
+
+  it('S6: takes no answer and fewer effects of a call that somebody has interrupted, and of no other', () => {
+    const ended = { arrivals: pay, outcome: { memory: [], replies: [{ reason: 'interrupted' }] } };
+    const interrupted = verdictOn({ ...ended, call: { ...call, interruptAt: 1 } });
+    expect(interrupted).toMatchObject({ isInterrupted: true, lost: [], wrongs: [] });
+    const other = verdictOn(ended);
+    expect(other).toMatchObject({ isInterrupted: false });
+    expect(other.lost.length).toBeGreaterThan(0);
+    expect(other.wrongs).toContain('there is no answer');
   });
 
   it('S3: finds a hint that a call has heard, and that the conversation has lost', () => {

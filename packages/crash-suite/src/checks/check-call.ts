@@ -13,10 +13,14 @@ export interface Evidence {
   readonly expected: readonly Message[];
   readonly uncertain: readonly Uncertainty[];
   readonly arrivals: readonly Arrival[];
+  /** What it has asked or run after it was written down that it is interrupted. */
+  readonly after: readonly string[];
 }
 
 /** What came of one call. */
 export interface Verdict {
+  /** Whether its session is kept. */
+  readonly isKept: boolean;
   /** Effects that were done. */
   readonly effects: number;
   /** Effects that are told as done, or had to be done, and were not. */
@@ -24,54 +28,74 @@ export interface Verdict {
   /** Effects that were done again, and nobody has said so. */
   readonly doubled: readonly string[];
   readonly uncertain: number;
+  /** Whether somebody has ended it. */
+  readonly isInterrupted: boolean;
+  /** What it has asked or run after that was written down. */
+  readonly after: readonly string[];
   /** What else is not as it must be. */
   readonly wrongs: readonly string[];
 }
 
 /** Holds what is left of a call against what a whole run gives. */
 export const checkCall = (evidence: Evidence): Verdict => {
-  const { outcome, expected, uncertain, arrivals } = evidence;
+  const { outcome, expected, uncertain, arrivals, after } = evidence;
   // What was run again is as good as never broken off.
   const open = new Set(uncertain.filter(({ then }) => then !== 'rerun').map(({ item }) => item));
-  const { memory, records, replies } = outcome;
-  const [is, must] = [linesOf(memory, open), linesOf(expected, open)];
+  const { memory, records } = outcome;
+  const isInterrupted = isEndedBySomebody(evidence);
   return {
+    isKept: evidence.call.isKept === true,
     effects: new Set(arrivals.map(({ key }) => key)).size,
     lost: lostIn(evidence, open),
     doubled: doubledIn(evidence),
     uncertain: uncertain.length,
+    isInterrupted,
+    after,
     wrongs: [
       ...faultsIn(memory),
       ...records.flatMap(faultsInLog),
-      ...faultsInHints(outcome),
+      ...faultsInHints(outcome, isInterrupted),
       ...outcome.open.map((callId) => `${callId} is still open`),
-      ...(replies.at(-1)?.reason === 'answer' ? [] : ['there is no answer']),
-      ...(isAnswered(memory) ? [] : ['the answer is not what the tools have said']),
-      ...(is.join('\n') === must.join('\n')
-        ? []
-        : [`the conversation is\n${is.join('\n')}\nand not\n${must.join('\n')}`]),
+      ...(isInterrupted ? [] : faultsInAnswer(outcome, expected, open)),
     ],
   };
 };
 
-/** What a call is told to have heard stands in the conversation, once. */
-const faultsInHints = ({ memory, records }: Outcome): readonly string[] => {
+/** One that somebody would have interrupted may be at its end before. */
+const isEndedBySomebody = ({ call, outcome }: Evidence): boolean =>
+  call.interruptAt !== undefined && outcome.replies.at(-1)?.reason === 'interrupted';
+
+const faultsInAnswer = (
+  { memory, replies }: Outcome,
+  expected: readonly Message[],
+  open: ReadonlySet<string>,
+): readonly string[] => {
+  const [is, must] = [linesOf(memory, open), linesOf(expected, open)];
+  return [
+    ...(replies.at(-1)?.reason === 'answer' ? [] : ['there is no answer']),
+    ...(isAnswered(memory) ? [] : ['the answer is not what the tools have said']),
+    ...(is.join('\n') === must.join('\n')
+      ? []
+      : [`the conversation is\n${is.join('\n')}\nand not\n${must.join('\n')}`]),
+  ];
+};
+
+/** What a call is told to have heard stands in the conversation, once; of one that is interrupted the last may be missing. */
+const faultsInHints = ({ memory, records }: Outcome, isInterrupted: boolean): readonly string[] => {
   const told = records.flat().filter(({ kind, name }) => kind === 'event' && name === 'steered');
   const kept = memory.filter(isHint);
-  return told.length === kept.length
+  const isRight = isInterrupted ? kept.length <= told.length : kept.length === told.length;
+  return isRight
     ? []
     : [`it has heard ${told.length} hints, and ${kept.length} are in the conversation`];
 };
 
-const lostIn = (
-  { call, outcome, arrivals }: Evidence,
-  open: ReadonlySet<string>,
-): readonly string[] => {
+const lostIn = (evidence: Evidence, open: ReadonlySet<string>): readonly string[] => {
+  const { call, outcome, arrivals } = evidence;
   const keys = new Set(arrivals.map(({ key }) => key));
   const items = new Set(arrivals.map(({ item }) => item));
-  const due = effectsOf(planOf(call.seed)).filter(
-    ({ item, outermost }) => !open.has(item) && !open.has(outermost),
-  );
+  const planned = isEndedBySomebody(evidence) ? [] : effectsOf(planOf(call.seed));
+  const due = planned.filter(({ item, outermost }) => !open.has(item) && !open.has(outermost));
   return [
     ...outcome.records.flatMap(keysDone).filter((key) => !keys.has(key)),
     ...due.filter(({ item }) => !items.has(item)).map(({ item }) => item),

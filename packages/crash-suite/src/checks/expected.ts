@@ -15,7 +15,7 @@ export const expectedMemory = async ({
     plan: planOf(seed),
     mode,
     memory,
-    pace: { chunkMs: 0, onChunk: () => undefined },
+    pace: { chunkMs: 0, onAsk: () => undefined, onChunk: () => undefined },
     approval$: () => of(true),
     effect$: () => of(undefined),
   });

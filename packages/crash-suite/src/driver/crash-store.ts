@@ -67,7 +67,8 @@ export const crashStore = async (
     booked += planned;
     const name = `${store}-${begun}`;
     const calls = callsOf(name, begun, callsPerTrial, random);
-    const deaths = killsIn(points, planned, random);
+    const isInterrupted = calls.some(({ interruptAt }) => interruptAt !== undefined);
+    const deaths = killsIn(points, planned, isInterrupted, random);
     const done = await runTrial(
       { name, calls, kills: deaths, place: await bench.places.next() },
       bench,
@@ -93,14 +94,32 @@ const callsOf = (name: string, nth: number, count: number, random: Seeded): read
   Array.from({ length: count }, (_, index) => ({
     callId: `${name}-${index}`,
     seed: random.below(2 ** 31),
-    mode: modes[(nth + index) % modes.length] ?? 'report',
+    ...kindOf(nth + index, random),
   }));
+
+/** Every second one is in a session that is kept, and somebody interrupts about every fourth one. */
+const kindOf = (
+  nth: number,
+  random: Seeded,
+): Pick<ErrandCall, 'mode' | 'isKept' | 'interruptAt'> => ({
+  mode: modes[nth % modes.length] ?? 'report',
+  isKept: nth % 2 === 0,
+  ...(random.below(4) === 0 ? { interruptAt: 1 + random.below(chunksOfCall) } : {}),
+});
+
+/** About as many as a model gives in a whole call. */
+const chunksOfCall = 40;
 
 /** Points within which a process starts, takes its calls over and reads what is written down. */
 const earlyPoints = 6;
 
-/** Spread over all that a trial does, one behind the other; but every third process is killed while it starts or goes on with what the one before has left. */
-const killsIn = (points: number, count: number, random: Seeded): readonly Kill[] => {
+/** Spread over all that a trial does, one behind the other; but every third process is killed while it starts or goes on with what the one before has left, and the first one of a call that somebody interrupts when that is written down. */
+const killsIn = (
+  points: number,
+  count: number,
+  isInterrupted: boolean,
+  random: Seeded,
+): readonly Kill[] => {
   const at = Array.from({ length: count }, () => random.below(points)).toSorted((a, b) => a - b);
   return at.map((point, index) => ({
     atPoint:
@@ -108,5 +127,6 @@ const killsIn = (points: number, count: number, random: Seeded): readonly Kill[]
         ? 1 + random.below(earlyPoints)
         : Math.max(1, point - (at[index - 1] ?? 0)),
     laterMs: random.below(2) * random.below(6),
+    atInterrupt: isInterrupted && index === 0,
   }));
 };

@@ -10,6 +10,7 @@ export const hitNames = [
   'between steps',
   'between intent and effect',
   'between effect and record',
+  'behind an interrupt',
   'at the end',
 ] as const;
 export type Hit = (typeof hitNames)[number];
@@ -20,7 +21,7 @@ export const hitsOf = (
   callIds: readonly string[],
   arrivals: (callId: string) => readonly Arrival[],
 ): readonly Hit[] =>
-  lives.flatMap(({ said, wasKilled }, index) => {
+  lives.flatMap(({ said, wasKilled, outcomes }, index) => {
     const hasGoneOn = (callId: string): boolean =>
       said.some((it) => it.type === 'resumed' && outermost(it.callId) === callId);
     const waiting = wasKilled && index > 0 ? callIds.filter((callId) => !hasGoneOn(callId)) : [];
@@ -33,7 +34,13 @@ export const hitsOf = (
       );
       return [had ? 'between effect and record' : 'between intent and effect'];
     });
-    return [...waiting.map((): Hit => 'before it has gone on'), ...hits];
+    const ended = new Set(outcomes.map(({ callId }) => callId));
+    const interrupted = said.flatMap((it): readonly Hit[] =>
+      wasKilled && it.type === 'deed' && it.deed === 'isInterrupted' && !ended.has(it.callId)
+        ? ['behind an interrupt']
+        : [],
+    );
+    return [...waiting.map((): Hit => 'before it has gone on'), ...interrupted, ...hits];
   });
 
 /** What a tool was at is told by itself. */

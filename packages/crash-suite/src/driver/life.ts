@@ -30,10 +30,11 @@ const limitMs = 120_000;
 /** Starts a process, and hears what it says and what it does at the server. */
 export const startLife = (
   errand: Errand,
-  { server, program }: Pick<Bench, 'server' | 'program'>,
+  { server, program, children }: Pick<Bench, 'server' | 'program' | 'children'>,
   hear: (what: Said['type'] | 'arrival', life: readonly Said[]) => void,
 ): RunningLife => {
   const child = fork(program, { execArgv: [] });
+  children.add(child);
   const said: Said[] = [];
   let isKilled = false;
   const kill = (): void => {
@@ -51,6 +52,7 @@ export const startLife = (
     await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
     const { exitCode, signalCode } = child;
     clearTimeout(limit);
+    children.delete(child);
     server.onArrival(errand.life, undefined);
     const wasKilled = signalCode === 'SIGKILL' && isKilled;
     return {

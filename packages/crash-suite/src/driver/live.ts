@@ -6,6 +6,8 @@ import { type Life, startLife } from './life.js';
 export interface Kill {
   readonly atPoint: number;
   readonly laterMs: number;
+  /** Whether it is killed when it is written down that a call was interrupted, and at no point. */
+  readonly atInterrupt: boolean;
 }
 
 /** What a process has come to, and over how many points: effects that have arrived are among them. */
@@ -16,10 +18,16 @@ export interface CountedLife extends Life {
 /** Sends a process on an errand, and kills it where that is wanted. */
 export const live = async (errand: Errand, bench: Bench, kill?: Kill): Promise<CountedLife> => {
   let points = 0;
-  const life = startLife(errand, bench, (what) => {
-    if (what !== 'point' && what !== 'arrival') return;
-    points += 1;
-    if (points !== kill?.atPoint) return;
+  const life = startLife(errand, bench, (what, said) => {
+    const last = said.at(-1);
+    const isInterrupt = last?.type === 'deed' && last.deed === 'isInterrupted';
+    const isPoint = what === 'point' || what === 'arrival';
+    if (isPoint) points += 1;
+    if (kill === undefined) return;
+    const isTime = kill.atInterrupt
+      ? what === 'deed' && isInterrupt
+      : isPoint && points === kill.atPoint;
+    if (!isTime) return;
     if (kill.laterMs === 0) life.kill();
     else setTimeout(life.kill, kill.laterMs);
   });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Bench } from '../bench.js';
 import { checkCall, type Verdict } from '../checks/check-call.js';
+import { deedsAfterInterrupt } from '../checks/deeds.js';
 import { expectedMemory } from '../checks/expected.js';
 import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome } from '../life/said.js';
@@ -84,6 +85,10 @@ const verdictOn = async (
       ),
     ),
     arrivals: server.arrivals(call.callId),
+    after: deedsAfterInterrupt(
+      lives.flatMap(({ said }) => said),
+      call.callId,
+    ),
   });
   return isSame
     ? verdict
@@ -91,15 +96,22 @@ const verdictOn = async (
 };
 
 const unfinished: Verdict = {
+  isKept: false,
   effects: 0,
   lost: [],
   doubled: [],
   uncertain: 0,
+  isInterrupted: false,
+  after: [],
   wrongs: ['it was not finished'],
 };
 
-const complaints = (callId: string, { lost, doubled, wrongs }: Verdict): readonly string[] => [
+const complaints = (
+  callId: string,
+  { lost, doubled, after, wrongs }: Verdict,
+): readonly string[] => [
   ...lost.map((key) => `${callId}: ${key} was lost`),
   ...doubled.map((key) => `${callId}: ${key} was done twice`),
+  ...after.map((deed) => `${callId}: it ${deed} after its interrupt was written down`),
   ...wrongs.map((wrong) => `${callId}: ${wrong}`),
 ];

@@ -11,22 +11,27 @@ import {
   EMPTY,
   from,
   ignoreElements,
+  merge,
   mergeMap,
   type Observable,
   of,
+  skip,
+  Subject,
+  take,
   takeUntil,
   tap,
   toArray,
 } from 'rxjs';
 import { openPlace } from '../places/place.js';
 import { planOf, waitPlan } from '../script/plan.js';
-import { scriptAgent } from '../script/script-agent.js';
+import { scriptAgent, sessionIdOf } from '../script/script-agent.js';
+import { inFile, inStore } from './conversation.js';
 import { fileMemory } from './file-memory.js';
 import { leadCall$ } from './lead-call.js';
 import { outcome$ } from './outcome.js';
 import { postEffect } from './post-effect.js';
-import type { Errand, ErrandCall, Outcome, Point, Said } from './said.js';
-import { watchedCalls, watchedMemory } from './watched.js';
+import type { Deed, Errand, ErrandCall, Outcome, Point, Said } from './said.js';
+import { watchedCalls, watchedMemory, watchedSessions } from './watched.js';
 
 /** Between two chunks of a model. */
 const chunkMs = 1;
@@ -63,22 +68,56 @@ const ended$ = (
   store: Store,
   tell: (said: Said) => void,
 ): Observable<Outcome> => {
+  const { callId } = call;
   const at = (point: Point): void => tell({ type: 'point', point });
+  const does = (deed: Deed): void => tell({ type: 'deed', callId, deed });
+  const effect$ = postEffect(url, life, () => at('answered'));
   const memory = fileMemory(join(place.directory, 'memory'));
+  const heard$ = new Subject<unknown>();
+  const journal = createCallStore(
+    watchedCalls(store.calls.driver, at, (records) => {
+      if (records.some(({ name }) => name === `${callId}/interrupt`)) does('isInterrupted');
+    }),
+  );
   const agent = scriptAgent({
     plan: call.waits === true ? waitPlan : planOf(call.seed),
     mode: call.mode,
-    pace: { chunkMs, onChunk: () => at('chunk') },
+    pace: {
+      chunkMs,
+      onAsk: () => does('asks'),
+      onChunk: () => {
+        at('chunk');
+        heard$.next(undefined);
+      },
+    },
     approval$: () => {
       at('asked');
       return of(true).pipe(delay(approvalMs));
     },
-    effect$: postEffect(url, life, () => at('answered')),
-    memory: watchedMemory(memory, at),
-    journal: createCallStore(watchedCalls(store.calls.driver, at)),
+    effect$: (effect) => {
+      does('runs');
+      return effect$(effect);
+    },
+    journal,
+    ...(call.isKept === true ? {} : { memory: watchedMemory(memory, at) }),
   });
-  return leadCall$(call, { agent, tell, isFirst }).pipe(
-    toArray(),
-    concatMap((led) => outcome$(call.callId, led, store.calls.driver, memory)),
+  const sessionId = sessionIdOf(callId);
+  const { talk$, load$ } =
+    call.isKept === true
+      ? inStore(agent, watchedSessions(store.sessions, at), journal, sessionId)
+      : inFile(agent, memory, sessionId);
+  return talk$.pipe(
+    concatMap((talk) => {
+      const stop$ = heard$.pipe(
+        skip((call.interruptAt ?? Infinity) - 1),
+        take(1),
+        tap(() => talk.interrupt('Stop.')),
+        ignoreElements(),
+      );
+      const led$ = leadCall$(call, { talk, tell, isFirst }).pipe(toArray());
+      return merge(led$, stop$);
+    }),
+    take(1),
+    concatMap((led) => outcome$(callId, led, store.calls.driver, load$)),
   );
 };

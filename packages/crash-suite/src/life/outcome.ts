@@ -1,4 +1,4 @@
-import type { MemoryFactory } from '@millrace/core';
+import type { Message } from '@millrace/core';
 import type { CallStoreDriver } from '@millrace/core/journal';
 import {
   combineLatest,
@@ -14,7 +14,6 @@ import {
   last,
   toArray,
 } from 'rxjs';
-import { sessionIdOf } from '../script/script-agent.js';
 import type { Led } from './lead-call.js';
 import type { Outcome } from './said.js';
 
@@ -27,11 +26,11 @@ export const outcome$ = (
   callId: string,
   led: readonly Led[],
   calls: CallStoreDriver,
-  memory: MemoryFactory,
+  memory$: Observable<readonly Message[]>,
 ): Observable<Outcome> => {
   const ids = led.map((it) => it.callId);
   return combineLatest({
-    memory: memory(sessionIdOf(callId)).load$(),
+    memory: memory$,
     records: from(ids).pipe(
       concatMap((id) => calls.read$(id).pipe(reduce((all, some) => [...all, ...some]))),
       toArray(),

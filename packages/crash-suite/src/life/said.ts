@@ -23,6 +23,10 @@ export interface ErrandCall {
   /** It does nothing but wait for the server. Default: false. */
   readonly waits?: boolean;
   readonly mode: UncertainMode;
+  /** Whether its session is kept by `keepSessions`; else its conversation is in a file of its own. Default: false. */
+  readonly isKept?: boolean;
+  /** Somebody interrupts it behind so many chunks of the model in one process, unless it has been. Default: nobody does. */
+  readonly interruptAt?: number;
 }
 
 /** Where a process is, each time that something can go wrong there. */
@@ -57,8 +61,17 @@ export interface Uncertainty {
   readonly then: 'ask' | 'report' | 'rerun';
 }
 
+/** What a call does, and what has become of it. */
+export type Deed = 'asks' | 'runs' | 'isInterrupted';
+
 /** What a process tells. */
 export type Said =
+  | {
+      /** A call asks its model, or runs a tool; or that it was interrupted is written down. */
+      readonly type: 'deed';
+      readonly callId: string;
+      readonly deed: Deed;
+    }
   | { readonly type: 'point'; readonly point: Point }
   | {
       /** A call goes on: what it does first that is new, and how long that took. */
@@ -77,7 +90,7 @@ export type Said =
       readonly message: string;
     };
 
-const types: readonly Said['type'][] = ['point', 'resumed', 'uncertain', 'ended', 'failed'];
+const types: readonly Said['type'][] = ['deed', 'point', 'resumed', 'uncertain', 'ended', 'failed'];
 
 /** Tells whether a message is one of ours: nobody else can send one. */
 export const isSaid = (value: unknown): value is Said =>

@@ -1,19 +1,27 @@
 import type { MemoryFactory } from '@millrace/core';
-import type { CallStoreDriver } from '@millrace/core/journal';
-import { concat, defer, EMPTY, map, type Observable } from 'rxjs';
+import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
+import type { SessionStore } from '@millrace/core/sessions';
+import { concat, defer, EMPTY, map, type Observable, tap } from 'rxjs';
 import type { Point } from './said.js';
 
-/** Calls of a driver, whose every write is told before and after. */
+/** Calls of a driver, whose every write is told before and after; what was written, too. */
 export const watchedCalls = (
   driver: CallStoreDriver,
   tell: (point: Point) => void,
+  onWritten: (records: readonly NewRecord[]) => void,
 ): CallStoreDriver => ({
   ...driver,
   claim$: (callId) =>
     told('claim', tell, driver.claim$(callId)).pipe(
       map((claim) => ({
         append$: (records) =>
-          concat(told('write', tell, claim.append$(records)), told('written', tell, EMPTY)),
+          concat(
+            told('write', tell, claim.append$(records)),
+            defer(() => {
+              onWritten(records);
+              return told('written', tell, EMPTY);
+            }),
+          ),
       })),
     ),
 });
@@ -29,6 +37,18 @@ export const watchedMemory =
         concat(told('remember', tell, memory.append$(messages)), told('remembered', tell, EMPTY)),
     };
   };
+
+/** As `watchedCalls`, of the states of sessions. */
+export const watchedSessions = (
+  store: SessionStore,
+  tell: (point: Point) => void,
+): SessionStore => ({
+  ...store,
+  save$: (sessionId, state, expectedVersion) =>
+    told('remember', tell, store.save$(sessionId, state, expectedVersion)).pipe(
+      tap(() => tell('remembered')),
+    ),
+});
 
 const told = <T>(
   point: Point,

@@ -8,18 +8,21 @@ import type { Plan } from './plan.js';
 export interface Pace {
   /** Between two chunks, in milliseconds. */
   readonly chunkMs: number;
-  /** Is told of each. */
+  /** Is told that the model is asked. */
+  readonly onAsk: () => void;
+  /** Is told of each chunk. */
   readonly onChunk: () => void;
 }
 
 /** A model that asks for what a plan says, and then answers with what came of it. Where it is, it reads from the conversation. */
 export const scriptModel = (
   planFor: (messages: readonly Message[]) => Plan,
-  { chunkMs, onChunk }: Pace,
+  { chunkMs, onAsk, onChunk }: Pace,
 ): Model => ({
   name: 'script',
   stream$: ({ messages }, { scheduler }) =>
     defer(() => {
+      onAsk();
       // What is said behind that is only by the way.
       const asked = messages.findIndex(({ role }) => role === 'user');
       const own = messages.slice(asked);

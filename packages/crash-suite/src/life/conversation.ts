@@ -1,0 +1,35 @@
+import type { Agent, MemoryFactory, Message } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+import type { CallStore } from '@millrace/core/journal';
+import { keepSessions, type SessionStore } from '@millrace/core/sessions';
+import { map, type Observable, of } from 'rxjs';
+import { keptTalk, type Talk, talkOf } from './talk.js';
+
+/** A session in which calls are led, and what outlasts the process of what is said there. */
+export interface Conversation {
+  readonly talk$: Observable<Talk>;
+  readonly load$: Observable<readonly Message[]>;
+}
+
+/** One that a memory keeps. */
+export const inFile = (agent: Agent, memory: MemoryFactory, sessionId: string): Conversation => ({
+  talk$: of(talkOf(agent, sessionId)),
+  load$: memory(sessionId).load$(),
+});
+
+/** One whose state a store keeps. */
+export const inStore = (
+  agent: Agent,
+  store: SessionStore,
+  calls: CallStore,
+  sessionId: string,
+): Conversation => ({
+  talk$: keepSessions(agent, store, { calls }).open$(sessionId).pipe(map(keptTalk)),
+  load$: store.load$(sessionId).pipe(map((stored) => messagesIn(stored?.state))),
+});
+
+const messagesIn = (state: unknown): readonly Message[] =>
+  isRecord(state) && areMessages(state['messages']) ? state['messages'] : [];
+
+/** The core looks at each of them. */
+const areMessages = (kept: unknown): kept is readonly Message[] => Array.isArray(kept);

@@ -1,0 +1,24 @@
+import type { Agent, AgentEvent, Session } from '@millrace/core';
+import type { KeptSession } from '@millrace/core/sessions';
+import { EMPTY, type Observable } from 'rxjs';
+
+/** A session in which a call is led. */
+export interface Talk extends Pick<Session, 'stream$' | 'steer$' | 'interrupt'> {
+  /** Goes on with one call. */
+  resumeStream$(callId: string): Observable<AgentEvent>;
+  /** Goes on with whatever the session lacks. */
+  readonly lacking$: Observable<AgentEvent>;
+}
+
+/** The session of an agent whose memory outlasts the process. */
+export const talkOf = (agent: Agent, sessionId: string): Talk => ({
+  ...agent.session(sessionId),
+  resumeStream$: (callId) => agent.resumeStream$(callId),
+  lacking$: EMPTY,
+});
+
+/** A session that is kept. */
+export const keptTalk = (session: KeptSession): Talk => ({
+  ...session,
+  lacking$: session.resumeStream$(),
+});
