@@ -227,6 +227,20 @@ describe('S6: a kept session that goes on', () => {
     expect(session.version).toBe(2);
   });
 
+  it('with one that was aborted, and with none that was interrupted', async () => {
+    for (const how of ['abort', 'interrupt'] as const) {
+      const { chat } = place();
+      const session = await chat([() => NEVER]);
+      const controller = new AbortController();
+      const stopped = session.call('?', { callId: 'a', signal: controller.signal });
+      if (how === 'abort') controller.abort();
+      else session.interrupt();
+      await stopped.catch(() => undefined);
+      const reply = await (await chat([[text('one')]])).resume();
+      expect(said(reply)).toBe(how === 'abort' ? 'one' : undefined);
+    }
+  });
+
   it('leaves what was left before a call that it knows', async () => {
     const { chat } = place();
     const first = await chat([() => NEVER, [text('two')]]);
