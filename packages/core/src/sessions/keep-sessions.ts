@@ -63,8 +63,8 @@ export interface KeepSessionsOptions {
 }
 
 /**
- * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open, and is emptied when they are closed: leave it to be the one in
- * this process; one without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
+ * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open: it gets them when they are opened, and is emptied when they are closed. The one in
+ * this process is enough; the stored ones serve as well, and have each message written twice. One without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
  */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
