@@ -70,6 +70,7 @@ export type {
 export type { QueuedCall } from './seats.js';
 export type { Session, SessionQueue } from './session.js';
 export type {
+  EarlierCall,
   LastCall,
   PendingApproval,
   SessionState,

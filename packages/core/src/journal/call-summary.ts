@@ -42,7 +42,7 @@ export interface UnreadableCall extends DatedCall {
   readonly why: string;
 }
 
-/** Tells what a list shows of a call. `beginning` is its first step. */
+/** Tells what a list shows of a call. `beginning` is its own step, the one that it began with. */
 export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined): CallSummary => {
   const { callId, createdAt, updatedAt } = call;
   const dated = { callId, createdAt, updatedAt };

@@ -52,6 +52,19 @@ describe('calls$', () => {
     expect(newest.map(({ callId }) => callId)).toEqual(['queued']);
   });
 
+  it('S7: reads one that was interrupted before it had begun', async () => {
+    const interrupt = { message: 'Stop.', behind: 0 };
+    const store = await storeWith({
+      c: [step('c/interrupt', interrupt), begun('c'), endOf('c', { type: 'preCall' })],
+      none: [step('none/interrupt', interrupt)],
+    });
+    const calls = await all(calls$(store));
+    expect(calls.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
+      'c brokenOff',
+      'none unreadable',
+    ]);
+  });
+
   it('S7: a call that somebody has open runs', async () => {
     const driver = inProcessCalls(() => 0);
     const store = createCallStore(driver);

@@ -1,4 +1,4 @@
-import { catchError, defaultIfEmpty, defer, map, mergeMap, type Observable, of, take } from 'rxjs';
+import { catchError, defer, first, map, mergeMap, type Observable, of } from 'rxjs';
 import { failAs } from '../fail-as.js';
 import { createQueue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
@@ -29,11 +29,16 @@ export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
   );
 };
 
-/** The first step: a call that has waited for its turn has told of that before. */
+/** Its own step: a call that has waited for its turn has told of that before, and one may have been interrupted by then. */
 const beginningOf$ = (
   driver: CallStoreDriver,
-  { callId, first }: StoredCall,
+  { callId, first: stored }: StoredCall,
 ): Observable<StoredRecord | undefined> =>
-  first === undefined || first.name === `${callId}/${callStep}`
-    ? of(first)
-    : records$(driver, callId, { kind: 'step' }).pipe(take(1), defaultIfEmpty(undefined));
+  stored === undefined || isBeginning(callId, stored)
+    ? of(stored)
+    : records$(driver, callId, { kind: 'step' }).pipe(
+        first((record) => isBeginning(callId, record), undefined),
+      );
+
+const isBeginning = (callId: string, { name }: StoredRecord): boolean =>
+  name === `${callId}/${callStep}`;

@@ -6,7 +6,7 @@ import { begunIn } from './begun-in.js';
 import type { PendingApproval, SessionState, ToolGroupStates } from './session-state.js';
 
 /** A call of a session. */
-interface CallOfSession {
+export interface CallOfSession {
   readonly sessionId: string;
   readonly callId: string;
   /** Whether a journal writes it down. */
@@ -51,18 +51,8 @@ export const afterEvent = (
   }
 };
 
-/** Tells what the state of a session becomes by a call that a journal has written down, whatever of it the state has already. */
-export const afterCall = (
-  state: SessionState,
-  events: readonly AgentEvent[],
-  call: Omit<CallOfSession, 'isWrittenDown'>,
-): SessionState =>
-  events.reduce(
-    (before, event) => afterEvent(before, event, { ...call, isWrittenDown: true }),
-    begun(state, call.callId),
-  );
-
-const begun = (state: SessionState, callId: string | undefined): SessionState => {
+/** What a state becomes when a call of its session begins. */
+export const begun = (state: SessionState, callId: string | undefined): SessionState => {
   const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
   const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);
   return {

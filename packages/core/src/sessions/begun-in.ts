@@ -44,7 +44,8 @@ export const callsIn = ({ usage, lastCall, earlierCalls = [] }: Known): readonly
 export const latest = (calls: readonly EarlierCall[]): readonly EarlierCall[] | undefined =>
   calls.length === 0 ? undefined : frozen(calls.slice(-mostEarlierCalls));
 
-const less = (usage: Usage, part: Usage): Usage => ({
+/** A usage without a part of it. */
+export const less = (usage: Usage, part: Usage): Usage => ({
   inputTokens: Math.max(0, usage.inputTokens - part.inputTokens),
   outputTokens: Math.max(0, usage.outputTokens - part.outputTokens),
   cacheReadTokens: Math.max(0, usage.cacheReadTokens - part.cacheReadTokens),

@@ -1,9 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, lastValueFrom, map, merge, NEVER, of, throwError, timer, toArray } from 'rxjs';
+import {
+  concatMap,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  of,
+  take,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
 import { type Agent, createAgent } from '../agent.js';
 import { windowMemory } from '../memories/index.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
-import { marbles, scriptedModel, text } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
@@ -130,6 +143,33 @@ describe('S4: keepSessions', () => {
     const again = await sessions.open('s');
     expect((await again.saveState()).messages).toHaveLength(2);
     expect(again.toolkit.names).toContain('search');
+  });
+
+  it('S8: is drained when all is saved, or that takes too long', () => {
+    marbles(({ expectObservable, scheduler }) => {
+      const inner = inProcessSessions();
+      const drained$ = (saving: number) => {
+        const slow: SessionStore = {
+          ...inner,
+          save$: (...given) =>
+            timer(saving, scheduler).pipe(concatMap(() => inner.save$(...given))),
+        };
+        const answer$ = timer(3, scheduler).pipe(mergeMap(() => [text('one'), finish()]));
+        const sessions = keepSessions(sampleAgent([answer$]), slow);
+        return sessions.open$(`s${saving}`).pipe(
+          mergeMap((session) =>
+            merge(
+              session.call$('a').pipe(ignoreElements()),
+              sessions.drain$({ timeoutMs: 9, scheduler }),
+            ),
+          ),
+          take(1),
+          map(({ lost }) => lost),
+        );
+      };
+      expectObservable(drained$(5)).toBe('8ms (0|)', [0]);
+      expectObservable(drained$(50)).toBe('12ms (0|)', [0]);
+    });
   });
 
   it('saves nothing behind a call that was not let in', async () => {

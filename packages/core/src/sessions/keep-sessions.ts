@@ -1,17 +1,29 @@
-import { defer, firstValueFrom, lastValueFrom, map, type Observable } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  type Observable,
+  race,
+  take,
+  timer,
+} from 'rxjs';
 import type { Agent, SessionOptions } from '../agent.js';
 import { toCallable } from '../callable.js';
 import { misuse } from '../errors.js';
+import type { Drainable } from '../journal/draining.js';
 import { isStoreOfCalls, type StoreOfCalls } from '../journal/stored-call.js';
 import { checkOptions, having } from '../options.js';
 import type { Session } from '../session.js';
 import { createOpenSessions, type OpenSession } from './open-session.js';
+import { createPendingWork } from './pending-work.js';
 import { resumableSession, type ResumableSession, type Resuming } from './resumable-session.js';
 import { savedBehind, savedWithReply } from './saved.js';
 import type { SessionStore } from './session-store.js';
 
 /** The sessions of an agent whose states a store keeps. */
-export interface KeptSessions<out Output = unknown> {
+export interface KeptSessions<out Output = unknown> extends Drainable {
   /**
    * Opens a session: loads its state where the store has one, and emits a handle. One that is open already goes on as it is. Errors as `loadState$` does, and with
    * `store` where the store fails. Cold.
@@ -19,6 +31,8 @@ export interface KeptSessions<out Output = unknown> {
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
   /** The Promise form of `open$`. */
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
+  /** Drains the agent, and emits when the sessions of its calls are saved, too: the process can end then. A save that takes longer than `timeoutMs` is not waited for. Cold. */
+  readonly drain$: Drainable['drain$'];
 }
 
 /**
@@ -49,8 +63,8 @@ export interface KeepSessionsOptions {
 }
 
 /**
- * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open, and is emptied when they are closed: leave it to be the one in
- * this process; one without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
+ * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open: it gets them when they are opened, and is emptied when they are closed. The one in
+ * this process is enough; the stored ones serve as well, and have each message written twice. One without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
  */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
@@ -62,7 +76,8 @@ export const keepSessions = <Output>(
     throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
   }
   checkOptions('keepSessions()', options, { calls: isStoreOfCalls });
-  const opened$ = createOpenSessions(store);
+  const saving = createPendingWork();
+  const opened$ = createOpenSessions(store, saving);
   const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
       const session = agent.session(sessionId, given);
@@ -70,9 +85,22 @@ export const keepSessions = <Output>(
       const place = { agent, session, calls: options.calls, context: given?.context ?? [] };
       return opened$(session).pipe(map((open) => kept(place, open)));
     });
+  const drain$: Drainable['drain$'] = (given = {}) => {
+    const { timeoutMs = 30_000, scheduler } = given;
+    return agent.drain$(given).pipe(
+      concatMap((drained) =>
+        race(saving.idle$, timer(timeoutMs, scheduler)).pipe(
+          take(1),
+          map(() => drained),
+        ),
+      ),
+    );
+  };
   return {
     open$,
     open: (sessionId, given) => firstValueFrom(open$(sessionId, given)),
+    drain$,
+    drain: (given) => firstValueFrom(drain$(given)),
   };
 };
 

@@ -19,6 +19,7 @@ import type { Session } from '../session.js';
 import { createSemaphore } from '../traffic/semaphore.js';
 import { noUsage } from '../usage.js';
 import { type SessionState, stateVersion } from './session-state.js';
+import type { PendingWork } from './pending-work.js';
 import type { SessionStore, StoredSession } from './session-store.js';
 
 /** A session that is open in this process: its handles share what is known of its state in the store. */
@@ -33,6 +34,7 @@ export interface OpenSession {
 /** Opens sessions, each once. */
 export const createOpenSessions = (
   store: SessionStore,
+  saving: PendingWork,
 ): ((session: Session) => Observable<OpenSession>) => {
   const open = new Map<string, Observable<OpenSession>>();
   return (session) => {
@@ -44,7 +46,7 @@ export const createOpenSessions = (
       take(1),
       failAs('store', `The state of the session '${id}' could not be loaded`),
       concatMap((stored) => {
-        const opened = createOpenSession(store, stored, () => open.delete(id));
+        const opened = createOpenSession(store, saving, stored, () => open.delete(id));
         return stored === undefined
           ? [opened]
           : session.loadState$(stored.state).pipe(
@@ -63,6 +65,7 @@ export const createOpenSessions = (
 
 const createOpenSession = (
   store: SessionStore,
+  { track$ }: PendingWork,
   stored: StoredSession | undefined,
   onEnd: () => void,
 ): OpenSession => {
@@ -80,23 +83,25 @@ const createOpenSession = (
   // One save follows the other: each has to know the version of the one before it.
   const saves = createSemaphore({ max: 1, maxQueue: Number.MAX_SAFE_INTEGER });
   const save$ = (session: Session): Observable<number> =>
-    saves.hold$(() => {
-      assertOpen();
-      return session.saveState$().pipe(
-        concatMap((state) => store.save$(session.id, state, version)),
-        contained(),
-        take(1),
-        failAs('store', `The state of the session '${session.id}' could not be saved`),
-        tap({
-          next: (saved) => {
-            version = saved;
-          },
-          error: (error: unknown) => {
-            if (isMillraceError(error) && error.code === 'conflict') end('conflict');
-          },
-        }),
-      );
-    });
+    track$(
+      saves.hold$(() => {
+        assertOpen();
+        return session.saveState$().pipe(
+          concatMap((state) => store.save$(session.id, state, version)),
+          contained(),
+          take(1),
+          failAs('store', `The state of the session '${session.id}' could not be saved`),
+          tap({
+            next: (saved) => {
+              version = saved;
+            },
+            error: (error: unknown) => {
+              if (isMillraceError(error) && error.code === 'conflict') end('conflict');
+            },
+          }),
+        );
+      }),
+    );
   return {
     get version() {
       return version;

@@ -16,7 +16,7 @@ import { savedBehind, savedWithReply } from './saved.js';
 export interface ResumableSession<out Output = unknown> {
   /**
    * Goes on with what the state of the session lacks, in the order in which it began, and completes: a call that was broken off goes on as with `agent.resume$`; of one that had ended the session gets what it said and did.
-   * Emits the replies, each when the session is saved; none where nothing is lacking. With an id it is that call, whatever has become of it, and its reply comes also where nothing was lacking. All of it may
+   * One that was aborted was broken off, and goes on, too; one that was interrupted has its reply. Emits the replies, each when the session is saved; none where nothing is lacking. With an id it is that call, whatever has become of it, and its reply comes also where nothing was lacking. All of it may
    * be repeated: nothing is there twice. Errors as `agent.resume$` and calls of the session do, and with `config` where `keepSessions` was not given `calls`. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;

@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  lastValueFrom,
+  map,
+  NEVER,
+  Subject,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { createAgent } from '../agent.js';
 import {
   type CallStoreOptions,
@@ -8,6 +18,7 @@ import {
   inProcessCalls,
   type StoreOfCalls,
 } from '../journal/index.js';
+import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { textOf } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import { only } from '../only.js';
@@ -23,6 +34,26 @@ import type { SessionStore } from './session-store.js';
 const broken = throwError(() => new Error('broken'));
 
 const said = (reply: Reply | undefined): string | undefined => reply && textOf(reply);
+
+/** Keeps so many messages, and says what it drops. */
+const forgetful =
+  (most: number): MemoryFactory =>
+  (id) => {
+    const memory = inProcessMemory()(id);
+    return {
+      ...memory,
+      append$: (appended) =>
+        memory.append$(appended).pipe(
+          concatMap(() => memory.load$()),
+          concatMap((all) => {
+            const removed = all.slice(0, -most).map((message) => message.id);
+            return defer(() => memory.replace$?.(all.slice(-most)) ?? EMPTY).pipe(
+              map(() => ({ appended, removed })),
+            );
+          }),
+        ),
+    };
+  };
 
 const spent = (inputTokens: number): ModelChunk => ({ type: 'usage', usage: { inputTokens } });
 
@@ -147,6 +178,67 @@ describe('S6: a kept session that goes on', () => {
       lastCall: { callId: 'a', hasEnded: true, usageBefore: { inputTokens: 10 } },
       earlierCalls: [{ callId: 'b', hasEnded: true, usage: { inputTokens: 10 } }],
     });
+  });
+
+  it('without what is saved already and dropped, where it is asked for again', async () => {
+    const { calls, store } = place();
+    const lastTwo = forgetful(2);
+    const model = scriptedModel(...[1, 10, 100].map((tokens) => [text('ok'), spent(tokens)]));
+    const agent = createAgent({ model, memory: lastTwo, journal: calls });
+    const session = await keepSessions(agent, store, { calls }).open('s');
+    for (const callId of ['a', 'b', 'c']) await session.call('?', { callId });
+    const before = await session.saveState();
+    expect(before.messages.map(({ id }) => id)).toEqual(['c/input/0', 'c/1']);
+    for (const callId of ['a', 'b', 'a']) expect(said(await session.resume(callId))).toBe('ok');
+    expect(await session.saveState()).toEqual(before);
+  });
+
+  it('takes of an older one what it said and cost, and stays as others have left it', async () => {
+    const { calls, store } = place();
+    const web = toolGroup({ name: 'web', description: 'The web.', tools: [] });
+    const agentOf = (...answers: readonly ScriptedAnswer[]) =>
+      createAgent({ model: scriptedModel(...answers), tools: [web], journal: calls });
+    const activate = toolUse('manage_tools', { activate: ['web'] });
+    const lost = agentOf([activate], [text('one'), spent(1)]).session('s');
+    await lost.call('?', { callId: 'q' });
+    // An id that begins with that of the other one.
+    const agent = agentOf(() => NEVER);
+    const session = await keepSessions(agent, store, { calls }).open('s');
+    const stop$ = new Subject<string>();
+    const stopped = session.call('?', { callId: 'q/2', interruptOn: stop$ });
+    stop$.next('Stop.');
+    await stopped;
+    const before = await session.saveState();
+    for (const _again of [1, 2]) {
+      expect(said(await session.resume('q'))).toBe('one');
+      const { messages, ...rest } = await session.saveState();
+      expect(messages.map(({ id }) => id)).toEqual([
+        ...before.messages.map(({ id }) => id),
+        ...['q/input/0', 'q/1', 'q/1/results', 'q/2'],
+      ]);
+      expect(rest).toMatchObject({
+        groups: { web: false },
+        interrupted: true,
+        usage: { inputTokens: 1 },
+        lastCall: { callId: 'q/2', usageBefore: { inputTokens: 1 } },
+        earlierCalls: [{ callId: 'q', hasEnded: true, usage: { inputTokens: 1 } }],
+      });
+    }
+    expect(session.version).toBe(2);
+  });
+
+  it('with one that was aborted, and with none that was interrupted', async () => {
+    for (const how of ['abort', 'interrupt'] as const) {
+      const { chat } = place();
+      const session = await chat([() => NEVER]);
+      const controller = new AbortController();
+      const stopped = session.call('?', { callId: 'a', signal: controller.signal });
+      if (how === 'abort') controller.abort();
+      else session.interrupt();
+      await stopped.catch(() => undefined);
+      const reply = await (await chat([[text('one')]])).resume();
+      expect(said(reply)).toBe(how === 'abort' ? 'one' : undefined);
+    }
   });
 
   it('leaves what was left before a call that it knows', async () => {

@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, first, ignoreElements, type Observable } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { MillraceError } from '../errors.js';
 import type { ReadableCall } from '../journal/call-summary.js';
@@ -6,10 +6,10 @@ import { sessionChanges } from '../journal/session-changes.js';
 import type { StoreOfCalls } from '../journal/stored-call.js';
 import { type WrittenCall, writtenCall$ } from '../journal/written-call.js';
 import type { Session } from '../session.js';
-import { afterCall } from './after-event.js';
+import { afterCall, afterLateCall } from './after-call.js';
 import { toState } from './read-state.js';
 import type { SessionState } from './session-state.js';
-import { isSaved, unsavedCalls$ } from './unsaved-calls.js';
+import { isForgetful, isSaved, unsavedCalls$ } from './unsaved-calls.js';
 
 /** What a session needs to go on with its calls. */
 export interface Resuming<Seen> {
@@ -28,24 +28,42 @@ export const resumeSession$ = <Seen>(
   resuming: Resuming<Seen>,
   callId: string | undefined,
 ): Observable<Seen> => {
-  const { agent, session, calls } = resuming;
+  const { session, calls } = resuming;
   if (callId !== undefined) return resumeCall$(resuming, callId);
-  const place = { agentName: agent.name, sessionId: session.id };
   return session.saveState$().pipe(
-    concatMap((state) => unsavedCalls$(calls, place, state)),
+    concatMap((state) => unsavedCalls$(calls, placeOf(resuming), state)),
     concatMap((call) => resumeCall$(resuming, call.callId, call.status)),
   );
 };
+
+const placeOf = ({ agent, session }: Pick<Resuming<unknown>, 'agent' | 'session'>) => ({
+  agentName: agent.name,
+  sessionId: session.id,
+});
 
 const resumeCall$ = <Seen>(
   { agent, session, calls, save$, goOn$, goOnAndSave$ }: Resuming<Seen>,
   callId: string,
   status?: ReadableCall['status'],
 ): Observable<Seen> => {
-  const lacking$ = (state: SessionState, { changes }: WrittenCall): Observable<never> =>
+  const lacking$ = (
+    state: SessionState,
+    { changes }: WrittenCall,
+    after = afterCall,
+  ): Observable<never> =>
     concat(
-      session.loadState$(toState(afterCall(state, changes, { sessionId: session.id, callId }))),
+      session.loadState$(toState(after(state, changes, { sessionId: session.id, callId }))),
       save$.pipe(ignoreElements()),
+    );
+  const place = placeOf({ agent, session });
+  const asked$ = (state: SessionState, written: WrittenCall): Observable<never> =>
+    unsavedCalls$(calls, place, state).pipe(
+      first(({ callId: unsaved }) => unsaved === callId, undefined),
+      concatMap((next) => {
+        if (next !== undefined) return lacking$(state, written);
+        // One that is forgotten is not to be there twice.
+        return isForgetful(state) ? EMPTY : lacking$(state, written, afterLateCall);
+      }),
     );
   return writtenCall$(calls.driver, callId).pipe(
     concatMap((written) => {
@@ -56,9 +74,9 @@ const resumeCall$ = <Seen>(
         concatMap((state) => {
           // What a failed call has left in memory is a part of the session.
           if (!written.hasEnded) return hasChanges(written) ? lacking$(state, written) : EMPTY;
-          const kept$ = isSaved(state, callId) ? EMPTY : lacking$(state, written);
+          const bring$ = status === undefined ? asked$ : lacking$;
           return concat(
-            kept$,
+            isSaved(state, callId) ? EMPTY : bring$(state, written),
             defer(() => goOn$(callId)),
           );
         }),

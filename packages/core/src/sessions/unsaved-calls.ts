@@ -2,7 +2,7 @@ import { defer, filter, from, map, mergeMap, type Observable, takeWhile, tap, to
 import type { ReadableCall } from '../journal/call-summary.js';
 import { calls$ } from '../journal/calls.js';
 import type { StoreOfCalls } from '../journal/stored-call.js';
-import { callsIn } from './begun-in.js';
+import { callsIn, mostEarlierCalls } from './begun-in.js';
 import type { EarlierCall, SessionState } from './session-state.js';
 
 /** Tells whether all of a call that has ended is in a state. */
@@ -14,6 +14,10 @@ export const isSaved = (state: SessionState, callId: string): boolean =>
 
 /** States that were saved before they knew of earlier calls tell of them by their messages alone. An id may be the beginning of another one. */
 const isOwn = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
+
+/** Tells whether a state may have forgotten calls that it knew. */
+export const isForgetful = ({ earlierCalls = [] }: SessionState): boolean =>
+  earlierCalls.length >= mostEarlierCalls;
 
 const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
   callsIn(state).find((call) => call.callId === callId);
