@@ -8,6 +8,7 @@ import { failAs } from './fail-as.js';
 import { readHistory } from './input.js';
 import { isMessage } from './is-message.js';
 import type { StepForm } from './journal/step.js';
+import { noMemory } from './memory.js';
 import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';
 import type { CallState } from './pipeline/call-state.js';
@@ -15,7 +16,7 @@ import { unpaired } from './run.js';
 import { withPlainResults } from './plain-details.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from './shape.js';
 import { brought$ } from './tools/brought.js';
-import { assertResumes, withResults } from './tools/suspend.js';
+import { assertResumes, suspensionsIn, withResults } from './tools/suspend.js';
 
 /** What a call begins with, and would begin with again if it were resumed. */
 export interface Opening {
@@ -63,7 +64,11 @@ export const opening$ = (
   const { instructions, options } = plan;
   const { maxObservation } = limitsOf(options);
   const createdAt = scheduler.now();
-  const results = goesOn ? brought : undefined;
+  const carried = plan.begun?.history;
+  // What the forked call was brought is in what the fork carries on.
+  const isBrought = carried !== undefined && suspensionsIn(carried).length === 0;
+  const results = goesOn && !isBrought ? brought : undefined;
+  const past = carried === undefined || memory === noMemory ? [] : carried;
   const { history: given } = options;
   const loaded$ =
     given === undefined
@@ -72,7 +77,7 @@ export const opening$ = (
           failAs('memory', 'The memory could not be read'),
         )
       : defer(() => of(readHistory(given, call)));
-  return loaded$.pipe(
+  return (carried === undefined ? loaded$ : of(carried)).pipe(
     takeUntil(interruption.cut$),
     take(1),
     defaultIfEmpty([]),
@@ -80,10 +85,10 @@ export const opening$ = (
       const asked = results === undefined ? input : [results, ...input];
       const history = usable(loaded, asked, call);
       if (goesOn) assertResumes(history, results);
-      if (results === undefined) return of({ history, late: [] });
+      if (results === undefined) return of({ history, late: past });
       return brought$(hooks, history, results).pipe(
         map((edited) => cutResults(edited, maxObservation)),
-        map((late) => ({ history: withResults([...history, late]), late: [late] })),
+        map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
       );
     }),
     map(({ history, late }) => ({

@@ -21,6 +21,8 @@ export interface CallRecord {
   readonly given: readonly string[];
   /** The call that it was forked from, and where. */
   readonly forkedFrom?: ForkOrigin;
+  /** What was said before a fork that is to load its history anew: it is in no memory of its own. */
+  readonly history?: readonly Message[];
   /** The forks that have led to it, the first one first: what they have kept of the calls below. */
   readonly forks?: readonly Fork[];
 }
@@ -111,6 +113,7 @@ export const isCallRecord = (value: unknown): value is CallRecord =>
   isListOf(value['input'], isMessage) &&
   isRecord(value['options']) &&
   isListOf(value['given'], isString) &&
+  (value['history'] === undefined || isListOf(value['history'], isMessage)) &&
   (value['forks'] === undefined || isListOf(value['forks'], isFork));
 
 const isFork = (value: unknown): value is Fork =>

@@ -68,7 +68,8 @@ export const fork$ = (
       map((stored) => {
         if (stored.steps.length === 0) throw stored.broken ?? notStored(callId);
         const kept = stepsBefore(callId, stored, options.at);
-        return forkedRecords(kept, { ...options, callId, newId });
+        const open = stored.steps.find(({ id }) => id === 'open');
+        return forkedRecords(kept, { ...options, callId, newId, open });
       }),
       // The id comes when the new call can be opened.
       concatMap((records) => concat(written$(driver, newId, records), of(newId))),

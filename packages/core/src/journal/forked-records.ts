@@ -2,7 +2,7 @@ import { MillraceError, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { assertOfKind } from './edit-kinds.js';
-import { callStep, type ForkPoint, isCallRecord } from './call-record.js';
+import { type CallRecord, callStep, type ForkPoint, isCallRecord } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
 import { nearestSteps } from './nearest-steps.js';
 import { parsedText, stepText } from './record-json.js';
@@ -32,6 +32,8 @@ interface Fork {
   readonly at: ForkPoint;
   readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
   readonly sessionId?: string;
+  /** What the call began with, also where the fork does not keep that. */
+  readonly open: StoredStep | undefined;
 }
 
 /** Makes the records of a fork of the steps that it keeps. */
@@ -83,18 +85,15 @@ const editById = (
 const isEdit = (edit: unknown): edit is StepEdit => typeof edit === 'function';
 
 /** A fork must not write into the conversation of the call that it comes from. */
-const inSession = (
-  id: string,
-  value: unknown,
-  { callId, newId, at, sessionId }: Fork,
-  calls: readonly string[],
-): unknown => {
+const inSession = (id: string, value: unknown, fork: Fork, calls: readonly string[]): unknown => {
+  const { callId, newId, at, sessionId } = fork;
   if (id === callStep) {
     if (!isCallRecord(value)) throw noBeginning(callId);
     const { sessionId: former, forks = [], ...begun } = value;
     if (former !== undefined && former === sessionId) throw sameSession(callId, former);
     const forkedFrom = { callId, at };
     return {
+      ...((former ?? sessionId) === undefined ? {} : historyOf(fork, begun)),
       ...begun,
       forkedFrom,
       forks: [...forks, { from: callId, to: newId, calls }],
@@ -104,6 +103,13 @@ const inSession = (
   if (id !== 'open' || sessionId === undefined || !isRecord(value)) return value;
   // What is late goes to memory before the messages of the call: to a new one all that was said before.
   return { ...value, late: value['history'] };
+};
+
+/** What a memory had given: the fork has that of the call no more. The caller's own is in the options. */
+const historyOf = (fork: Fork, { options }: Pick<CallRecord, 'options'>): object => {
+  if (fork.open === undefined || options.history !== undefined) return {};
+  const opening = read(fork, 'open', fork.open.record.text);
+  return isRecord(opening) ? { history: opening['history'] } : {};
 };
 
 /** The calls below that have ended: what they have added to sessions of their own is a part of what is kept. */
