@@ -23,7 +23,7 @@ import { isRecord } from '../json.js';
 import { checkOptions, isDelay, isScheduler, type Rule, wholeNumber } from '../options.js';
 import { records$ } from './call-store.js';
 import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
-import { inPortions$ } from './in-portions.js';
+import { inPortions$, whenWanted$ } from './in-portions.js';
 import { lookAgain$ } from './look-again.js';
 import {
   assertStored$,
@@ -96,9 +96,9 @@ const followed$ = (
     const read$ = (): Observable<StoredRecord> => {
       // The one that was seen last is looked at, too: it may be the end.
       const range = { kind: 'event', after, afterSeq: afterSeq - 1 } as const;
-      return demand === undefined
-        ? records$(driver, callId, range)
-        : inPortions$(driver, callId, range, demand);
+      if (demand === undefined) return records$(driver, callId, range);
+      const wanted = <T>(value: T) => whenWanted$(demand, value);
+      return inPortions$(driver, callId, range, wanted, wanted(undefined));
     };
     const seen$ = (record: StoredRecord): Observable<AgentEvent> => {
       after = record.position;

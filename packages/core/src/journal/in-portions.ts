@@ -6,13 +6,17 @@ import { queuedMap } from '../streams/queued-map.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
-/** Reads the records of a call one by one while demand is open, and no portion before the one before it has been taken. */
-export const inPortions$ = (
+/**
+ * Reads the records of a call one by one, and makes of each what `project` says, one after the other: no portion is read before that is done with the one before it, nor before `wanted$`
+ * emits.
+ */
+export const inPortions$ = <T>(
   driver: CallStoreDriver,
   callId: string,
   range: RecordRange,
-  demand: Demand,
-): Observable<StoredRecord> =>
+  project: (record: StoredRecord) => Observable<T>,
+  wanted$: Observable<unknown> = of(undefined),
+): Observable<T> =>
   defer(() => {
     const inTurn = subscribeOnTrampoline<true>(createTrampoline());
     let { after = 0 } = range;
@@ -29,15 +33,16 @@ export const inPortions$ = (
       }),
       concatMap((records) => records),
     );
-    return whenWanted$(demand, undefined).pipe(
+    return wanted$.pipe(
       concatMap(() => portion$),
-      queuedMap((record) => whenWanted$(demand, record), createQueue<StoredRecord>),
+      queuedMap(project, createQueue<StoredRecord>),
       // Portions that are there at once do not nest.
       repeat({ delay: () => (isMore ? of<true>(true).pipe(inTurn) : EMPTY) }),
     );
   });
 
-const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
+/** Emits a value as soon as demand is open. */
+export const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
   defer(() =>
     demand.isOpen
       ? of(value)

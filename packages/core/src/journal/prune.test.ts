@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { throwError } from 'rxjs';
+import { defer, throwError } from 'rxjs';
 import { MillraceError } from '../errors.js';
-import { calls$, prune$, type PruneOptions } from './index.js';
+import { calls$, type CallStoreDriver, prune$, type PruneOptions } from './index.js';
 import { all, begun, event, step, storeWith } from './stored-calls.test-support.js';
 
 /** Calls of each kind, the first 10 ms old and each next one 10 ms younger than that before it; it is 60 now. */
@@ -65,6 +65,26 @@ describe('prune$', () => {
     expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toEqual([]);
     held.unsubscribe();
     expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toHaveLength(1);
+  });
+
+  it('L8: holds no more than so many calls at once, however many go', async () => {
+    const ids = Array.from({ length: 10_003 }, (_, at) => `c${at}`);
+    const store = await storeWith(Object.fromEntries(ids.map((id) => [id, [begun(id)]])));
+    let lists = 0;
+    let isStuck = false;
+    const driver: CallStoreDriver = {
+      ...store.driver,
+      list$: () => defer(() => ((lists += 1), store.driver.list$())),
+      remove$: (callId) =>
+        isStuck || callId === 'c0'
+          ? throwError(() => new MillraceError('conflict', 'Not now.'))
+          : store.driver.remove$(callId),
+    };
+    const prune = () => all(prune$({ driver }, { olderThanMs: 0, status: ['brokenOff'] }));
+    isStuck = true;
+    expect([(await prune()).length, lists]).toEqual([0, 1]);
+    isStuck = false;
+    expect([(await prune()).length, lists]).toEqual([10_002, 4]);
   });
 
   it('refuses what it cannot be', async () => {

@@ -9,7 +9,10 @@ import {
   mergeMap,
   type Observable,
   of,
+  repeat,
   type SchedulerLike,
+  take,
+  tap,
   throwError,
   toArray,
 } from 'rxjs';
@@ -60,16 +63,30 @@ export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<C
   } = options;
   return defer(() => {
     const newest = scheduler.now() - olderThanMs;
+    let found = 0;
+    let removed = 0;
     return calls$(store).pipe(
       filter(({ status, updatedAt }) => wanted.some((it) => it === status) && updatedAt <= newest),
       filter((call) => !keep(call)),
+      take(mostAtOnce),
       // Nothing is removed from a list that is being read.
       toArray(),
-      mergeMap((calls) => calls),
+      mergeMap((calls) => {
+        found = calls.length;
+        removed = 0;
+        return calls;
+      }),
       queuedMap((call) => removed$(store, call), createQueue<CallSummary>),
+      tap(() => {
+        removed += 1;
+      }),
+      repeat({ delay: () => (found === mostAtOnce && removed > 0 ? of(true) : EMPTY) }),
     );
   });
 };
+
+/** Calls that are held at once: where there are more, the list is read again. */
+const mostAtOnce = 5_000;
 
 const removed$ = ({ driver }: StoreOfCalls, call: CallSummary): Observable<CallSummary> =>
   concat(defer(() => driver.remove$(call.callId)).pipe(ignoreElements()), of(call)).pipe(

@@ -1,10 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, map, type Observable, of } from 'rxjs';
+import { catchError, filter, map, mergeMap, type Observable, of, tap } from 'rxjs';
 import { toMillraceError } from '../errors.js';
 import type { AgentEvent } from '../index.js';
 import { marbles } from '../testing/index.js';
-import { inProcessCalls, createCallStore, type NewRecord, replay$ } from './index.js';
-import { all, event, step, storeWith } from './stored-calls.test-support.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  type NewRecord,
+  replay$,
+} from './index.js';
+import { all, event, step, storeWith, write } from './stored-calls.test-support.js';
 
 /** Events that came at these times. */
 const cameAt = (...times: readonly number[]): readonly NewRecord[] =>
@@ -63,6 +69,33 @@ describe('replay$', () => {
       flush();
       expect(heard).toBe(20_000);
     });
+  });
+
+  it('L8: reads no further than it plays, and nothing that comes meanwhile', async () => {
+    const { driver } = await storeWith({ c: cameAt(0, 1, 2, 3, 4, 5, 6) });
+    const readFrom: number[] = [];
+    const portions: CallStoreDriver = {
+      ...driver,
+      // Three at a time.
+      read$: (callId, range) =>
+        driver.read$(callId, range).pipe(
+          mergeMap((records) => [records.slice(0, 3), records.slice(3, 6), records.slice(6)]),
+          filter(({ length }) => length > 0),
+          tap((records) => readFrom.push(records[0]?.position ?? 0)),
+        ),
+    };
+    marbles(({ scheduler, expectObservable, flush }) => {
+      const at = (wanted: number) => () => expect(readFrom.at(-1)).toBe(wanted);
+      expectObservable(shown(replay$({ driver: portions }, 'c', { scheduler }))).toBe(
+        'abcdef(g|)',
+        { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 },
+      );
+      scheduler.schedule(at(1), 1);
+      scheduler.schedule(at(4), 4);
+      scheduler.schedule(() => void write(driver, 'c', [event(8, { at: 7 })]), 5);
+      flush();
+    });
+    expect(readFrom.at(-1)).toBe(7);
   });
 
   it('S7: tells what it cannot read, behind what it can', async () => {

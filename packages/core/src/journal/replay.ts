@@ -1,19 +1,22 @@
 import {
   asyncScheduler,
+  catchError,
   concat,
-  defer,
-  filter,
+  concatMap,
+  EMPTY,
   map,
   type Observable,
   of,
+  reduce,
   type SchedulerLike,
+  takeWhile,
   timer,
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { checkOptions, isFunction, isScheduler, numberFrom, type Rule } from '../options.js';
-import { createQueue } from '../streams/queue.js';
-import { queuedMap } from '../streams/queued-map.js';
 import { records$ } from './call-store.js';
+import type { CallStoreDriver } from './call-store-driver.js';
+import { inPortions$ } from './in-portions.js';
 import { assertStored$, checkStored, type StoreOfCalls } from './stored-call.js';
 import { storedEvent } from './stored-event.js';
 
@@ -42,7 +45,7 @@ const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
 /**
  * Plays a call back: emits the events that are written down now, frozen, with the pauses there were between them, the first at once, and completes behind the last. Where the clock went
  * backwards there is no pause; where a call was broken off and resumed there is one as long as it lay, which `maxGapMs` shortens. Nothing is done again, and events that come
- * meanwhile are not among them: that is `attach$`. Errors with `invalidResume` where there is no such call, with `invalidState` at an event that cannot be read, behind those before it. Cold.
+ * meanwhile are not among them: that is `attach$`. Errors with `invalidResume` where there is no such call, with `invalidState` at an event that cannot be read, behind those before it. They are read as they are played, portion by portion. Cold.
  */
 export const replay$ = (
   store: StoreOfCalls,
@@ -53,18 +56,34 @@ export const replay$ = (
   checkOptions('replay$()', options, replayRules);
   const { events = () => true } = options;
   const { driver } = store;
+  const played$ = (last: number): Observable<AgentEvent | typeof end> => {
+    const due = clockOf(options);
+    return inPortions$<AgentEvent | typeof end>(driver, callId, eventsOnly, (record) => {
+      if (record.position > last) return of(end);
+      const event = storedEvent(callId, record);
+      return events(event) ? due(event) : EMPTY;
+    });
+  };
   return concat(
     assertStored$(driver, callId),
-    defer(() => {
-      const due = clockOf(options);
-      return records$(driver, callId, { kind: 'event' }).pipe(
-        map((record) => storedEvent(callId, record)),
-        filter(events),
-        queuedMap((event) => due(event), createQueue<AgentEvent>),
-      );
-    }),
+    lastPosition$(driver, callId).pipe(
+      concatMap(played$),
+      takeWhile((event) => event !== end),
+    ),
   );
 };
+
+/** What comes later is not played. */
+const end = Symbol('end');
+
+const eventsOnly = { kind: 'event' } as const;
+
+/** The place of the last event that there is now. What cannot be read says so when it is played. */
+const lastPosition$ = (driver: CallStoreDriver, callId: string): Observable<number> =>
+  records$(driver, callId, eventsOnly).pipe(
+    reduce((_, { position }) => position, 0),
+    catchError(() => of(Infinity)),
+  );
 
 /** Tells of each event when it is due. It counts from the first one, so that pauses do not add up to more than they are. */
 const clockOf = ({
