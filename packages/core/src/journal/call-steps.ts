@@ -80,13 +80,12 @@ const interruptible = (
     if (recalled !== undefined && ended >= recalled.behind) interruption.release(recalled);
   };
   const interrupt$ = interruption.descend$.pipe(
-    concatMap(({ message }) =>
-      recalled === undefined
-        ? journal.step$(`${call.callId}/${interruptStep}`, () =>
-            of({ ...(message !== undefined && { message }), behind: ended }),
-          )
-        : EMPTY,
-    ),
+    concatMap(({ message }) => {
+      const noted = { ...(message !== undefined && { message }), behind: ended };
+      return recalled === undefined
+        ? journal.step$(`${call.callId}/${interruptStep}`, () => of(noted))
+        : EMPTY;
+    }),
     ignoreElements(),
     share({ connector: () => new AsyncSubject<never>(), resetOnComplete: false }),
   );
@@ -104,25 +103,29 @@ const interruptible = (
         : EMPTY,
     ),
     step$: <T>(id: string, work: (attempt: number) => Observable<T>, form?: StepForm<T>) =>
-      begin$(
-        id,
-        (attempt) => {
+      defer(() => {
+        let isNew = false;
+        const run$ = (attempt: number): Observable<T> => {
           if (isAnswered && isOfTurn.test(id)) throw changed(call.callId, id);
           if (!isAnswered) interruption.release(recalled);
+          isNew = true;
           return work(attempt).pipe(
+            // An interrupt that comes while it is being written down does not undo it.
+            tap(() => (ended += 1)),
             // What an interrupt has cut is written down behind it.
             concatMap((value) =>
               interruption.current === undefined ? of(value) : concat(interrupt$, of(value)),
             ),
           );
-        },
-        form,
-      ).pipe(
-        tap(() => {
-          ended += 1;
-          comesAgain();
-        }),
-      ),
+        };
+        return begin$(id, run$, form).pipe(
+          tap(() => {
+            if (isNew) return;
+            ended += 1;
+            comesAgain();
+          }),
+        );
+      }),
   };
 };
 

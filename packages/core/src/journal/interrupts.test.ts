@@ -3,17 +3,21 @@ import {
   concatMap,
   delay,
   firstValueFrom,
+  ignoreElements,
   lastValueFrom,
   map,
+  merge,
   NEVER,
   type Observable,
   of,
   type SchedulerLike,
   Subject,
   tap,
+  timer,
   VirtualTimeScheduler,
 } from 'rxjs';
 import {
+  type Agent,
   type AgentOptions,
   createAgent,
   inProcessMemory,
@@ -248,5 +252,70 @@ describe('an interrupt of a call that is broken off', () => {
       'c/input/3/0/0 after 1',
       'c/input/4/0/0 after 2',
     ]);
+  });
+
+  it('S6, S1, S3: comes at its place again, wherever that is, and what was said before it is kept', async () => {
+    const talking = (driver: CallStoreDriver, time: SchedulerLike, memory: MemoryFactory) => {
+      const turn: ScriptedAnswer = ({ messages }) => [
+        messages.filter(({ role }) => role === 'tool').length < 2 ? toolUse('hint') : text('Done.'),
+      ];
+      const scripted = scriptedModel(...Array.from({ length: 9 }, () => turn));
+      const agent: Agent = createAgent({
+        model: {
+          ...scripted,
+          stream$: (...given) => scripted.stream$(...given).pipe(delay(2, time)),
+        },
+        memory,
+        journal: createCallStore(driver),
+        tools: [
+          tool({
+            name: 'hint',
+            description: 'Says something.',
+            idempotent: true,
+            run: (_, { toolUseId }) => {
+              const said$ = agent.session('s').steer$(`Hint of ${toolUseId}`, 'c');
+              return merge(said$.pipe(ignoreElements()), of('Said.').pipe(delay(2, time)));
+            },
+          }),
+        ],
+      });
+      return agent;
+    };
+    const stoppedAt = (frame: number, driver: CallStoreDriver, memory: MemoryFactory) => {
+      const time = new VirtualTimeScheduler();
+      const replies: Reply[] = [];
+      const agent = talking(slow(driver, time), time, memory);
+      agent
+        .session('s')
+        .call$('?', { callId: 'c', interruptOn: timer(frame, time), scheduler: time })
+        .subscribe({ next: (reply) => replies.push(reply), error: () => undefined });
+      time.flush();
+      return replies[0];
+    };
+    let compared = 0;
+    for (let frame = 1; frame < 40; frame += 1) {
+      const [store, whole] = [inProcessCalls(), inProcessMemory()];
+      const expected = stoppedAt(frame, store, whole);
+      if (expected?.reason !== 'interrupted') break;
+      const records = await firstValueFrom(store.read$('c'));
+      const cut = records.findIndex(({ name }) => name === 'c/reply');
+      const [again, memory] = [inProcessCalls(), inProcessMemory()];
+      const { driver, end } = dyingAfter(again, cut);
+      stoppedAt(frame, driver, memory);
+      end();
+      const time = new VirtualTimeScheduler();
+      const replies: Reply[] = [];
+      talking(slow(again, time), time, memory)
+        .resume$('c', { scheduler: time })
+        .subscribe((reply) => replies.push(reply));
+      time.flush();
+      expect({ frame, ended: replies.map(summary), said: await ids(memory) }).toEqual({
+        frame,
+        ended: [summary(expected)],
+        said: await ids(whole),
+      });
+      compared += 1;
+    }
+    expect(compared).toBeGreaterThan(15);
   });
 });
