@@ -54,7 +54,7 @@ export const checkCall = (evidence: Evidence): Verdict => {
     wrongs: [
       ...faultsIn(memory),
       ...records.flatMap(faultsInLog),
-      ...faultsInHints(outcome, isInterrupted),
+      ...faultsInHints(outcome),
       ...outcome.open.map((callId) => `${callId} is still open`),
       ...(isInterrupted ? [] : faultsInAnswer(outcome, expected, open)),
     ],
@@ -80,12 +80,11 @@ const faultsInAnswer = (
   ];
 };
 
-/** What a call is told to have heard stands in the conversation, once; of one that is interrupted the last may be missing. */
-const faultsInHints = ({ memory, records }: Outcome, isInterrupted: boolean): readonly string[] => {
+/** What a call is told to have heard stands in the conversation, once. */
+const faultsInHints = ({ memory, records }: Outcome): readonly string[] => {
   const told = records.flat().filter(({ kind, name }) => kind === 'event' && name === 'steered');
   const kept = memory.filter(isHint);
-  const isRight = isInterrupted ? kept.length <= told.length : kept.length === told.length;
-  return isRight
+  return kept.length === told.length
     ? []
     : [`it has heard ${told.length} hints, and ${kept.length} are in the conversation`];
 };
