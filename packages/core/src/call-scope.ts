@@ -82,6 +82,8 @@ export interface OpenedJournal {
   readonly journal: OpenJournal;
   /** The call has been broken off, and goes on. */
   readonly resumes: boolean;
+  /** Is told when the call has its place in the session, or waits for it: the next one may begin. */
+  readonly hasArrived?: () => void;
 }
 
 const twice = (callId: string): MillraceError =>

@@ -17,7 +17,7 @@ import {
 } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import type { PlannedCall } from './planned-call.js';
-import type { CallScope } from './call-scope.js';
+import type { CallScope, OpenedJournal } from './call-scope.js';
 import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { readInput } from './input.js';
@@ -66,7 +66,7 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
     const kept$ =
       noted$ === undefined
         ? seated$
-        : combineLatest([seated$, noted$]).pipe(
+        : combineLatest([seated$, arrived$(noted$, opened)]).pipe(
             concatMap(([seated]) => placeWritten$(seated, steps)),
           );
     return kept$.pipe(
@@ -82,6 +82,13 @@ export const perform$ = (plan: PlannedCall, scope: CallScope, hooks: Hooks): Obs
       }),
       finalize(end),
     );
+  });
+
+/** Whoever comes behind a call in its session may begin: it has its place, or waits for it. */
+const arrived$ = <T>(noted$: Observable<T>, opened: OpenedJournal | undefined): Observable<T> =>
+  defer(() => {
+    opened?.hasArrived?.();
+    return noted$;
   });
 
 /** Writes down what a call begins with, and looks what came of it before. A call below another is begun by that one's. */

@@ -1,4 +1,4 @@
-import { catchError, concat, defer, EMPTY, merge, type Observable, throwError } from 'rxjs';
+import { catchError, concat, defer, type Observable, throwError } from 'rxjs';
 import type { Arrival } from '../arrivals.js';
 import { toMillraceError } from '../errors.js';
 import { call$ } from '../call.js';
@@ -24,10 +24,14 @@ export const journaled$ = <Seen>(
       if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
       const called$ = defer(() => {
         hasBegun = true;
-        const opened = { journal: untilDrained(open, callId), resumes: false };
+        const opened = {
+          journal: untilDrained(open, callId),
+          resumes: false,
+          ...(arrival !== undefined && { hasArrived: arrival.begun }),
+        };
         return call$({ ...plan, opened, options: { ...plan.options, callId } }, view);
       });
-      return arrival === undefined ? called$ : inTurn$(called$, arrival);
+      return arrival === undefined ? called$ : concat(arrival.inTurn$, called$);
     };
     const written$ = journal.open$(callId, begin$).pipe(
       // Who listens to the agent hears of a call that could not begin, as of any other.
@@ -42,15 +46,3 @@ export const journaled$ = <Seen>(
     );
     return track$(written$, callId);
   });
-
-/** It has taken its place in the session when it has been subscribed to. */
-const inTurn$ = <T>(
-  called$: Observable<T>,
-  { inTurn$: before$, begun }: Arrival,
-): Observable<T> => {
-  const next$ = defer(() => {
-    begun();
-    return EMPTY;
-  });
-  return concat(before$, merge(called$, next$));
-};
