@@ -3,7 +3,7 @@ import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './
 import { createArrivals } from './arrivals.js';
 import { call$ } from './call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
-import { forksAbove, isJournaled, isWithin } from './call-scope.js';
+import { forksAbove, isJournaled, isWithin } from './places.js';
 import { type CallOptions, isContext, withDefaults } from './call-options.js';
 import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';

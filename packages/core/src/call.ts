@@ -11,7 +11,7 @@ import {
   tap,
 } from 'rxjs';
 import type { PlannedCall } from './planned-call.js';
-import { createScope } from './call-scope.js';
+import { createScope } from './create-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
 import { interrupts$ } from './interrupts.js';

@@ -1,5 +1,5 @@
 import { catchError, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
-import { unlessHalted, usageBelow } from './call-scope.js';
+import { unlessHalted, usageBelow } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { failedBy } from './failed-by.js';

@@ -11,7 +11,7 @@ import {
   takeLast,
   takeUntil,
 } from 'rxjs';
-import { unlessHalted, usageBelow } from './call-scope.js';
+import { unlessHalted, usageBelow } from './places.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';

@@ -1,5 +1,5 @@
 import type { CallOptions } from '../call-options.js';
-import { lendAside } from '../call-scope.js';
+import { lendAside } from '../places.js';
 import { unspoken } from './step.js';
 
 /** The options of steps that run side by side, none of which speaks: the ids of the calls of each do not depend on which is the quicker one. */

@@ -1,6 +1,6 @@
 import { concatMap, map, type Observable, of, tap } from 'rxjs';
 import { limitsOf, requestOf } from '../call-options.js';
-import { lend } from '../call-scope.js';
+import { lend } from '../places.js';
 import type { Context } from '../context.js';
 import { endStopped } from '../end-stopped.js';
 import { MillraceError, misuse } from '../errors.js';

@@ -11,7 +11,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { createScope } from '../call-scope.js';
+import { createScope } from '../create-scope.js';
 import { contained } from '../contained.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';

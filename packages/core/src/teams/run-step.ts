@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { splitOptions } from '../call-options.js';
 import type { CallPlan } from '../call-plan.js';
-import { lend, unlessHalted, usageBelow } from '../call-scope.js';
+import { lend, unlessHalted, usageBelow } from '../places.js';
 import { isStep, runnerOf, type Step } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { contained } from '../contained.js';

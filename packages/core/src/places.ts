@@ -1,0 +1,169 @@
+import { type MonoTypeOperatorFunction, tap } from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import { type MillraceError, misuse } from './errors.js';
+import type { Fork } from './journal/call-record.js';
+import { unwritten } from './journal/journal.js';
+import type { LazyAbort } from './lazy-abort.js';
+import { placeName } from './place-name.js';
+import type { OpenRun } from './run.js';
+import { valueOf } from './tools/context-key.js';
+import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
+import type { ToolContext } from './tools/types.js';
+import { addUsage, noUsage, type Usage } from './usage.js';
+import type { CallScope } from './call-scope.js';
+
+/** Tells whether the tool that makes a call has a journal, in which that call is written down, too. */
+export const isJournaled = (parent: ToolContext | undefined): boolean =>
+  parent !== undefined && placeOf(parent).scope.journal !== unwritten;
+
+/** The forks that have led to the call of the tool that makes another one. */
+export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
+  (parent && places.get(parent)?.scope.forks) ?? [];
+
+/** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
+export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
+  parent !== undefined && placeOf(parent).scope.lineage.includes(call);
+
+/** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
+export const lend = (
+  scope: CallScope,
+  toolkit: ToolkitCell,
+  { toolUseId, purpose }: { readonly toolUseId: string; readonly purpose?: 'approval' | undefined },
+  { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
+  abort: LazyAbort,
+  /** Whether a call may still begin. */
+  isOver: () => boolean = () => false,
+): ToolContext => {
+  const { call, demand, scheduler, values } = scope;
+  const { callId, agent, metadata, sessionId } = call;
+  const context: ToolContext = {
+    callId,
+    toolUseId,
+    idempotencyKey: `${callId}/${toolUseId}`,
+    agent,
+    metadata,
+    iteration,
+    messages,
+    kept,
+    get signal() {
+      return abort.signal;
+    },
+    demand,
+    scheduler,
+    get toolkit() {
+      return liveToolkit(toolkit);
+    },
+    get: (key) => valueOf(key, values),
+    ...(sessionId === undefined ? {} : { sessionId }),
+  };
+  // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
+  const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
+  let spent = noUsage;
+  let halt: MillraceError | undefined;
+  places.set(context, {
+    get halt() {
+      return halt;
+    },
+    haltBy: (error) => {
+      halt ??= error;
+    },
+    scope,
+    isOver,
+    get spent() {
+      return spent;
+    },
+    spend: (usage) => {
+      spent = addUsage(spent, usage);
+      scope.reportUsage(usage);
+    },
+    callIds: createCallIds(below),
+  });
+  return context;
+};
+
+/**
+ * Makes what each of some ways is lent that go on at the same time within one run of a tool: the calls of each have ids of their own, the same on a resumed run, whichever way
+ * is the quicker one then.
+ */
+export const lendAside = (context: ToolContext, ways: number): readonly ToolContext[] => {
+  const place = placeOf(context);
+  return place.callIds.aside(ways).map((callIds) => {
+    // It is the same in all but what it is.
+    const own = new Proxy(context, {});
+    places.set(own, {
+      ...place,
+      get spent() {
+        return place.spent;
+      },
+      callIds,
+    });
+    return own;
+  });
+};
+
+/** Where in a family of calls a tool runs: not for the tool to see. */
+interface Place {
+  readonly scope: CallScope;
+  readonly isOver: () => boolean;
+  /** What has stopped a call below: whatever the tool makes of it, it is not what the tool gives. */
+  readonly halt: MillraceError | undefined;
+  readonly haltBy: (error: MillraceError) => void;
+  /** What the calls below have cost until now, at any depth. */
+  readonly spent: Usage;
+  readonly spend: (usage: Usage) => void;
+  readonly callIds: CallIds;
+}
+
+/** Ids of calls are positions, the same on a resumed run. */
+interface CallIds {
+  readonly next: () => string;
+  /** Those of some ways that go on at the same time. */
+  readonly aside: (ways: number) => readonly CallIds[];
+}
+
+const createCallIds = (below: string): CallIds => {
+  const nth = counter();
+  return {
+    next: () => {
+      const index = nth();
+      // No position of a step has a plus: what the second call does is not taken for the first one's.
+      return index === 1 ? below : `${below}+${index}`;
+    },
+    aside: (ways) => {
+      const index = nth();
+      return Array.from({ length: ways }, (_, way) =>
+        createCallIds(`${below}+${index}.${way + 1}`),
+      );
+    },
+  };
+};
+
+/** What the calls have cost until now that a tool has made, and those below them. */
+export const usageBelow = (lent: ToolContext): Usage => placeOf(lent).spent;
+
+/** Errors where a call below was stopped by its journal: nothing must be written down of a tool that was stopped with it. */
+export const unlessHalted = <T>(lent: ToolContext): MonoTypeOperatorFunction<T> =>
+  tap(() => {
+    const { halt } = placeOf(lent);
+    if (halt !== undefined) throw halt;
+  });
+
+const places = new WeakMap<ToolContext, Place>();
+
+/** The place of a run, by what it was lent. */
+export const placeOf = (context: ToolContext): Place => {
+  const place = places.get(context);
+  if (place !== undefined) return place;
+  throw misuse(
+    "'parent' must be the context that a tool's run got, as it is and not a copy of it.",
+  );
+};
+
+/** Counts from a number on. */
+export const counter = (from = 0): (() => number) => {
+  let last = from;
+  return () => {
+    last += 1;
+    return last;
+  };
+};
