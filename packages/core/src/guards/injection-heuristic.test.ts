@@ -76,15 +76,19 @@ describe('injectionSignals', () => {
   ])('X6: 1 MB of %s takes linear time', (_, unit) => {
     const timeOf = (size: number): number => {
       const text = unit.repeat(Math.ceil(size / Buffer.byteLength(unit)));
-      // Of this process: what else the machine does is no matter.
-      const start = process.cpuUsage();
+      const [begun, usage] = [performance.now(), process.cpuUsage()];
       injectionSignals(text);
-      return process.cpuUsage(start).user / 1_000;
+      const { user } = process.cpuUsage(usage);
+      return Math.min(performance.now() - begun, user / 1_000);
     };
     timeOf(20_000);
-    const once = Math.min(timeOf(125_000), timeOf(125_000));
-    // What is quadratic would take sixty-four times as long.
-    expect(timeOf(1_000_000)).toBeLessThan(24 * Math.max(once, 10));
+    const isLinear = (): boolean => {
+      const once = Math.min(timeOf(125_000), timeOf(125_000));
+      // What is quadratic would take sixty-four times as long.
+      return timeOf(1_000_000) < 24 * Math.max(once, 10);
+    };
+    // A busy machine may be in the way of one try, or of two.
+    expect([1, 2, 3, 4, 5].some(isLinear)).toBe(true);
   });
 });
 
