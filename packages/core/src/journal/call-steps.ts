@@ -16,6 +16,7 @@ import type { Hooks } from '../hooks.js';
 import type { Interrupt } from '../interruption.js';
 import { hasFields, isNumeric, isOptional, isString } from '../shape.js';
 import { halting } from './halt.js';
+import { interruptStep } from './interrupt-step.js';
 import { unwritten } from './journal.js';
 import { type RunStep, type StepForm, type StepListener, stepsOf } from './step.js';
 
@@ -62,8 +63,6 @@ interface Noted extends Interrupt {
 const notedForm: StepForm<Noted> = {
   isWritten: (written) => hasFields(written, { message: isOptional(isString), behind: isNumeric }),
 };
-
-const interruptStep = 'interrupt';
 
 /**
  * An interrupt cuts the work of steps, never what they have given: so it takes effect at the same place again when it comes right behind the same number of steps, and in any case before

@@ -292,30 +292,41 @@ describe('an interrupt of a call that is broken off', () => {
       time.flush();
       return replies[0];
     };
+    const told = async (log: CallStoreDriver) =>
+      (await firstValueFrom(log.read$('c'))).flatMap(({ kind, name }) =>
+        kind === 'event' && ['steered', 'messagesAppended', 'preCall'].includes(name) ? [name] : [],
+      );
     let compared = 0;
     for (let frame = 1; frame < 40; frame += 1) {
       const [store, whole] = [inProcessCalls(), inProcessMemory()];
       const expected = stoppedAt(frame, store, whole);
       if (expected?.reason !== 'interrupted') break;
-      const records = await firstValueFrom(store.read$('c'));
-      const cut = records.findIndex(({ name }) => name === 'c/reply');
-      const [again, memory] = [inProcessCalls(), inProcessMemory()];
-      const { driver, end } = dyingAfter(again, cut);
-      stoppedAt(frame, driver, memory);
-      end();
-      const time = new VirtualTimeScheduler();
-      const replies: Reply[] = [];
-      talking(slow(again, time), time, memory)
-        .resume$('c', { scheduler: time })
-        .subscribe((reply) => replies.push(reply));
-      time.flush();
-      expect({ frame, ended: replies.map(summary), said: await ids(memory) }).toEqual({
-        frame,
-        ended: [summary(expected)],
-        said: await ids(whole),
-      });
-      compared += 1;
+      const names = (await firstValueFrom(store.read$('c'))).map(({ name }) => name);
+      for (const cut of [names.indexOf('c/interrupt') + 1, names.indexOf('c/reply')]) {
+        const [again, memory] = [inProcessCalls(), inProcessMemory()];
+        const { driver, end } = dyingAfter(again, cut);
+        stoppedAt(frame, driver, memory);
+        end();
+        const time = new VirtualTimeScheduler();
+        const replies: Reply[] = [];
+        talking(slow(again, time), time, memory)
+          .resume$('c', { scheduler: time })
+          .subscribe((reply) => replies.push(reply));
+        time.flush();
+        expect({
+          frame,
+          ended: replies.map(summary),
+          said: await ids(memory),
+          told: await told(again),
+        }).toEqual({
+          frame,
+          ended: [summary(expected)],
+          said: await ids(whole),
+          told: await told(store),
+        });
+        compared += 1;
+      }
     }
-    expect(compared).toBeGreaterThan(15);
+    expect(compared).toBeGreaterThan(30);
   });
 });

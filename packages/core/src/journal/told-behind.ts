@@ -1,5 +1,6 @@
 import { isRecord, parsedJson } from '../json.js';
 import type { EventType } from '../events.js';
+import { interruptStep } from './interrupt-step.js';
 import { callBegunBy, callOfStep } from './call-of-step.js';
 import type { StoredRecord } from './call-store-driver.js';
 
@@ -25,6 +26,8 @@ export const createToldBehind = (): ToldBehind => {
   return {
     add: ({ kind, name, text }) => {
       if (kind === 'step') {
+        // It has no position: what was told before it stands behind the step before.
+        if (name.endsWith(`/${interruptStep}`)) return;
         const begun = callBegunBy(name);
         if (begun !== undefined) of(begun);
         calls.get(callOfStep(name, calls))?.clear();
