@@ -18,7 +18,7 @@ import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let directory: string;
 let store: DatabaseStore;

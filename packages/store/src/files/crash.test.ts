@@ -21,7 +21,7 @@ import {
 import { fileCalls } from './file-calls.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let root: string;
 beforeAll(async () => {

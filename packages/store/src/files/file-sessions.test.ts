@@ -23,7 +23,7 @@ import { fileSessions } from './file-sessions.js';
 import { writeLine } from './line.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let root: string;
 let made = 0;

@@ -13,7 +13,7 @@ import { writeBatch } from './read-batches.js';
 import { segmentPath } from './segments.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let root: string;
 beforeAll(async () => {

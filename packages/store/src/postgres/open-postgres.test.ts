@@ -18,7 +18,7 @@ import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let server: TestServer;
 let admin: pg.Client;
