@@ -1,4 +1,6 @@
 import { callBegunBy, callOfStep } from './call-of-step.js';
+import { interruptStep } from './interrupt-step.js';
+import { seatStep } from './seat-step.js';
 import type { StoredStep } from './stored-steps.js';
 
 /**
@@ -20,4 +22,5 @@ export const withoutLateSignals = (kept: readonly StoredStep[]): readonly Stored
   );
 };
 
-const isSignal = (name: string): boolean => /\/(?:interrupt|seat)$/u.test(name);
+const isSignal = (name: string): boolean =>
+  [interruptStep, seatStep].some((step) => name.endsWith(`/${step}`));
