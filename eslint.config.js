@@ -40,6 +40,8 @@ export default tseslint.config(
           variables: false,
           strict: true,
           names: {
+            // The parts of a step: `perform(step)` reads as what it does.
+            '^(perform|begin)$': false,
             '^interruptOn$': false,
             '^operator$': false,
             '^approve$': false,

@@ -3,7 +3,7 @@ import { createAgent, isMillraceError, textOf } from '@millrace/core';
 import { denyList, maxInputLength, ratePerUser } from '@millrace/core/guards';
 import { guarded } from '@millrace/core/presets';
 import { scriptedModel, text } from '@millrace/core/testing';
-import { limitConcurrency, sharedBudget, withBudget } from '@millrace/core/traffic';
+import { limitConcurrency, sharedBudget } from '@millrace/core/traffic';
 
 const guards = [
   maxInputLength({ characters: 200 }),
@@ -25,12 +25,11 @@ const limited = limitConcurrency(1);
 const budget = sharedBudget({ tokens: 1_000 });
 const usage = { inputTokens: 90, outputTokens: 10 };
 const agents = ['reader', 'writer'].map((name) =>
-  createAgent(
-    withBudget(
-      { name, model: limited(scriptedModel([text('Done.'), { type: 'usage', usage }])) },
-      budget,
-    ),
-  ),
+  createAgent({
+    name,
+    model: limited(scriptedModel([text('Done.'), { type: 'usage', usage }])),
+    use: [budget],
+  }),
 );
 await Promise.all(agents.map((agent) => agent.call('Go on.')));
 console.log('spent together:', budget.spent.tokens, 'tokens');

@@ -1,25 +1,47 @@
 import { concatMap, defaultIfEmpty, defer, map, type Observable, of, takeUntil, tap } from 'rxjs';
 import equal from 'fast-deep-equal';
 import { frozen } from './frozen.js';
-import { type Acted, actedForm, decisionForm } from './acted.js';
 import { cutObservation } from './cut-observation.js';
 import { answered, type Decision, decision$ } from './decide-tool.js';
 import { freezeResult } from './freeze-message.js';
 import { heldBack } from './held-back.js';
-import type { ToolResultBlock, ToolUseBlock } from './message.js';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { rejectedResult } from './rejected-result.js';
 import { type Ran, runTool$ } from './run-tool.js';
 import { uncertain$ } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
+import type { CostBelow } from './spending.js';
 import type { Planned } from './tools/batch.js';
+import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
 import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
+/** One tool use, answered. */
+export interface Acted extends CostBelow {
+  /** Its place in the message that asked for it. */
+  readonly index: number;
+  /** As it was run, with the edits of interceptors. */
+  readonly toolUse: ToolUseBlock;
+  readonly result: ToolResultBlock;
+  readonly ms: number;
+  /** Whether the tool was asked at all. */
+  readonly executed: boolean;
+  /** It failed, or could not begin for what the model said. */
+  readonly failed: boolean;
+  /** What the tool passes on to others, past the model. */
+  readonly extras: Extras;
+  /** All that the tool gave, where it is the answer. */
+  readonly finalAnswer: readonly ContentBlock[] | undefined;
+  readonly stop: boolean;
+  /** The groups of tools that were active behind it, where it has changed that. */
+  readonly groups?: readonly string[];
+}
+
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'step$' | 'activateOnly' | 'reportUsage' | 'countReplayed'>;
+  Pick<Context, 'call' | 'limits' | 'perform' | 'activateOnly'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -40,25 +62,26 @@ export const act$ = (
       isNew = true;
       return decided$(context, run, plan, known);
     };
-    return context.step$(`${position}/intent`, decide$, decisionForm).pipe(
-      concatMap((decision) =>
-        context.step$(
-          position,
-          () => {
-            hasRun = true;
-            if (!isNew) context.reportUsage(decision.usage);
-            return acted$(context, run, plan, decision, isNew);
-          },
-          actedForm,
+    const run$ = (decision: Decision): Observable<Acted> => {
+      hasRun = true;
+      return acted$(context, run, plan, decision, isNew);
+    };
+    return context
+      .perform({ kind: 'intent', id: `${position}/intent`, input: plan.toolUse, run: decide$ })
+      .pipe(
+        concatMap((decision) =>
+          context.perform({
+            kind: 'tool',
+            id: position,
+            input: decision.toolUse,
+            run: () => run$(decision),
+          }),
         ),
-      ),
-      tap(({ executed, groups, usage }) => {
-        if (hasRun) return;
-        context.reportUsage(usage);
-        if (executed) context.countReplayed({ toolCalls: 1 });
-        if (groups !== undefined) context.activateOnly(groups);
-      }),
-    );
+        tap(({ groups }) => {
+          // A tool that is not run again has left them so.
+          if (!hasRun && groups !== undefined) context.activateOnly(groups);
+        }),
+      );
   });
 
 const decided$ = (

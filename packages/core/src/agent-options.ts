@@ -3,6 +3,7 @@ import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-op
 import { type MillraceError, misuse } from './errors.js';
 import { type Interceptor, isInterceptor } from './interceptor.js';
 import type { Journal } from './journal/journal.js';
+import { type Layer, readUse, type Use } from './layer.js';
 import type { MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
 import { having, isFunction, isModel, isObject, isText, listOf, type Rule } from './options.js';
@@ -32,6 +33,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
    * of them, such as `logEvents`, `redact` and `guardOutput`.
    */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
+  /** Layers around the steps, the models and the turns of every call, such as `budget`. Outermost first by priority. Default: none. */
+  readonly use?: Use;
   /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
   readonly phases?: readonly PhaseFactory[];
   /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
@@ -56,6 +59,7 @@ export interface AgentParts {
   readonly phases: readonly PhaseFactory[];
   readonly pipeline: readonly CallStage[];
   readonly defaults: CallDefaults;
+  readonly use: readonly Layer[];
 }
 
 /** Reads what happens in the calls of an agent, or throws a `config` error that names the fix. */
@@ -71,7 +75,7 @@ export const partsOf = (
   if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
   if (!areFunctions(phases)) throw noPhases(owner);
   if (!areFunctions(pipeline)) throw noStages(owner);
-  return { interceptors, phases, pipeline, defaults };
+  return { interceptors, phases, pipeline, defaults, use: readUse(owner, options.use) };
 };
 
 const areFunctions = (list: readonly unknown[]): boolean =>
@@ -89,6 +93,7 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   output: isSchema,
   memory: isFunction,
   interceptors: listOf('interceptors'),
+  use: listOf('layers'),
   phases: listOf('phases'),
   pipeline: listOf('stages'),
   context: isContext,

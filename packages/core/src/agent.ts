@@ -16,6 +16,7 @@ import type { CallRecord } from './journal/call-record.js';
 import { createDraining, type Drainable } from './journal/draining.js';
 import { journaled$ } from './journal/journaled.js';
 import { type Resumable, resumable, resumed$, type ResumeOptions } from './journal/resume.js';
+import { readUse } from './layer.js';
 import { inProcessMemory, type Memory } from './memory.js';
 import { checkOptions, defined, having } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
@@ -57,7 +58,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   owner: string,
   options: AnyAgentOptions<Output>,
 ): Agent<OutputOf<Output, Default>> => {
-  const { interceptors, phases, pipeline, defaults } = partsOf(owner, options);
+  const { interceptors, phases, pipeline, defaults, use } = partsOf(owner, options);
   const { name = 'agent', journal = noJournal, model: ownModel } = options;
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
@@ -88,6 +89,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       interceptors,
       phases,
       pipeline,
+      use: [...use, ...readUse('The call', given.use)],
       options: {
         ...rest,
         context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],

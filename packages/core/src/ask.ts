@@ -1,25 +1,14 @@
 import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
-import { type AskingNeeds, askingStep$ } from './asking-step.js';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { createDraft, type Draft } from './draft.js';
-import { isMillraceError, MillraceError } from './errors.js';
+import { MillraceError } from './errors.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
-import { messageIdAt, type StepForm } from './journal/step.js';
-import { isRecord } from './json.js';
 import { isWhole, receive$, type Show } from './receive.js';
 import type { OpenRun } from './run.js';
-import {
-  hasFields,
-  isAssistantMessage,
-  isBoolean,
-  isOptional,
-  isString,
-  isUsage,
-} from './shape.js';
 import type { Usage } from './usage.js';
 
 /** What one message of the model came to. */
@@ -68,7 +57,7 @@ type Needs = Pick<
   Context,
   | 'call'
   | 'model'
-  | 'meter'
+  | 'throughLayers'
   | 'hooks'
   | 'interruption'
   | 'demand'
@@ -78,42 +67,28 @@ type Needs = Pick<
   | 'toolUseIds'
 >;
 
-const askedForm: StepForm<Asked> = {
-  isWritten: (written) =>
-    hasFields(written, {
-      status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
-      message: isAssistantMessage,
-      usage: isUsage,
-      finish: isOptional(isString),
-      stop: isOptional(isBoolean),
-      again: isOptional(isString),
-      isShown: isOptional(isBoolean),
-      halt: isOptional(isRecord),
-      malformed: isOptional(isRecord),
-    }),
-};
-
-/** Asks the model for one message, as a step of the journal. `position` is the place of this step in the run. */
+/** Asks the model for one message, as a step. `position` is its place in the call. */
 export const ask$ = (
-  context: Needs & AskingNeeds,
+  context: Needs & Pick<Context, 'perform'>,
   run: Pick<OpenRun, 'iteration'>,
   stage: Stage,
   position: string,
   request: ModelRequest,
 ): Observable<Asked> =>
-  askingStep$(
-    context,
-    position,
-    (attempt) => request$(context, run, stage, position, request, attempt),
-    askedForm,
-  ).pipe(
-    tap({
-      next: ({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id)),
-      error: (error: unknown) => {
-        if (isMillraceError(error) && error.usage !== undefined) context.reportUsage(error.usage);
-      },
-    }),
-  );
+  context
+    .perform({
+      kind: 'model',
+      id: position,
+      input: request,
+      run: (attempt) => request$(context, run, stage, position, request, attempt),
+    })
+    .pipe(
+      tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
+    );
+
+/** The id of the message that a step makes in one of its attempts. */
+const messageIdAt = (stepId: string, attempt: number): string =>
+  attempt === 1 ? stepId : `${stepId}~${attempt}`;
 
 /** Asks the model for one message, through interceptors before and after. It is the only place that talks to a model. */
 export const request$ = (

@@ -20,6 +20,7 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
+import type { Use } from './layer.js';
 import type { Limits, OnLimit, TemperatureRamp, Timeouts } from './limits.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
@@ -121,6 +122,8 @@ export interface CallOptions<Output extends InputSchema | undefined = InputSchem
    * counts where that speaks itself, or is the root. Default: false.
    */
   readonly speaks?: boolean;
+  /** Layers of this call, beside those of its agent. A resumed call needs them again. */
+  readonly use?: Use;
 }
 
 /**
@@ -147,6 +150,7 @@ export type CallDefaults = Omit<
   | 'callId'
   | 'parent'
   | 'speaks'
+  | 'use'
 >;
 
 const isTimeouts: Rule = [
@@ -242,6 +246,7 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   history: listOf('messages'),
   addTools: listOf('tools'),
   context: isContext,
+  use: listOf('layers'),
   interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),
   demand: [

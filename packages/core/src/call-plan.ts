@@ -1,3 +1,4 @@
+import type { Layer } from './layer.js';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { Listener } from './events.js';
@@ -26,6 +27,8 @@ export interface CallPlan {
   readonly instructions: string | ((call: CallInfo) => string) | undefined;
   readonly interceptors: readonly Interceptor[];
   readonly phases: readonly PhaseFactory[];
+  /** The layers of the agent and of the call. */
+  readonly use: readonly Layer[];
   /** Where the call is written down; nowhere, or where the call above is. */
   readonly opened?: OpenedJournal;
   /** What the call has begun with, where it goes on. */

@@ -12,9 +12,10 @@ import type { RetryBudget } from './model.js';
 import type { Reply } from './reply.js';
 import type { SessionRecord } from './sessions/session-records.js';
 import type { ContextValues } from './tools/context-key.js';
+import type { Cell, Layer, Locals } from './layer.js';
+import type { Spending } from './spending.js';
 import type { Trampoline } from './trampoline.js';
 import type { Approver } from './tools/types.js';
-import type { Usage } from './usage.js';
 
 /** What one call owns, and hands down to the calls that its tools make. */
 export interface CallScope {
@@ -54,8 +55,14 @@ export interface CallScope {
   readonly voice: readonly Interceptor[];
   /** What is known of the session in which it is: its own, or that of the calls above. */
   readonly record: SessionRecord | undefined;
-  /** Tells the session and the calls above what a request has cost. */
-  readonly reportUsage: (usage: Usage) => void;
+  /** Counts a cost in the session and in the calls above. */
+  readonly spend: (spending: Spending) => void;
+  /** The layers of the call, outermost first. */
+  readonly layers: readonly Layer[];
+  /** The cells of a whole family of calls. */
+  readonly cells: Map<Cell<unknown>, unknown>;
+  /** The cells of the call and of its family. */
+  readonly local: Locals;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
   readonly reportHalt: (error: MillraceError) => void;
   /** The forks that have led to the outermost call. */

@@ -27,11 +27,13 @@ import type { View } from './view.js';
  */
 export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<Seen> =>
   defer(() => {
-    const { agentName, options, session, listener, interceptors, opened } = plan;
+    const { agentName, options, session, listener, interceptors, opened, use: layers } = plan;
     const sessionId = session?.seat.sessionId;
     const record = session?.record;
-    const forks = plan.begun?.forks;
-    const init = { agentName, options, sessionId, listener, interceptors, opened, record, forks };
+    const init = {
+      ...{ agentName, options, sessionId, listener, interceptors, layers, opened, record },
+      forks: plan.begun?.forks,
+    };
     const scope = createScope(init);
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;

@@ -1,6 +1,5 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, request$, type Stage } from './ask.js';
-import { type AskingNeeds, askingStep$ } from './asking-step.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
@@ -43,7 +42,7 @@ const isConsulted = (written: unknown): boolean =>
   });
 
 /** What asking beside the loop needs of a call. */
-export type ConsultNeeds = Parameters<typeof request$>[0] & AskingNeeds;
+export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'perform'>;
 
 /**
  * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
@@ -54,10 +53,11 @@ export const consult$ = (
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
 ): Observable<Consulted> =>
-  askingStep$(
-    context,
-    position,
-    (attempt) =>
+  context.perform({
+    kind: 'model',
+    id: position,
+    input: request,
+    run: (attempt) =>
       request$(context, run, stageOf(phase), position, supported(request, context), attempt).pipe(
         map(read),
         catchError((error: unknown) => {
@@ -71,8 +71,8 @@ export const consult$ = (
             context.hooks.report(run.iteration, { type: 'warning', message });
         }),
       ),
-    { isWritten: isConsulted },
-  );
+    form: { isWritten: isConsulted },
+  });
 
 /** A message that only one request shows. */
 export const instruction = (callId: string, position: string, text: string): UserMessage => ({

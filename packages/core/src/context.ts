@@ -4,7 +4,7 @@ import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
 import type { Interruption } from './interruption.js';
 import type { LazyAbort } from './lazy-abort.js';
-import type { RunStep } from './journal/step.js';
+import type { Locals, Perform } from './layer.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { ToolUseBlock, UserMessage } from './message.js';
@@ -16,19 +16,14 @@ import type { Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
-import type { Usage } from './usage.js';
 import type { Approver, ToolContext } from './tools/types.js';
-
-/** What was spent before a call was broken off: a request of the model, or a tool that was run. */
-export type Replayed =
-  { readonly usage: Usage; readonly model: string } | { readonly toolCalls: number };
 
 /** What the phases of one call share. A phase asks for the part it uses. */
 export interface Context {
   readonly call: CallInfo;
   readonly model: Model;
-  /** Puts around a model, whichever is asked for the call, what counts its requests, such as those of `withBudget`. Every request goes through it. */
-  meter(model: Model): Model;
+  /** Wraps a model, whichever is asked for the call, in the call's layers. Every request goes through it. */
+  throughLayers(model: Model): Model;
   /** The tools there are just now. */
   readonly toolkit: Toolkit;
   readonly memory: Memory;
@@ -62,16 +57,10 @@ export interface Context {
   readonly request: RequestOptions;
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */
   readonly toolUseIds: Set<string>;
-  /** Runs a step of this call through the journal; `id` is its position, such as `3/0`. */
-  readonly step$: RunStep;
-  /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
-  readonly mayBeWritten: (id: string) => boolean;
-  /** Tells whether such a step is written down: the call goes through it again. */
-  readonly isWritten: (id: string) => boolean;
-  /** Tells the calls above what a request has cost, when it is over: their tools have made this call. */
-  readonly reportUsage: (usage: Usage) => void;
-  /** Tells those who count requests and tools, such as `withBudget`, of one that the journal answers. */
-  readonly countReplayed: (spent: Replayed) => void;
+  /** Performs a step of the call: the only way to ask the outside world. */
+  readonly perform: Perform;
+  /** Returns the value of a cell of the call or of its family. */
+  readonly local: Locals;
   /** Has just these groups of tools active, as a tool has left them that is not run again. */
   activateOnly(groups: readonly string[]): void;
   /** What the run of one tool is lent. */

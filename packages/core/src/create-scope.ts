@@ -5,6 +5,7 @@ import { joinDemand } from './demand.js';
 import { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
+import { type Cell, createLocals, handedDown, type Layer, layersOf } from './layer.js';
 import { createInterruption } from './interruption.js';
 import type { Fork } from './journal/call-record.js';
 import { unwritten } from './journal/journal.js';
@@ -33,6 +34,8 @@ export interface ScopeInit {
   /** Hears every call of the agent. */
   readonly listener: Listener;
   readonly interceptors: readonly Interceptor[];
+  /** The call's own layers. */
+  readonly layers?: readonly Layer[];
   readonly opened?: OpenedJournal | undefined;
   readonly record?: SessionRecord | undefined;
   /** Of an outermost call that is a fork. */
@@ -46,6 +49,7 @@ export const createScope = ({
   sessionId,
   listener,
   interceptors,
+  layers = [],
   opened,
   record,
   forks,
@@ -74,6 +78,7 @@ export const createScope = ({
   const journal = opened?.journal ?? scope?.journal ?? unwritten;
   const resumes = opened?.resumes === true || scope?.replaying !== undefined;
   const family = scope?.family ?? new Set<string>();
+  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
   if (journal !== unwritten) {
     if (family.has(id)) throw twice(id);
     family.add(id);
@@ -114,10 +119,13 @@ export const createScope = ({
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     record: record ?? scope?.record,
     reportHalt: (error) => above?.haltBy(error),
-    reportUsage: (usage) => {
-      record?.spend(usage);
-      above?.spend(usage);
+    spend: (spending) => {
+      record?.spend(spending.usage);
+      above?.spend(spending);
     },
+    layers: layersOf(layers, handedDown(scope?.layers ?? [], isHeard)),
+    cells,
+    local: createLocals(cells),
     forks: forks ?? scope?.forks ?? [],
     lineage: [...(scope?.lineage ?? []), call],
   };

@@ -1,5 +1,5 @@
 import { catchError, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
-import { unlessHalted, usageBelow } from './places.js';
+import { spentBelow, unlessHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { failedBy } from './failed-by.js';
@@ -14,7 +14,8 @@ import { failedOutput, type ToolOutput } from './tool-output.js';
 import { approved, type Checked, type Ready } from './tools/approve.js';
 import type { Planned } from './tools/batch.js';
 import type { Tool } from './tools/types.js';
-import { noUsage, type Usage } from './usage.js';
+import type { CostBelow } from './spending.js';
+import { noUsage } from './usage.js';
 
 type Needs = Pick<
   Context,
@@ -30,15 +31,13 @@ type Needs = Pick<
 >;
 
 /** What is to become of a tool use: it is run, or answered without. */
-export interface Decision {
+export interface Decision extends CostBelow {
   /** With the edits of interceptors, and of those who approved of it. */
   readonly toolUse: ToolUseBlock;
   /** What answers it where it is not run. */
   readonly answer?: ToolOutput;
   /** It cannot be run for what the model said. A use that somebody would not have is no failure. */
   readonly failed: boolean;
-  /** What those have spent who decided on it. */
-  readonly usage: Usage;
   /** What the tool's schema has made of its input. */
   readonly value?: unknown;
 }
@@ -77,12 +76,12 @@ export const decision$ = (
     map((checked): Decision => {
       const { toolUse } = checked;
       return checked.status === 'ready'
-        ? { toolUse, failed: false, usage: usageBelow(lent), value: checked.value }
+        ? { toolUse, failed: false, ...spentBelow(lent), value: checked.value }
         : {
             toolUse,
             answer: failedOutput(checked.why),
             failed: checked.problems.length > 0,
-            usage: usageBelow(lent),
+            ...spentBelow(lent),
           };
     }),
     abortsUnlessComplete(abort),

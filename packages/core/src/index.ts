@@ -7,7 +7,7 @@ export { parallel } from './compose/parallel.js';
 export { race } from './compose/race.js';
 export { route, type Route } from './compose/route.js';
 export { sequential } from './compose/sequential.js';
-export type { OutOf, Step, Steps } from './compose/step.js';
+export type { Composable, Composables, OutOf } from './compose/step.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './demand.js';
 export {
   isMillraceError,
@@ -101,7 +101,18 @@ export { usage$ } from './streams/usage.js';
 export { type Journal, noJournal, type OpenJournal, stepJournal } from './journal/journal.js';
 export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
-export type { RunStep, StepForm } from './journal/step.js';
+export {
+  type Cell,
+  cell,
+  type Cut,
+  type Layer,
+  type LayerContext,
+  type Locals,
+  type Perform,
+  type Step,
+  type StepForm,
+  type Use,
+} from './layer.js';
 export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';
 export {
   type AssistantBlock,

@@ -5,10 +5,8 @@ import {
   defer,
   finalize,
   first,
-  identity,
   map,
   merge,
-  noop,
   type Observable,
   of,
   take,
@@ -33,8 +31,10 @@ import { placed$, placeWritten$ } from './placed.js';
 import { isInPlaceOfLoop } from './pipeline/loop-stages.js';
 import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
-import { replyForm, replyOf } from './pipeline/review-reply.js';
+import { replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
+import { layersOf, modelThrough, performThrough } from './layer.js';
+import { watchingSpending } from './spending.js';
 import { createSteering, type Steering } from './steering.js';
 
 /** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
@@ -95,22 +95,28 @@ const arrived$ = <T>(noted$: Observable<T>, opened: OpenedJournal | undefined): 
 const noted = (
   { opened, given }: PlannedCall,
   { call }: CallScope,
-  { begin$: step$, recall$ }: CallSteps,
+  { begin, recall$ }: CallSteps,
   input: readonly Message[],
 ): Observable<unknown> => {
   if (opened === undefined) return concat(recall$, of(undefined));
   const form = opened.resumes ? goingOn : beginning(call.callId);
-  const record$ = step$(callStep, () => of(callRecord(call, input, given)), form);
+  const run = () => of(callRecord(call, input, given));
+  const record$ = begin({ kind: 'call', id: callStep, input, run, form });
   return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
 };
 
 /** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
 const ended$ = (
-  { step$ }: CallSteps,
+  { begin }: CallSteps,
   { reply$ }: Pick<CallScope, 'reply$'>,
   hooks: Hooks,
 ): Observable<Reply> =>
-  step$('reply', () => throwError(() => noReply()), replyForm).pipe(
+  begin<Reply>({
+    kind: 'reply',
+    id: 'reply',
+    input: undefined,
+    run: () => throwError(() => noReply()),
+  }).pipe(
     tap((reply) => {
       reply$.next(reply);
       hooks.report(reply.iterations, { type: 'postCall', reply });
@@ -148,9 +154,7 @@ const begin$ = (
       interruption,
       scope,
       steering,
-      step$: steps.step$,
-      mayBeWritten: steps.mayBeWritten,
-      isWritten: steps.isWritten,
+      ...asks(plan, scope, hooks, steps),
       isSuperseded,
       settle: (reply) => {
         end();
@@ -181,6 +185,25 @@ const begin$ = (
     return scope.journal === unwritten ? made$ : merge(steps.interrupt$, made$);
   });
 
+/** The ways of a call to the outside world, through its layers. What its steps cost is counted in its session, and in the calls above it. */
+const asks = (
+  { model }: CallPlan,
+  scope: CallScope,
+  hooks: Hooks,
+  { layer: journal }: CallSteps,
+): Pick<CallContext, 'perform' | 'throughLayers'> => {
+  const layers = journal === undefined ? scope.layers : layersOf([...scope.layers, journal], []);
+  const context = { ...scope, hooks };
+  const { name = '' } = model ?? {};
+  return {
+    perform: watchingSpending(performThrough(layers, context), name, {
+      live: scope.spend,
+      replayed: scope.spend,
+    }),
+    throughLayers: modelThrough(layers, context),
+  };
+};
+
 const begun = (
   plan: CallPlan,
   input: readonly Message[],
@@ -201,8 +224,6 @@ const begun = (
   sources: [],
   retrievals: 0,
   contextPlacement: 'system',
-  meter: identity,
-  countReplayed: noop,
   question: undefined,
   notes: {},
   spent: {},

@@ -46,11 +46,17 @@ const messageOf = ({ message }: Interrupt): Pick<Placed, 'message'> =>
 /** Writes down what became of a call, where it is more than that it got its place: it is the same when the call goes on. */
 export const placeWritten$ = (
   placed: Placed,
-  { begin$, mayBeWritten }: CallSteps,
+  { begin, mayBeWritten }: CallSteps,
 ): Observable<Placed> => {
   const { isOver, ...now } = placed;
   if (now.as === 'seated' && !mayBeWritten(seatStep)) return of(placed);
-  return begin$(seatStep, () => of(now), seatForm).pipe(
+  return begin({
+    kind: 'seat',
+    id: seatStep,
+    input: undefined,
+    run: () => of(now),
+    form: seatForm,
+  }).pipe(
     // Who has left does not have the place, whatever was written before.
     map((then) => (now.as === 'interrupted' ? placed : { ...then, isOver })),
   );

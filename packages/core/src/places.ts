@@ -9,8 +9,8 @@ import type { OpenRun } from './run.js';
 import { valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import type { ToolContext } from './tools/types.js';
-import { addUsage, noUsage, type Usage } from './usage.js';
 import type { CallScope } from './call-scope.js';
+import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
 /** Tells whether the tool that makes a call has a journal, in which that call is written down, too. */
 export const isJournaled = (parent: ToolContext | undefined): boolean =>
@@ -58,7 +58,7 @@ export const lend = (
   };
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
   const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
-  let spent = noUsage;
+  let spent = noSpending;
   let halt: MillraceError | undefined;
   places.set(context, {
     get halt() {
@@ -72,9 +72,9 @@ export const lend = (
     get spent() {
       return spent;
     },
-    spend: (usage) => {
-      spent = addUsage(spent, usage);
-      scope.reportUsage(usage);
+    spend: (spending) => {
+      spent = addSpending(spent, spending);
+      scope.spend(spending);
     },
     callIds: createCallIds(below),
   });
@@ -109,8 +109,8 @@ interface Place {
   readonly halt: MillraceError | undefined;
   readonly haltBy: (error: MillraceError) => void;
   /** What the calls below have cost until now, at any depth. */
-  readonly spent: Usage;
-  readonly spend: (usage: Usage) => void;
+  readonly spent: Spending;
+  readonly spend: (spending: Spending) => void;
   readonly callIds: CallIds;
 }
 
@@ -138,8 +138,8 @@ const createCallIds = (below: string): CallIds => {
   };
 };
 
-/** What the calls have cost until now that a tool has made, and those below them. */
-export const usageBelow = (lent: ToolContext): Usage => placeOf(lent).spent;
+/** What the calls of a tool, and those below them, have cost until now. */
+export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(lent).spent);
 
 /** Errors where a call below was stopped by its journal: nothing must be written down of a tool that was stopped with it. */
 export const unlessHalted = <T>(lent: ToolContext): MonoTypeOperatorFunction<T> =>

@@ -9,7 +9,7 @@ import { type InputMessage, readInput } from './input.js';
 import { ordered } from './interceptor.js';
 import { isMessage } from './is-message.js';
 import { plainOptionsIn } from './journal/call-record.js';
-import type { StepForm } from './journal/step.js';
+import type { StepForm } from './layer.js';
 import { isRecord } from './json.js';
 import type { Message, UserMessage } from './message.js';
 import type { Preparation } from './preparation.js';

@@ -36,7 +36,7 @@ type Needs = Pick<
   Context,
   | 'call'
   | 'model'
-  | 'meter'
+  | 'throughLayers'
   | 'hooks'
   | 'interruption'
   | 'demand'
@@ -60,7 +60,7 @@ export const receive$ = (
   draft: Draft,
 ): Observable<Finish> => {
   const { hooks, interruption } = context;
-  const model = context.meter(context.model);
+  const model = context.throughLayers(context.model);
   const { options, dropped } = supportedOptions(model, asked.options);
   const lent = lentTo(context, iteration, draft.messageId);
   const take = (chunk: MessageChunk): void => {

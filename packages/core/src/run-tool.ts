@@ -11,7 +11,7 @@ import {
   takeLast,
   takeUntil,
 } from 'rxjs';
-import { unlessHalted, usageBelow } from './places.js';
+import { spentBelow, unlessHalted } from './places.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';
@@ -27,7 +27,7 @@ import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './to
 import type { Planned } from './tools/batch.js';
 import { retryTransient } from './tools/transient.js';
 import type { Tool, ToolContext } from './tools/types.js';
-import { addUsage, type Usage } from './usage.js';
+import { addCost, type CostBelow, costOf } from './spending.js';
 
 type Needs = Pick<
   Context,
@@ -35,7 +35,7 @@ type Needs = Pick<
 >;
 
 /** What a tool use came to. */
-export interface Ran {
+export interface Ran extends CostBelow {
   /** As it was run, with the edits of those who approved of it. */
   readonly toolUse: ToolUseBlock;
   readonly output: ToolOutput;
@@ -43,8 +43,6 @@ export interface Ran {
   readonly executed: boolean;
   /** The run failed, or could not begin for what the model said. A use that somebody would not have is no failure. */
   readonly failed: boolean;
-  /** What the calls have cost that it has made. */
-  readonly usage: Usage;
 }
 
 /** Runs one tool use to its output, as it was decided. It emits exactly one, and never errors: what goes wrong is an output for the model. */
@@ -55,14 +53,15 @@ export const runTool$ = (
   plan: Planned,
 ): Observable<Ran> => {
   const { toolkit, interruption, scheduler, limits } = context;
-  const { toolUse, answer, failed, usage: spent } = decision;
+  const { toolUse, answer, failed } = decision;
+  const spent = costOf(decision);
   const { name } = toolUse;
   if (answer !== undefined) {
-    return of({ toolUse, output: answer, executed: false, failed, usage: spent });
+    return of({ toolUse, output: answer, executed: false, failed, ...spent });
   }
   const tool = toolkit.find(name);
   if (tool === undefined) {
-    return of({ toolUse, output: gone(name), executed: true, failed: true, usage: spent });
+    return of({ toolUse, output: gone(name), executed: true, failed: true, ...spent });
   }
   const abort = createLazyAbort();
   const lent = context.lend(toolUse.id, run, abort);
@@ -84,8 +83,8 @@ export const runTool$ = (
     unlessHalted(lent),
     map((given) => {
       const output = given ?? missing(interruption.current !== undefined);
-      const usage = addUsage(spent, usageBelow(lent));
-      return { toolUse, output, executed: true, failed: output.isError, usage };
+      const cost = addCost(spent, spentBelow(lent));
+      return { toolUse, output, executed: true, failed: output.isError, ...cost };
     }),
   );
 };

@@ -27,7 +27,7 @@ export const isArrayOf =
   (value) =>
     Array.isArray(value) && value.every(check);
 
-export const isUsage: Check = (value) =>
+export const isUsage = (value: unknown): value is Usage =>
   hasFields(value, {
     inputTokens: isNumeric,
     outputTokens: isNumeric,

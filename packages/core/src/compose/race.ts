@@ -11,14 +11,14 @@ import {
 import { MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
 import { aside } from './aside.js';
-import { composed, type OutOf, runnersOf, type Steps } from './step.js';
+import { composed, type OutOf, runnersOf, type Composables } from './step.js';
 
 /**
  * Composes steps that compete: all get the same input at once, and the first reply is emitted; the others are left
  * before it is. One that fails, or ends without a reply, is out of the race; where all are, their first error is the
  * error of the whole. The next input waits.
  */
-export const race = <const All extends Steps>(
+export const race = <const All extends Composables>(
   ...steps: All
 ): OperatorFunction<Input, OutOf<All[number]>> => {
   const runs = runnersOf('race()', steps);

@@ -11,10 +11,10 @@ import {
 import type { CallOptions } from '../call-options.js';
 import { misuse, MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
-import { composed, isStep, type OutOf, runnerOf, type Step, unspoken } from './step.js';
+import { composed, isStep, type OutOf, runnerOf, type Composable, unspoken } from './step.js';
 
 /** A step, or something that will tell one. Nothing means that there is no step for the input. */
-export type Route<AnyStep extends Step> =
+export type Route<AnyStep extends Composable> =
   AnyStep | undefined | ObservableInput<AnyStep | undefined>;
 
 /**
@@ -23,7 +23,7 @@ export type Route<AnyStep extends Step> =
  * `invalidRequest` error. The next input waits. A function that calls an agent passes its second argument on, so that the call belongs to
  * the one above: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent that `asAgent` makes of it, the step that was chosen speaks.
  */
-export const route = <AnyStep extends Step>(
+export const route = <AnyStep extends Composable>(
   choose: (input: Input, options: CallOptions) => Route<AnyStep>,
 ): OperatorFunction<Input, OutOf<AnyStep>> => {
   if (typeof choose !== 'function') {
@@ -42,10 +42,11 @@ export const route = <AnyStep extends Step>(
   );
 };
 
-const choice$ = <AnyStep extends Step>(chosen: Route<AnyStep>): Observable<AnyStep | undefined> =>
-  isToldLater(chosen) ? from(chosen) : of(chosen);
+const choice$ = <AnyStep extends Composable>(
+  chosen: Route<AnyStep>,
+): Observable<AnyStep | undefined> => (isToldLater(chosen) ? from(chosen) : of(chosen));
 
-const isToldLater = <AnyStep extends Step>(
+const isToldLater = <AnyStep extends Composable>(
   chosen: Route<AnyStep>,
 ): chosen is ObservableInput<AnyStep | undefined> => chosen !== undefined && !isStep(chosen);
 

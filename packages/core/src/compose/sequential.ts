@@ -3,9 +3,11 @@ import { MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import type { Reply } from '../reply.js';
-import { composed, type OutOf, runnersOf, type Steps, unspoken } from './step.js';
+import { composed, type OutOf, runnersOf, type Composables, unspoken } from './step.js';
 
-type Last<All extends Steps> = All extends readonly [...unknown[], infer AnyStep] ? AnyStep : never;
+type Last<All extends Composables> = All extends readonly [...unknown[], infer AnyStep]
+  ? AnyStep
+  : never;
 
 /**
  * Composes steps one behind the other: each gets the reply of the one before, and the reply of the last is emitted.
@@ -13,7 +15,7 @@ type Last<All extends Steps> = All extends readonly [...unknown[], infer AnyStep
  * lets it in as soon as the first one is. An error of a step is an error of the whole. In an agent that `asAgent` makes of it, the last
  * step speaks.
  */
-export const sequential = <const All extends Steps>(
+export const sequential = <const All extends Composables>(
   ...steps: All
 ): OperatorFunction<Input, OutOf<Last<All>>> => {
   const runs = runnersOf('sequential()', steps);

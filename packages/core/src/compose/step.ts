@@ -13,10 +13,10 @@ import { createStep, runOf, type StepRun } from './step-runs.js';
  * What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as
  * `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies.
  */
-export type Step = Callable | OperatorFunction<Input, Input>;
+export type Composable = Callable | OperatorFunction<Input, Input>;
 
-/** Steps, one at least. */
-export type Steps = readonly [Step, ...Step[]];
+/** Composables, one at least. */
+export type Composables = readonly [Composable, ...Composable[]];
 
 /** What a step emits. */
 export type OutOf<AnyStep> =
@@ -31,15 +31,18 @@ export type OutOf<AnyStep> =
           : never;
 
 /** Tells whether a value is a step. */
-export const isStep = (value: unknown): value is Step =>
+export const isStep = (value: unknown): value is Composable =>
   typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
 
 /** Readies a step. The options are for the calls that it makes; an operator that knows nothing of them just runs. */
-export const runnerOf = (step: Step): StepRun<Input> =>
+export const runnerOf = (step: Composable): StepRun<Input> =>
   runOf(typeof step === 'function' ? step : step.asOperator());
 
 /** Readies steps, or throws a `config` error where there are none, or what is none. */
-export const runnersOf = (owner: string, steps: readonly Step[]): readonly StepRun<Input>[] => {
+export const runnersOf = (
+  owner: string,
+  steps: readonly Composable[],
+): readonly StepRun<Input>[] => {
   if (steps.length === 0) throw misuse(`${owner} needs at least one step.`);
   const wrong = steps.findIndex((step) => !isStep(step));
   if (wrong !== -1) {

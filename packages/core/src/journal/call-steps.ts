@@ -14,47 +14,55 @@ import type { CallScope } from '../call-scope.js';
 import { MillraceError } from '../errors.js';
 import type { Hooks } from '../hooks.js';
 import type { Interrupt } from '../interruption.js';
+import type { Layer, Perform, Step, StepForm } from '../layer.js';
 import { hasFields, isNumeric, isOptional, isString } from '../shape.js';
 import { halting } from './halt.js';
 import { interruptStep } from './interrupt-step.js';
 import { unwritten } from './journal.js';
-import { type RunStep, type StepForm, type StepListener, stepsOf } from './step.js';
+import { recording, type StepListener } from './step.js';
 
-/** The steps of one call, and the interrupt that may come between them. */
+/** The journal of one call: a layer around its steps, and what comes before them. */
 export interface CallSteps {
-  readonly step$: RunStep;
-  /** As `step$`, of what stands before the call can be interrupted: its beginning, and its place in the session. */
-  readonly begin$: RunStep;
-  /** Tells whether a step is written down. */
+  /** Records the steps, and replays those that were recorded. Without a journal there is none. */
+  readonly layer: Layer | undefined;
+  /** Records what comes before the call can be interrupted: its beginning, and its place in the session. */
+  readonly begin: Perform;
+  /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
-  /** Tells whether a step may be written down: where nothing is to be done and nothing was, it can be left out. */
+  /** Whether a step may have been recorded. */
   readonly mayBeWritten: (id: string) => boolean;
-  /** Writes down an interrupt when it comes, with its place. Errors where that fails. */
+  /** Records an interrupt when it comes, with its place. Errors if that fails. */
   readonly interrupt$: Observable<never>;
-  /** Looks whether the call was interrupted before it was broken off: it is again, at the same place. */
+  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
   readonly recall$: Observable<never>;
 }
 
-/** Makes the steps of a call in its journal. */
+/** Makes the journal of a call. */
 export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
   const { journal, call, replaying } = scope;
-  const begin$ = stepsOf(journal, call.callId, told(scope, hooks));
+  if (journal === unwritten) return none;
+  const begin = recording(journal, call.callId, listener(scope, hooks), runs);
   const isWritten = (id: string): boolean => journal.isWritten?.(`${call.callId}/${id}`) === true;
   const mayBeWritten = (id: string): boolean =>
     replaying !== undefined && journal.isWritten?.(`${call.callId}/${id}`) !== false;
-  return journal === unwritten
-    ? { step$: begin$, begin$, isWritten, mayBeWritten, interrupt$: EMPTY, recall$: EMPTY }
-    : {
-        begin$,
-        isWritten,
-        mayBeWritten,
-        ...interruptible({ begin$, isWritten, mayBeWritten }, scope),
-      };
+  const steps = { begin, isWritten, mayBeWritten };
+  return { ...steps, ...interruptible(steps, scope, listener(scope, hooks)) };
 };
 
 type Needs = Pick<CallScope, 'journal' | 'call' | 'interruption' | 'replaying'>;
 
-/** An interrupt as it is written down. */
+const runs: Perform = (step) => step.run(1);
+
+const none: CallSteps = {
+  layer: undefined,
+  begin: runs,
+  isWritten: () => false,
+  mayBeWritten: () => false,
+  interrupt$: EMPTY,
+  recall$: EMPTY,
+};
+
+/** An interrupt as it is recorded. */
 interface Noted extends Interrupt {
   /** How many steps had ended before it came. */
   readonly behind: number;
@@ -65,13 +73,14 @@ const notedForm: StepForm<Noted> = {
 };
 
 /**
- * An interrupt cuts the work of steps, never what they have given: so it takes effect at the same place again when it comes right behind the same number of steps, and in any case before
- * one is run. One that comes now waits until then.
+ * An interrupt cuts steps short, it never takes back what they gave. So a resumed call is interrupted again right after the same number of steps, and in any case before one is
+ * run. An interrupt that comes meanwhile waits until then.
  */
 const interruptible = (
-  { begin$, isWritten, mayBeWritten }: Pick<CallSteps, 'begin$' | 'isWritten' | 'mayBeWritten'>,
+  { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
   { journal, call, interruption }: Needs,
-): Pick<CallSteps, 'step$' | 'interrupt$' | 'recall$'> => {
+  listens: StepListener,
+): Pick<CallSteps, 'layer' | 'interrupt$' | 'recall$'> => {
   const isAnswered = isWritten('reply');
   let ended = 0;
   let recalled: Noted | undefined;
@@ -88,11 +97,47 @@ const interruptible = (
     ignoreElements(),
     share({ connector: () => new AsyncSubject<never>(), resetOnComplete: false }),
   );
+  const live =
+    (next: Perform): Perform =>
+    <T>(step: Step<T>) => {
+      if (isAnswered && isOfTurn.test(step.id)) throw changed(call.callId, step.id);
+      if (!isAnswered) interruption.release(recalled);
+      return next(step).pipe(
+        // An interrupt that comes while the value is being recorded does not undo it.
+        tap(() => (ended += 1)),
+        // The value of a step that an interrupt cut is recorded after the interrupt.
+        concatMap((value) =>
+          interruption.current === undefined ? of(value) : concat(interrupt$, of(value)),
+        ),
+      );
+    };
+  const isReplayed: StepListener['replayed'] = (id, warning) => {
+    listens.replayed(id, warning);
+    ended += 1;
+  };
+  const around = (next: Perform): Perform => {
+    const recorded = recording(
+      journal,
+      call.callId,
+      { ...listens, replayed: isReplayed },
+      live(next),
+    );
+    return (step) =>
+      // A wait is no question to the world.
+      step.kind === 'wait' ? next(step) : recorded(step).pipe(tap(comesAgain));
+  };
   return {
+    layer: { name: 'journal', priority: 30, step: () => around },
     interrupt$,
     recall$: defer(() =>
       mayBeWritten(interruptStep)
-        ? begin$<Noted>(interruptStep, () => EMPTY, notedForm).pipe(
+        ? begin<Noted>({
+            kind: 'interrupt',
+            id: interruptStep,
+            input: undefined,
+            run: () => EMPTY,
+            form: notedForm,
+          }).pipe(
             tap((it) => {
               recalled = it;
               comesAgain();
@@ -101,30 +146,6 @@ const interruptible = (
           )
         : EMPTY,
     ),
-    step$: <T>(id: string, work: (attempt: number) => Observable<T>, form?: StepForm<T>) =>
-      defer(() => {
-        let isNew = false;
-        const run$ = (attempt: number): Observable<T> => {
-          if (isAnswered && isOfTurn.test(id)) throw changed(call.callId, id);
-          if (!isAnswered) interruption.release(recalled);
-          isNew = true;
-          return work(attempt).pipe(
-            // An interrupt that comes while it is being written down does not undo it.
-            tap(() => (ended += 1)),
-            // What an interrupt has cut is written down behind it.
-            concatMap((value) =>
-              interruption.current === undefined ? of(value) : concat(interrupt$, of(value)),
-            ),
-          );
-        };
-        return begin$(id, run$, form).pipe(
-          tap(() => {
-            if (isNew) return;
-            ended += 1;
-            comesAgain();
-          }),
-        );
-      }),
   };
 };
 
@@ -135,12 +156,12 @@ const changed = (callId: string, id: string): MillraceError =>
   halting(
     new MillraceError(
       'invalidState',
-      `The call '${callId}' has its reply, and its agent would run a step '${id}' now that is not written down: it is another one than it was. Resume the call with the agent that began it.`,
+      `The call '${callId}' has its reply, and its agent would run a step '${id}' now that was not recorded: it is another one than it was. Resume the call with the agent that began it.`,
     ),
   );
 
-/** Tells what happens at the steps of a call that goes on. */
-const told = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({
+/** Reports what happens at the steps of a resumed call. */
+const listener = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({
   replayed: (step, message) => {
     const iteration = iterationOf(step, hooks);
     replaying?.passed();

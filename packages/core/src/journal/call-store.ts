@@ -180,6 +180,7 @@ const journalOf = (
     // Nothing new happens in a call that has ended: it has told all that it had to tell.
     ...(told.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
     isWritten: (id) => steps.has(id),
+    stepIds: () => steps.keys(),
     step$: (id, work) =>
       defer(() => {
         const text = steps.get(id);

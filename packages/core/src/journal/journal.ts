@@ -21,6 +21,8 @@ export interface OpenJournal {
   step$(id: string, work: () => Observable<unknown>): Observable<unknown>;
   /** Tells whether a step is written down. Without it, every step may be. */
   readonly isWritten?: (id: string) => boolean;
+  /** The ids of the recorded steps. Without it, an optional step that was not recorded is performed wherever it stands. */
+  readonly stepIds?: () => Iterable<string>;
   /** Hears every event of the call, and of the calls below it. */
   readonly listener?: Listener;
   /** The number of the last event that is written down: those of a resumed call go on behind it. Default: 0. */

@@ -1,61 +1,48 @@
-import { defer, map, type Observable } from 'rxjs';
+import { defer, EMPTY, map } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
+import type { Perform, Step } from '../layer.js';
+import { formOf } from './forms.js';
 import { halting } from './halt.js';
-import { type OpenJournal, unwritten } from './journal.js';
+import type { OpenJournal } from './journal.js';
 
-/** How what a step gives is written down, and read again. */
-export interface StepForm<T> {
-  /** Makes plain JSON of it. Default: it is that. */
-  readonly write?: (value: T) => unknown;
-  /** Tells whether what was written down is what such a step gives: files may be broken. */
-  readonly isWritten: (written: unknown) => boolean;
-  /** Makes of what was written down what the step has given. Default: it is that. */
-  readonly read?: (written: unknown) => T;
-  /** What of it is lost in being written down, and has to be told. */
-  readonly warning?: (written: unknown) => string | undefined;
-}
-
-/**
- * Runs a step of a call through its journal: emits what the work emits, or what was written down of it before. `id` is its place in the call, such as
- * `3/0`. Without a form, whatever was written down is taken for what the work gives. The work is told which attempt it is, from 1: more, where messages of it were shown before the call was broken off.
- */
-export type RunStep = <T>(
-  id: string,
-  work: (attempt: number) => Observable<T>,
-  form?: StepForm<T>,
-) => Observable<T>;
-
-/** What happens at the steps of a call that goes on where it was broken off. */
+/** What happens at the steps of a call that is resumed. */
 export interface StepListener {
-  /** A step is answered by what was written down. */
+  /** A step is answered by its record. */
   readonly replayed: (id: string, warning: string | undefined) => void;
-  /** A step is run. Of an earlier attempt, broken off, these messages were shown. */
+  /** A step is run. These messages of an earlier attempt, which was cut off, were shown. */
   readonly begins: (id: string, shown: readonly string[]) => void;
 }
 
-/** Makes the steps of one call. */
-export const stepsOf = (
+/**
+ * Performs the steps of one call once, ever: a step without a record is passed on and its value recorded, a recorded one is answered by its record. An optional step that was
+ * not recorded while later ones were is skipped: nothing had happened there.
+ */
+export const recording = (
   journal: OpenJournal,
   callId: string,
   { replayed, begins }: StepListener,
-): RunStep => {
-  // Not even an Observable more where nothing is written down.
-  if (journal === unwritten) return (_id, work) => work(1);
+  next: Perform,
+): Perform => {
   const { cutShort = new Set<string>() } = journal;
-  return <T>(
-    id: string,
-    work: (attempt: number) => Observable<T>,
-    form: Partial<StepForm<T>> = {},
-  ) =>
+  const passed = new Set<string>();
+  /** Whether an optional step has no record, and one that came later has: it is yet to be replayed. */
+  const wasSkipped = ({ id, optional }: Pick<Step<unknown>, 'id' | 'optional'>): boolean =>
+    optional === true &&
+    journal.isWritten?.(`${callId}/${id}`) !== true &&
+    loopSteps(journal, callId).some((it) => !passed.has(it));
+  return <T>(step: Step<T>) =>
     defer(() => {
-      const { write = itself, isWritten, read = taken<T>, warning } = form;
+      if (wasSkipped(step)) return EMPTY;
+      const { id } = step;
+      const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step);
       let made: { readonly value: T } | undefined;
       return journal
         .step$(`${callId}/${id}`, () => {
           const shown = attemptsAt(`${callId}/${id}`, cutShort);
           begins(id, [...shown.keys()]);
-          return work(Math.max(0, ...shown.values()) + 1).pipe(
+          const before = Math.max(0, ...shown.values());
+          return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
             map((value) => {
               made = { value };
               return write(value);
@@ -64,8 +51,9 @@ export const stepsOf = (
         })
         .pipe(
           map((written) => {
+            passed.add(id);
             if (made !== undefined) return made.value;
-            if (isWritten?.(written) === false) throw unreadable(callId, id);
+            if (isForm?.(written) === false) throw unreadable(callId, id);
             const value = frozen(read(written));
             replayed(id, warning?.(written));
             return value;
@@ -74,9 +62,12 @@ export const stepsOf = (
     });
 };
 
-/** The id of the message that a step makes in one of its attempts. */
-export const messageIdAt = (stepId: string, attempt: number): string =>
-  attempt === 1 ? stepId : `${stepId}~${attempt}`;
+/** The recorded steps of a call's own loop, and its reply. */
+const loopSteps = ({ stepIds }: OpenJournal, callId: string): readonly string[] =>
+  [...(stepIds?.() ?? [])]
+    .filter((id) => id.startsWith(`${callId}/`))
+    .map((id) => id.slice(callId.length + 1))
+    .filter((id) => /^(?:\d+(?:\/|$)|reply$)/.test(id));
 
 /** Messages of a step that were shown and are not whole, each with the attempt that it was made in. A model that was asked again within one has numbered them with `#`. */
 const attemptsAt = (stepId: string, cutShort: ReadonlySet<string>): ReadonlyMap<string, number> =>

@@ -43,7 +43,7 @@ export interface Found {
   readonly usage?: Usage;
 }
 
-type Needs = Pick<Context, 'call' | 'step$' | 'hooks' | 'scheduler' | 'interruption'>;
+type Needs = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler' | 'interruption'>;
 
 /**
  * Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An
@@ -55,12 +55,14 @@ export const findMemories$ = (
   search: Search,
 ): Observable<Found> => {
   const { rank, top, candidates, memory, timeoutMs } = settings;
-  const { step$, hooks, scheduler, interruption } = context;
+  const { perform, hooks, scheduler, interruption } = context;
   const { scope, position, iteration, known } = search;
   const report = (message: string): void => hooks.report(iteration, { type: 'warning', message });
-  return step$(
-    position,
-    () =>
+  return perform({
+    kind: 'memory',
+    id: position,
+    input: known,
+    run: () =>
       defer(() => {
         const text = search.text();
         const limit = rank ? Math.max(top, candidates) : top;
@@ -77,8 +79,8 @@ export const findMemories$ = (
         }),
         takeUntil(interruption.cut$),
       ),
-    { isWritten: isArrayOf(isRecalled) },
-  ).pipe(
+    form: { isWritten: isArrayOf(isRecalled) },
+  }).pipe(
     defaultIfEmpty([]),
     concatMap((found) =>
       // There is nothing to choose from where all can be shown.

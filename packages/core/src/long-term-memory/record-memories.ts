@@ -18,14 +18,16 @@ export const recordStage = (
     concatMap((state) => {
       const { iteration } = runOf(state, 'recordMemories');
       const reply = replyOf(state, 'recordMemories');
-      const { call, step$, hooks, scheduler, scope: own } = context;
+      const { call, perform, hooks, scheduler, scope: own } = context;
       const { memory, timeoutMs } = settings;
       const scope =
         state.status === 'prepared' ? scopeIn({ call, hooks, values: own.values }) : undefined;
       if (scope === undefined) return of(state);
-      return step$(
-        position,
-        () =>
+      return perform({
+        kind: 'memory',
+        id: position,
+        input: reply,
+        run: () =>
           defer(() => {
             const memories = memoriesOfCall(call, state, reply, settings);
             return memories.length === 0
@@ -39,8 +41,8 @@ export const recordStage = (
               return of([]);
             }),
           ),
-        { isWritten: isArrayOf(isString) },
-      ).pipe(map(() => state));
+        form: { isWritten: isArrayOf(isString) },
+      }).pipe(map(() => state));
     });
   return recordMemories;
 };

@@ -25,7 +25,7 @@ export const standAlone = (
   return {
     call,
     model,
-    meter: identity,
+    throughLayers: identity,
     scheduler,
     hooks: createHooks({
       call,

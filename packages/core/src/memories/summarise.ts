@@ -1,11 +1,13 @@
 import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
 import { hasFields, isOptional, isString, isUsage } from '../shape.js';
-import { type AskingNeeds, askingStep$ } from '../asking-step.js';
+import type { Context } from '../context.js';
+import type { Step } from '../layer.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import { ready } from '../models/ready.js';
+import { noUsage } from '../usage.js';
 import { checkOptions, isFunction, isModel, isText, type Rule, wholeNumber } from '../options.js';
 import { type Phase, phase, type PhaseFactory } from '../phase.js';
 import { compact, nextIteration, type OpenRun, spend } from '../run.js';
@@ -34,7 +36,7 @@ export interface SummariseOptions {
   readonly maxTokens?: number;
 }
 
-type Needs = Parameters<typeof askSummary$>[0] & AskingNeeds;
+type Needs = Parameters<typeof askSummary$>[0] & Pick<Context, 'perform'>;
 
 /**
  * Makes a phase, to be put before `reasoning`, that makes room in a long call: where its messages take up too much, those that memory has and
@@ -69,7 +71,15 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
           const messages = old.told;
           return askSummary$(context, next, position, { ...order, former, messages });
         }).pipe(map(announced(warn)));
-      return askingStep$(context, position, summary$, { isWritten: isSummary }).pipe(
+      const summary: Step<Summary> = {
+        kind: 'model',
+        id: position,
+        input: old.told,
+        run: summary$,
+        cut: notMade$,
+        form: { isWritten: isSummary },
+      };
+      return context.perform(summary).pipe(
         map((summary) =>
           compacted(run, old, `${given.call.callId}/recap/${next.iteration}`, summary),
         ),
@@ -78,6 +88,10 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
     });
   return summarising;
 };
+
+/** The call is interrupted: nothing is shown in the place of its messages. */
+const notMade$ = (): Observable<Summary> =>
+  of({ status: 'failed', why: 'The call was interrupted.', usage: noUsage });
 
 const isSummary = (written: unknown): boolean =>
   hasFields(written, {

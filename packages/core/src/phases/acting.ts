@@ -15,8 +15,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { act$ } from '../act.js';
-import type { Acted } from '../acted.js';
+import { act$, type Acted } from '../act.js';
 import type { Context } from '../context.js';
 import type { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';

@@ -2,26 +2,23 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
+  EMPTY,
   from,
   identity,
   map,
-  of,
   takeUntil,
   toArray,
 } from 'rxjs';
 import type { Context } from '../context.js';
 import { isMessage } from '../is-message.js';
-import type { StepForm } from '../journal/step.js';
+import type { StepForm } from '../layer.js';
 import type { UserMessage } from '../message.js';
 import { isArrayOf } from '../shape.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
 import type { Steer } from '../steering.js';
 
-type Needs = Pick<
-  Context,
-  'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'step$' | 'mayBeWritten' | 'isWritten'
->;
+type Needs = Pick<Context, 'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'perform'>;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
 export const steering = ({
@@ -29,22 +26,16 @@ export const steering = ({
   interruption,
   steering: said,
   prepareInput$,
-  step$,
-  mayBeWritten,
-  isWritten,
+  perform,
 }: Needs): Phase => {
   if (said === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
-    const position = `${next}/steering`;
-    if (said.waiting().length === 0 && !mayBeWritten(position)) return of(run);
-    // What is said now belongs to a turn that the call has not taken yet.
-    const isPast = isWritten(String(next)) || isWritten('reply');
-    if (isPast && !isWritten(position)) return of(run);
     // A step that is replayed takes nothing of what is said now.
     let taken: readonly Steer[] = [];
     const work$ = defer(() => {
       taken = said.waiting();
+      if (taken.length === 0) return EMPTY;
       return from(taken).pipe(
         concatMap(({ messages }, index) =>
           prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
@@ -54,7 +45,14 @@ export const steering = ({
         takeUntil(interruption.cut$),
       );
     });
-    return step$(position, () => work$, steeredForm).pipe(
+    return perform({
+      kind: 'steering',
+      id: `${next}/steering`,
+      input: undefined,
+      run: () => work$,
+      optional: true,
+      form: steeredForm,
+    }).pipe(
       map((all) => {
         const messages = all.flat();
         messages.forEach((message) => hooks.report(next, { type: 'steered', message }));

@@ -3,7 +3,8 @@ import type { CallInfo } from '../call-info.js';
 import type { CallScope } from '../call-scope.js';
 import type { Hooks } from '../hooks.js';
 import type { Interruption } from '../interruption.js';
-import type { RunStep } from '../journal/step.js';
+import type { Perform } from '../layer.js';
+import type { Model } from '../model.js';
 import type { Reply } from '../reply.js';
 import type { Steering } from '../steering.js';
 import type { CallState } from './call-state.js';
@@ -18,12 +19,10 @@ export interface CallContext {
   readonly steering: Steering | undefined;
   /** A later call has made it void while it waited: it is only to be remembered. */
   readonly isSuperseded: boolean;
-  /** Runs a step of this call through the journal; `id` is its place, such as `retrieve`. */
-  readonly step$: RunStep;
-  /** Tells whether such a step may be written down: where nothing is to be done and nothing was, it can be left out. */
-  readonly mayBeWritten: (id: string) => boolean;
-  /** Tells whether such a step is written down: the call goes through it again. */
-  readonly isWritten: (id: string) => boolean;
+  /** Performs a step of the call: the only way to ask the outside world. */
+  readonly perform: Perform;
+  /** Wraps a model, whichever is asked for the call, in the call's layers. */
+  readonly throughLayers: (model: Model) => Model;
   /** Gives the place in the session on, and the reply to those who have joined. */
   readonly settle: (reply: Reply) => void;
 }

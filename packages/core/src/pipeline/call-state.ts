@@ -1,8 +1,6 @@
 import type { CallPlan } from '../call-plan.js';
 import type { Memory } from '../memory.js';
 import type { ContentBlock, Message, ToolMessage } from '../message.js';
-import type { Replayed } from '../context.js';
-import type { Model } from '../model.js';
 import type { Reply } from '../reply.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
 import type { EndedRun, Notes } from '../run.js';
@@ -42,10 +40,6 @@ export interface CallState {
   readonly notes: Notes;
   /** What has been spent before the loop, by what it was for. */
   readonly spent: UsageByPhase;
-  /** Counts the requests of whatever model is asked for the call. */
-  readonly meter: (model: Model) => Model;
-  /** Counts what the call had spent before it was broken off. */
-  readonly countReplayed: (spent: Replayed) => void;
   /** The names of tools that the model is not shown. */
   readonly hidden: readonly string[];
   /** An answer that no model needs to be asked for. */
@@ -114,19 +108,6 @@ export const withQuestion = (state: CallState, question: string): CallState => (
 export const charge = (state: CallState, phase: string, usage: Usage): CallState => ({
   ...state,
   spent: addToPhase(state.spent, phase, usage),
-});
-
-/** Counts the requests of the call, too, whatever model is asked: `meter` puts the counting around a model. A call that goes on has `countReplayed` count what it had spent. */
-export const meterRequests = (
-  state: CallState,
-  { meter, countReplayed }: Pick<CallState, 'meter' | 'countReplayed'>,
-): CallState => ({
-  ...state,
-  meter: (model) => meter(state.meter(model)),
-  countReplayed: (spent) => {
-    state.countReplayed(spent);
-    countReplayed(spent);
-  },
 });
 
 /** Hides tools from the model. */

@@ -12,8 +12,8 @@ import { noUsage } from '../usage.js';
  * of steps has no model of its own: without another it is a failure.
  */
 export const consultInCall$ = (
-  { call, hooks, interruption, scope, step$ }: CallContext,
-  { plan, meter, countReplayed }: CallState,
+  { call, hooks, interruption, scope, perform, throughLayers }: CallContext,
+  { plan }: CallState,
   { model = plan.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
   if (model === undefined) {
@@ -24,7 +24,7 @@ export const consultInCall$ = (
   const context = {
     call,
     model: ready(model),
-    meter,
+    throughLayers,
     hooks,
     interruption,
     demand,
@@ -32,9 +32,7 @@ export const consultInCall$ = (
     limits: limitsOf(plan.options),
     retryBudget,
     toolUseIds: new Set<string>(),
-    step$,
-    reportUsage: scope.reportUsage,
-    countReplayed,
+    perform,
   };
   return consult$(context, { iteration: hooks.iteration() }, consultation);
 };

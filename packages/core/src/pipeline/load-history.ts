@@ -7,6 +7,12 @@ export const loadHistory: CallStage = (context) =>
   concatMap((state) => {
     const goesOn = state.status === 'prepared' && context.interruption.current === undefined;
     return context
-      .step$('open', () => opening$(state, context, goesOn), openingForm(context.call))
+      .perform({
+        kind: 'open',
+        id: 'open',
+        input: state.input,
+        run: () => opening$(state, context, goesOn),
+        form: openingForm(context.call),
+      })
       .pipe(map((opening) => ({ ...state, ...opening })));
   });

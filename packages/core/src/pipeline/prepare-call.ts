@@ -1,15 +1,21 @@
-import { concatMap, map, type Observable } from 'rxjs';
+import { concatMap, map } from 'rxjs';
+import type { Step } from '../layer.js';
 import { noMemory } from '../memory.js';
 import { isToPrepare, type Prepared, prepared$, preparedForm } from '../prepared.js';
 import type { CallStage } from './call-stage.js';
 
 /** Leads the call through guards and the other interceptors of `prepare`. Nothing is remembered that has not been through all of them. */
-export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded, step$ }) =>
+export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded, perform }) =>
   concatMap((state) => {
     const { plan: before, input: asked } = state;
-    const prepare$ = (): Observable<Prepared> => prepared$(before, scope, hooks, asked);
-    const form = preparedForm(before, scope.call);
-    return (isToPrepare(before) ? step$('prepare', prepare$, form) : prepare$()).pipe(
+    const step: Step<Prepared> = {
+      kind: 'prepare',
+      id: 'prepare',
+      input: asked,
+      run: () => prepared$(before, scope, hooks, asked),
+      form: preparedForm(before, scope.call),
+    };
+    return (isToPrepare(before) ? perform(step) : step.run(1)).pipe(
       map(({ plan, input, status }) => {
         if (isSuperseded) interruption.trigger({});
         const [first, ...others] = input;

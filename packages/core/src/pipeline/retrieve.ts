@@ -46,7 +46,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
   }
   checkOptions('retrieve()', options, rules);
   const { limit = 5, placement = 'system', query = textToSelectBy } = defined(options);
-  const retrieved: CallStage = ({ step$, hooks, interruption }) =>
+  const retrieved: CallStage = ({ perform, hooks, interruption }) =>
     concatMap((state) => {
       if (!isOpen(state)) return of(state);
       const report = (message: string): void => hooks.report(0, { type: 'warning', message });
@@ -65,8 +65,9 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
           takeUntil(interruption.cut$),
         );
       const { retrievals } = state;
-      const step = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
-      return step$(step, found$, { isWritten: isArrayOf(isPassage) }).pipe(
+      const id = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
+      const form = { isWritten: isArrayOf(isPassage) };
+      return perform({ kind: 'retrieve', id, input: state.input, run: found$, form }).pipe(
         defaultIfEmpty([]),
         map((passages) =>
           addSources(

@@ -1,19 +1,8 @@
 import { concatMap, map } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { reviewed$ } from '../reviewed.js';
-import { endReasons, type Reply } from '../reply.js';
+import type { Reply } from '../reply.js';
 import type { EndedRun } from '../run.js';
-import type { StepForm } from '../journal/step.js';
-import { isRecord } from '../json.js';
-import {
-  hasFields,
-  isArrayOf,
-  isAssistantMessage,
-  isNumeric,
-  isOptional,
-  isString,
-  isUsage,
-} from '../shape.js';
 import type { CallStage } from './call-stage.js';
 import type { CallState } from './call-state.js';
 
@@ -21,26 +10,14 @@ import type { CallState } from './call-state.js';
 export const reviewReply: CallStage = (context) =>
   concatMap((state) =>
     context
-      .step$('reply', () => reviewed$(context, state, runOf(state, 'reviewReply')), replyForm)
+      .perform({
+        kind: 'reply',
+        id: 'reply',
+        input: state.run?.answer,
+        run: () => reviewed$(context, state, runOf(state, 'reviewReply')),
+      })
       .pipe(map((reply) => ({ ...state, reply }))),
   );
-
-/** What an `output` was made into is told as JSON holds it, where the reply comes from the journal. */
-export const replyForm: StepForm<Reply> = {
-  isWritten: (written) =>
-    isAssistantMessage(written) &&
-    hasFields(written, {
-      reason: (reason) => endReasons.some((known) => known === reason),
-      finish: isString,
-      iterations: isNumeric,
-      toolUses: isArrayOf(isRecord),
-      suspensions: isOptional(isArrayOf(isRecord)),
-      usage: isUsage,
-      usageByPhase: isRecord,
-      createdAt: isNumeric,
-      elapsedMs: isNumeric,
-    }),
-};
 
 /** The run that the loop has ended. */
 export const runOf = ({ run }: CallState, stage: string): EndedRun => {

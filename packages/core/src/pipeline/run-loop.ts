@@ -4,6 +4,7 @@ import { lend } from '../places.js';
 import type { Context } from '../context.js';
 import { endStopped } from '../end-stopped.js';
 import { MillraceError, misuse } from '../errors.js';
+import { turnThrough } from '../layer.js';
 import { loop } from '../loop.js';
 import { type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
@@ -32,7 +33,7 @@ export const runLoop: CallStage = (context) =>
     const run = open(history, input, { late, injected, notes, spent });
     toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
     return begun$(run, state, own).pipe(
-      loop(own, state.plan.phases),
+      loop(own, turnThrough(context.scope.layers, state.plan.phases)),
       tap(() => context.interruption.close()),
       map((ended) => ({ ...state, run: ended })),
     );
@@ -88,9 +89,9 @@ const systemOf = ({ instructions, sources, contextPlacement }: CallState): strin
 
 const contextOf = (
   state: CallState,
-  { scope, hooks, steering, step$, mayBeWritten, isWritten }: CallContext,
+  { scope, hooks, steering, perform, throughLayers }: CallContext,
 ): Context => {
-  const { plan, memory, hidden, meter, countReplayed } = state;
+  const { plan, memory, hidden } = state;
   const { model: plain, toolkit: cell, output, options } = plan;
   const shown = createView(cell, hidden);
   const toolkit = shown();
@@ -106,7 +107,7 @@ const contextOf = (
   return {
     call,
     model,
-    meter,
+    throughLayers,
     get toolkit() {
       return shown();
     },
@@ -129,13 +130,10 @@ const contextOf = (
         hooks.report(iteration, change),
       ) ?? (() => undefined),
     toolUseIds: new Set(),
-    step$,
-    mayBeWritten,
-    isWritten,
+    perform,
+    local: scope.local,
     prepareInput$: (messages, place) =>
       preparedInput$(plan, call, hooks, hooks.iteration(), place, messages),
-    reportUsage: scope.reportUsage,
-    countReplayed,
     activateOnly: (groups) => {
       activateOnly(cell, groups);
       // It was told before the step that says so was written down.

@@ -8,14 +8,16 @@ import type { CallStage } from './call-stage.js';
 import { type CallState, hideTools, isOpen } from './call-state.js';
 
 /** Picks the tools that the model is shown, where the call has a selection of them. */
-export const selectTools: CallStage = ({ step$, hooks, interruption }) =>
+export const selectTools: CallStage = ({ perform, hooks, interruption }) =>
   concatMap((state) => {
     const { plan } = state;
     const { toolSelection, toolChoice } = plan.options;
     if (toolSelection === undefined || !isOpen(state)) return of(state);
-    return step$(
-      'select',
-      () =>
+    return perform({
+      kind: 'select',
+      id: 'select',
+      input: state.input,
+      run: () =>
         unselected$(
           { ...toolSelection, pinned: pinnedBy(toolSelection, state) },
           plan.toolkit.current,
@@ -23,8 +25,8 @@ export const selectTools: CallStage = ({ step$, hooks, interruption }) =>
           toolChoice,
           (message) => hooks.report(0, { type: 'warning', message }),
         ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([])),
-      { isWritten: isArrayOf(isString) },
-    ).pipe(map((hidden) => hideTools(state, ...hidden)));
+      form: { isWritten: isArrayOf(isString) },
+    }).pipe(map((hidden) => hideTools(state, ...hidden)));
   });
 
 /** What was asked, as it is meant. Where a call brings results and no words, what was asked last is what it goes on with. */

@@ -18,7 +18,7 @@ import { tool } from '../tool.js';
 import { toolOutput } from '../tool-output.js';
 import { suspend, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { budget, withBudget } from '../traffic/index.js';
+import { budget } from '../traffic/index.js';
 import type { SessionState } from './session-state.js';
 
 const add = tool({
@@ -221,7 +221,7 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
     saved(
       [asksFor(toolUse('add', { a: 1, b: 2 }, 'one'), spent(100, 20)), [text('It is 3, I think.')]],
       (session) => callAll(session, 'Add.'),
-      withoutModel(withBudget({ model: scriptedModel() }, budget({ tokens: 50 }))),
+      withoutModel({ model: scriptedModel(), use: [budget({ tokens: 50 })] }),
     ),
   names: () =>
     saved([[text('Hello Ann.')]], (session) =>

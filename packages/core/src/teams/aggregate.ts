@@ -1,5 +1,12 @@
 import { map, type OperatorFunction } from 'rxjs';
-import { composed, isStep, type OutOf, runnerOf, type Step, unspoken } from '../compose/step.js';
+import {
+  composed,
+  isStep,
+  type OutOf,
+  runnerOf,
+  type Composable,
+  unspoken,
+} from '../compose/step.js';
 import { runOf } from '../compose/step-runs.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
@@ -9,7 +16,7 @@ import type { Input } from '../input.js';
  * be an input. Nobody in the step speaks for an agent that `asAgent` makes of it; whose calls need a model to become one answer go to an agent: `sequential(parallel(a, b), judge)`.
  * What the function throws is an error of the whole.
  */
-export const aggregate = <const AnyStep extends Step, Out extends Input>(
+export const aggregate = <const AnyStep extends Composable, Out extends Input>(
   step: AnyStep,
   toAnswer: (emitted: OutOf<AnyStep>) => Out,
 ): OperatorFunction<Input, Out> => {

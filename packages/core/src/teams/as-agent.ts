@@ -1,7 +1,7 @@
 import { type AgentOptions, agentRules } from '../agent-options.js';
 import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
-import type { OutOf, Step } from '../compose/step.js';
+import type { OutOf, Composable } from '../compose/step.js';
 import { checkOptions, type Rule } from '../options.js';
 import { nativePipeline, replaceStage } from '../pipeline/native-pipeline.js';
 import { runLoop } from '../pipeline/run-loop.js';
@@ -23,7 +23,7 @@ type OutputIn<Out> = Out extends Reply<infer Output> ? Output : undefined;
  * conversation, agents without a session of their own hear what was said before. An interrupt ends the calls that run, and begins no other.
  */
 export const asAgent = <
-  const AnyStep extends Step,
+  const AnyStep extends Composable,
   const Output extends InputSchema | undefined = undefined,
 >(
   step: AnyStep,

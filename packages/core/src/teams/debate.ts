@@ -1,6 +1,6 @@
 import { concatMap, type OperatorFunction } from 'rxjs';
 import type { Agent } from '../agent.js';
-import { composed, isStep, type OutOf, runnerOf, type Step } from '../compose/step.js';
+import { composed, isStep, type OutOf, runnerOf, type Composable } from '../compose/step.js';
 import type { Input } from '../input.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { checkAgents, checkNames } from './check-agents.js';
@@ -11,7 +11,7 @@ import { allHeard, type ReplyOf } from './transcript.js';
 /** Who debates, for how long, and who decides. */
 export interface DebateOptions<
   Agents extends readonly Agent[] = readonly Agent[],
-  Judge extends Step = Step,
+  Judge extends Composable = Composable,
 > {
   /** The sides, two at least, each by a name of its own. What a side stands for is for its instructions to say. */
   readonly agents: Agents;
@@ -30,7 +30,7 @@ export interface DebateOptions<
  */
 export const debate = <
   const Agents extends readonly [Agent, Agent, ...Agent[]],
-  const Judge extends Step,
+  const Judge extends Composable,
 >(
   options: DebateOptions<Agents, Judge>,
 ): OperatorFunction<Input, OutOf<Judge>> => {

@@ -1,7 +1,7 @@
 import { catchError, map, of, type OperatorFunction } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { route } from '../compose/route.js';
-import { composed, isStep, type OutOf, type Step } from '../compose/step.js';
+import { composed, isStep, type OutOf, type Composable } from '../compose/step.js';
 import { runOf } from '../compose/step-runs.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
@@ -10,14 +10,14 @@ import type { Model } from '../model.js';
 import { checkOptions, isModel, isText, type Rule } from '../options.js';
 
 /** One of the steps that a model may choose. */
-export interface ModelRoute<AnyStep extends Step = Step> {
+export interface ModelRoute<AnyStep extends Composable = Composable> {
   readonly step: AnyStep;
   /** When it is the one to choose: the model is shown this beside its name. */
   readonly when: string;
 }
 
 /** How a model chooses. */
-export interface RouteByOptions<Otherwise extends Step = Step> {
+export interface RouteByOptions<Otherwise extends Composable = Composable> {
   /** The step for what fits none. Default: there is none, and such an input is an `invalidRequest` error. */
   readonly otherwise?: Otherwise;
   /** What the model is told before the list. Default: to choose what fits best, and not to answer. */
@@ -39,7 +39,7 @@ const choose =
  */
 export const routeBy = <
   const Routes extends Readonly<Record<string, ModelRoute>>,
-  const Otherwise extends Step = never,
+  const Otherwise extends Composable = never,
 >(
   model: Model,
   routes: Routes,
@@ -60,7 +60,7 @@ export const routeBy = <
       additionalProperties: false,
     },
   });
-  const chosen = route<Step>((input, { output: _, ...call }) =>
+  const chosen = route<Composable>((input, { output: _, ...call }) =>
     chooser.call$(input, call).pipe(
       map(({ output }) => output?.route),
       catchError((error: unknown) => {
@@ -83,7 +83,7 @@ const rules: Readonly<Record<keyof RouteByOptions, Rule>> = {
   name: isText,
 };
 
-const stepsOf = (routes: Readonly<Record<string, ModelRoute>>): ReadonlyMap<string, Step> => {
+const stepsOf = (routes: Readonly<Record<string, ModelRoute>>): ReadonlyMap<string, Composable> => {
   if (!isRecord(routes) || Object.keys(routes).length === 0) {
     throw misuse(
       "routeBy() needs routes by their names, such as { sales: { step: sales, when: 'Somebody wants to buy.' } }.",

@@ -13,8 +13,8 @@ import {
 } from 'rxjs';
 import { splitOptions } from '../call-options.js';
 import type { CallPlan } from '../call-plan.js';
-import { lend, unlessHalted, usageBelow } from '../places.js';
-import { isStep, runnerOf, type Step } from '../compose/step.js';
+import { lend, spentBelow, unlessHalted } from '../places.js';
+import { isStep, runnerOf, type Composable } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { contained } from '../contained.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -37,7 +37,7 @@ import { type Answer, answerOf, endAnswered$ } from './answer-of.js';
  * Makes a stage that runs a step in the place of the loop: `asAgent` puts it into a pipeline in the place of `runLoop`. What the step emits
  * last is the answer.
  */
-export const runStep = (step: Step): CallStage => {
+export const runStep = (step: Composable): CallStage => {
   if (!isStep(step)) {
     throw misuse(
       'asAgent() needs a step: an agent, a session, or an operator such as sequential().',
@@ -110,7 +110,7 @@ const answer$ = (
       }),
       defaultIfEmpty(undefined),
       unlessHalted(parent),
-      map((answer) => ({ answer, usage: usageBelow(parent) })),
+      map((answer) => ({ answer, usage: spentBelow(parent).usage })),
       abortsUnlessComplete(abort),
     );
   });

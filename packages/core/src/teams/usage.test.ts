@@ -15,7 +15,7 @@ import {
   usage$,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sharedBudget, withBudget } from '../traffic/index.js';
+import { sharedBudget } from '../traffic/index.js';
 import { noUsage } from '../usage.js';
 import { asAgent, createStep } from './index.js';
 
@@ -150,11 +150,13 @@ describe('what a reply says it has cost', () => {
 
   it('C9: a shared budget counts each request once', async () => {
     const budget = sharedBudget({ tokens: 1000 });
-    const deep = createAgent(
-      withBudget({ name: 'deep', model: scriptedModel([text('b'), costs(100)]) }, budget),
-    );
-    const middle = createAgent(withBudget({ model: using(10), tools: [asking(deep)] }, budget));
-    const top = createAgent(withBudget({ model: using(1), tools: [asking(middle)] }, budget));
+    const deep = createAgent({
+      name: 'deep',
+      model: scriptedModel([text('b'), costs(100)]),
+      use: [budget],
+    });
+    const middle = createAgent({ model: using(10), tools: [asking(deep)], use: [budget] });
+    const top = createAgent({ model: using(1), tools: [asking(middle)], use: [budget] });
     const reply = await top.call('?');
     expect(reply.usage.inputTokens).toBe(122);
     expect(budget.spent.tokens).toBe(122 + 5);
@@ -162,18 +164,16 @@ describe('what a reply says it has cost', () => {
 
   it('C9: a shared budget ends the whole family', async () => {
     const budget = sharedBudget({ tokens: 50 });
-    const deep = createAgent(
-      withBudget({ name: 'deep', model: scriptedModel([text('b'), costs(100)]) }, budget),
-    );
-    const top = createAgent(
-      withBudget(
-        {
-          model: scriptedModel([toolUse('ask'), costs(1)], [text('I close.'), costs(1)]),
-          tools: [asking(deep)],
-        },
-        budget,
-      ),
-    );
+    const deep = createAgent({
+      name: 'deep',
+      model: scriptedModel([text('b'), costs(100)]),
+      use: [budget],
+    });
+    const top = createAgent({
+      model: scriptedModel([toolUse('ask'), costs(1)], [text('I close.'), costs(1)]),
+      tools: [asking(deep)],
+      use: [budget],
+    });
     const reply = await top.call('?');
     expect(reply.reason).toBe('budget');
     const team = asAgent(sequential(deep));

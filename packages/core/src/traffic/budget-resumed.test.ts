@@ -5,7 +5,6 @@ import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journa
 import { createAgent, tool } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { type Budget, budget, type BudgetOptions, sharedBudget } from './budget.js';
-import { withBudget } from './with-budget.js';
 
 /** Each request costs 100 tokens, and asks for a tool as long as it may. */
 const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
@@ -18,7 +17,7 @@ const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
   const spin = tool({ name: 'spin', description: 'Spins.', run: () => `Again ${(runs += 1)}.` });
   const options = { model, tools: [spin], journal: createCallStore(driver) };
   return {
-    agent: createAgent(withBudget({ ...options, defaults: { maxIterations: 50 } }, budgets)),
+    agent: createAgent({ ...options, defaults: { maxIterations: 50 }, use: budgets }),
     spent: () => ({ tokens: model.requests.length * 100, toolCalls: runs }),
   };
 };

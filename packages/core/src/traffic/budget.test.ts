@@ -30,7 +30,6 @@ import {
   verifyEvents,
 } from '../testing/index.js';
 import { type Budget, budget, sharedBudget } from './budget.js';
-import { withBudget } from './with-budget.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Again.' });
 const used = (inputTokens: number, outputTokens: number) =>
@@ -42,7 +41,7 @@ const runaway = (
 ): ReturnType<typeof scriptedModel> =>
   scriptedModel(...Array.from({ length: rounds }, () => round), ...last);
 const agentOf = (model: Model, ...budgets: readonly Budget[]) =>
-  createAgent(withBudget({ model, tools: [spin], defaults: { maxIterations: 1_000 } }, budgets));
+  createAgent({ model, tools: [spin], defaults: { maxIterations: 1_000 }, use: budgets });
 const closing: ScriptedAnswer = [text('So far.'), used(10, 5)];
 
 describe('budgets', () => {
@@ -60,12 +59,13 @@ describe('budgets', () => {
     async (_, options, rounds, why) => {
       const model = runaway(rounds, closing);
       const memory = inProcessMemory();
-      const agent = createAgent(
-        withBudget(
-          { model, tools: [spin], memory, defaults: { maxIterations: 1_000 } },
-          budget(options),
-        ),
-      );
+      const agent = createAgent({
+        model,
+        tools: [spin],
+        memory,
+        defaults: { maxIterations: 1_000 },
+        use: [budget(options)],
+      });
       const events = await lastValueFrom(
         agent.session('s').stream$('?').pipe(verifyEvents(), toArray()),
       );
@@ -143,8 +143,8 @@ describe('budgets', () => {
     expect(() => budget({ money: 1, prices: odd })).toThrow(/the price of 'm' needs 'output'/);
     expect(() => budget({ onExceed: 'error' })).toThrow(/needs one of tokens, money and toolCalls/);
     expect(() => budget({ tokens: 0 })).toThrow(/'tokens' must be/);
-    expect(() => withBudget({ model: scriptedModel() }, {} as never)).toThrow(
-      /takes what budget\(\)/,
+    expect(() => createAgent({ model: scriptedModel(), use: [{} as never] })).toThrow(
+      /'use' takes a list of layers/,
     );
   });
 
@@ -178,10 +178,10 @@ describe('budgets', () => {
     await agentOf(fallback(down, other), all).call('?');
     expect(all.spent.money).toBe(10);
     const odd = { inputTokens: 3, outputTokens: undefined } as never;
-    const both = withBudget(
-      { model: scriptedModel([text('Hi.'), { type: 'usage', usage: odd }]) },
-      [all, all],
-    );
+    const both = {
+      model: scriptedModel([text('Hi.'), { type: 'usage', usage: odd }]),
+      use: [all, all],
+    };
     await createAgent(both).call('?');
     expect(all.spent.money).toBe(13);
   });
@@ -195,7 +195,7 @@ describe('budgets', () => {
       run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
     });
     const model = scriptedModel([toolUse('ask'), used(5, 0)], closing);
-    const parent = createAgent(withBudget({ model, tools: [ask] }, own));
+    const parent = createAgent({ model, tools: [ask], use: [own] });
     expect(await parent.call('?')).toMatchObject({ reason: 'budget', iterations: 1 });
     // Another call begins anew, and nothing is kept of the one before.
     const once = agentOf(scriptedModel([text('Hi.')]), own);
@@ -253,7 +253,9 @@ describe('budgets and other models', () => {
     const model = scriptedModel(...script, [text('Done.'), used(0, 0)]);
     const beside = other(aside);
     const options = { model, tools: [spin], memory, ...extra(beside) };
-    const reply = await createAgent(withBudget(options, all)).session('s').call('?');
+    const reply = await createAgent({ ...options, use: [all] })
+      .session('s')
+      .call('?');
     expect(beside.requests).toHaveLength(1);
     expect(all.spent.usage).toEqual(reply.usage);
     expect(all.spent.money).toBe(1_000);
@@ -270,13 +272,13 @@ describe('budgets and other models', () => {
       tools: [spin],
       phases: insertAfter(acting, reflect({ model: other(aside, aside) })),
     };
-    await expect(createAgent(withBudget(reflecting, own)).call('?')).rejects.toMatchObject({
+    await expect(createAgent({ ...reflecting, use: [own] }).call('?')).rejects.toMatchObject({
       code: 'budget',
     });
     expect(own.spent.tokens).toBe(1_100);
     const unknown = other(aside);
     const money = budget({ money: 1, prices: { scripted: { input: 1, output: 1 } } });
-    const events = await record(createAgent(withBudget(thinking(unknown), money)).stream$('?'));
+    const events = await record(createAgent({ ...thinking(unknown), use: [money] }).stream$('?'));
     expect(unknown.requests).toEqual([]);
     expect(events).toContainEqual(
       expect.objectContaining({ message: expect.stringContaining("Add 'other' to 'prices'") }),
@@ -286,15 +288,11 @@ describe('budgets and other models', () => {
   it('L3, C9: a request of another model that is left or fails counts', async () => {
     const all = sharedBudget({ tokens: 1_000_000 });
     const asking = (model: Model) =>
-      createAgent(
-        withBudget(
-          {
-            model: scriptedModel([text('Done.')]),
-            phases: insertBefore(reasoning, analyseTask({ model })),
-          },
-          all,
-        ),
-      );
+      createAgent({
+        model: scriptedModel([text('Done.')]),
+        phases: insertBefore(reasoning, analyseTask({ model })),
+        use: [all],
+      });
     const silent = { name: 'm', stream$: () => concat(of(used(100, 0)), NEVER) };
     asking(silent)
       .call$('?')

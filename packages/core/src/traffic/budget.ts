@@ -1,4 +1,4 @@
-import type { CallInfo } from '../call-info.js';
+import { of, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import {
   checkOptions,
@@ -9,8 +9,13 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import { addUsage, noUsage, type Usage } from '../usage.js';
-import { checkPrices, type PriceTable } from './prices.js';
+import { cell, type Layer, type LayerContext } from '../layer.js';
+import { phase, type PhaseFactory } from '../phase.js';
+import { close$ } from '../phases/closing.js';
+import { type Spending, watchingSpending } from '../spending.js';
+import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
+import { metered } from './metered.js';
+import { checkPrices, costOf, priceIn, priceOf, type PriceTable } from './prices.js';
 
 /** What may be used up. */
 export interface BudgetOptions {
@@ -38,51 +43,27 @@ export interface Spent {
   readonly toolCalls: number;
 }
 
-/** A budget, and what is left of it. */
-export interface Budget {
-  /** How much there is for whoever shares it; each call of its own has it anew where it is not shared. */
+/** A budget, and what is left of it: a layer for the `use` of an agent or a call. */
+export interface Budget extends Layer {
   readonly options: BudgetOptions;
-  /** What all calls have spent together so far. */
+  /** What all calls together have spent so far. */
   readonly spent: Spent;
 }
 
-/** A budget that each call has for itself. Put it around the options of an agent with `withBudget`. */
+/**
+ * Limits what each call may spend, with all calls below it. Checked before each turn: a call that has used its budget up ends with reason `budget` and a
+ * closing answer, or with a `budget` error, and a `warning` names the budget. Every request counts, whichever model is asked, also if it fails or is cancelled. A
+ * resumed call continues with what it had spent.
+ */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 
 /**
- * One budget for all calls of all agents that it is given to. Calls that run at the same time may exceed it by the requests that are under way. It lasts as long as
- * it is held: make one for each month, and begin it with what has been `spent` before where a process begins anew.
+ * One budget for all calls of all agents that use it. Calls that run at the same time may exceed it by the requests under way. It lasts as long as the
+ * object: make one for each month, and pass what was `spent` before when a process starts anew. A resumed call counts nothing twice.
  */
 export const sharedBudget = (options: BudgetOptions, spent: Partial<Spent> = {}): Budget => {
   checkOptions("sharedBudget(): 'spent'", spent, spentRules);
   return createBudget('sharedBudget()', options, true, { ...nothingSpent, ...defined(spent) });
-};
-
-/** What calls spend of a budget. */
-export interface Account {
-  readonly options: BudgetOptions;
-  /** Adds to what the call, and all, have spent. */
-  readonly spend: (call: CallInfo, more: Partial<Spent>) => void;
-  /** Adds what a call had spent before it was broken off: all have spent it already. */
-  readonly recall: (call: CallInfo, more: Partial<Spent>) => void;
-  /** A call begins; what it gives is called at its end. */
-  readonly open: (call: CallInfo) => () => void;
-  /** What is used up for the call. */
-  readonly excess: (call: CallInfo) => string | undefined;
-}
-
-interface Family {
-  spent: Spent;
-  calls: number;
-}
-
-const known = new WeakMap<Budget, Account>();
-
-/** The account of a budget, or a `config` error where it is none. */
-export const accountOf = (given: Budget): Account => {
-  const account = known.get(given);
-  if (account !== undefined) return account;
-  throw new MillraceError('config', 'withBudget() takes what budget() and sharedBudget() make.');
 };
 
 const nothingSpent: Spent = { usage: noUsage, tokens: 0, money: 0, toolCalls: 0 };
@@ -91,54 +72,91 @@ const createBudget = (
   owner: string,
   given: BudgetOptions,
   isShared: boolean,
-  spent = nothingSpent,
+  before = nothingSpent,
 ): Budget => {
   checkOptions(owner, given, rules);
   const options = defined(given);
+  const { prices, onExceed } = options;
   if ((options.tokens ?? options.money ?? options.toolCalls) === undefined) {
     throw misuse(`${owner} needs one of tokens, money and toolCalls: what is to be limited.`);
   }
-  if (options.money !== undefined && options.prices === undefined) {
+  if (options.money !== undefined && prices === undefined) {
     throw new MillraceError(
       'config',
       `${owner}: 'money' needs 'prices', such as { 'gpt-5-mini': { input: 0.25, output: 2 } } for a million tokens.`,
     );
   }
-  checkPrices(owner, options.prices);
-  let all = spent;
-  /** By the family of a call, as long as one of it runs: what its sub-agents spend is its own. */
-  const families = new Map<string, Family>();
-  const made: Budget = {
+  checkPrices(owner, prices);
+  let all = before;
+  const ofFamily = cell('family', () => ({ spent: nothingSpent }));
+  /** Adds what the call spends now. */
+  const spend = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
+    all = sum(all, more);
+    recall({ local }, more);
+  };
+  /** Adds what the call had spent before it was resumed: the shared total has it already. */
+  const recall = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
+    const family = local(ofFamily);
+    family.spent = sum(family.spent, more);
+  };
+  const watched: PhaseFactory = (context) =>
+    phase((run) => {
+      const what = excess(options, isShared ? all : context.local(ofFamily).spent);
+      if (what === undefined) return of(run);
+      const mute = (partial?: string): MillraceError => usedUp(what, partial);
+      // A call that begins with nothing left has nothing to answer from.
+      if (onExceed === 'error' || run.iteration === 0) return throwError(() => mute());
+      context.hooks.report(run.iteration, { type: 'warning', message: what });
+      return close$(run, context, { reason: 'budget', what, mute });
+    });
+  return {
+    name: isShared ? 'sharedBudget' : 'budget',
+    priority: 10,
+    inherit: true,
     options,
     get spent() {
       return all;
     },
+    turn: (phases) => [watched, ...phases],
+    model: (context) => (model) =>
+      metered(
+        model,
+        (usage, name) => spend(context, costIn(prices, usage, name, model.name)),
+        (name) => prices && priceOf(name, prices),
+      ),
+    step: (context) => (next) =>
+      // Requests are counted by the model, also those that are cancelled.
+      watchingSpending(next, '', {
+        live: ({ toolCalls }) => spend(context, { toolCalls }),
+        replayed: (spending) => recall(context, costOfAll(prices, spending)),
+      }),
   };
-  const recall: Account['recall'] = ({ rootId }, more) => {
-    const family = families.get(rootId);
-    if (family !== undefined) family.spent = sum(family.spent, more);
-  };
-  known.set(made, {
-    options,
-    spend: (call, more) => {
-      all = sum(all, more);
-      recall(call, more);
-    },
-    recall,
-    open: ({ rootId }) => {
-      const family = families.get(rootId) ?? { spent: nothingSpent, calls: 0 };
-      family.calls += 1;
-      families.set(rootId, family);
-      return () => {
-        family.calls -= 1;
-        if (family.calls === 0) families.delete(rootId);
-      };
-    },
-    excess: ({ rootId }) =>
-      excess(options, isShared ? all : (families.get(rootId)?.spent ?? nothingSpent)),
-  });
-  return made;
 };
+
+const costIn = (
+  prices: PriceTable | undefined,
+  usage: Usage,
+  model: string,
+  asked = model,
+): Partial<Spent> => {
+  const price = prices && (priceIn(model, prices) ?? priceIn(asked, prices));
+  const money = price === undefined ? 0 : costOf(usage, price);
+  return { usage, tokens: tokensIn(usage), money };
+};
+
+const costOfAll = (
+  prices: PriceTable | undefined,
+  { models, toolCalls }: Spending,
+): Partial<Spent> =>
+  Object.entries(models).reduce<Spent>(
+    (spent, [model, usage]) => sum(spent, costIn(prices, usage, model)),
+    { ...nothingSpent, toolCalls },
+  );
+
+const usedUp = (what: string, partial: string | undefined): MillraceError =>
+  new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
+    ...(partial === undefined ? {} : { partial }),
+  });
 
 const sum = (
   a: Spent,

@@ -15,4 +15,3 @@ export {
   type TokenBucketOptions,
 } from './token-bucket.js';
 export type { Price, PriceTable } from './prices.js';
-export { withBudget } from './with-budget.js';

@@ -16,7 +16,7 @@ import {
   transformChunks,
 } from '../../index.js';
 import { guardAnswer, guardInput } from '../../guards/index.js';
-import { budget, limitConcurrency, limitRate, withBudget } from '../../traffic/index.js';
+import { budget, limitConcurrency, limitRate } from '../../traffic/index.js';
 import { finish, text, thinking, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
@@ -166,16 +166,12 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
   'a budget of tools': {
     agent: (process) =>
-      createAgent(
-        withBudget(
-          {
-            ...options(process),
-            model: script(process, [pay('ann'), pay('ann2')], [pay('bob')], [pay('cat')]),
-            tools: [process.effect('pay')],
-          },
-          [budget({ toolCalls: 3 })],
-        ),
-      ),
+      createAgent({
+        ...options(process),
+        model: script(process, [pay('ann'), pay('ann2')], [pay('bob')], [pay('cat')]),
+        tools: [process.effect('pay')],
+        use: [budget({ toolCalls: 3 })],
+      }),
   },
   'tools that are too slow': {
     agent: (process) =>

@@ -1,0 +1,235 @@
+import { Observable, type SchedulerLike } from 'rxjs';
+import type { CallInfo } from './call-info.js';
+import type { Demand } from './demand.js';
+import { MillraceError, misuse } from './errors.js';
+import type { Hooks } from './hooks.js';
+import { isRecord } from './json.js';
+import type { Model } from './model.js';
+import type { PhaseFactory } from './phase.js';
+
+/**
+ * One question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Everything that a call
+ * asks of the world is a step, so a layer around steps sees all of it.
+ */
+export interface Step<T> {
+  /** What is asked: `model`, `intent` (whether and how a tool is to run) and `tool` in the loop; other steps have kinds of their own. */
+  readonly kind: 'model' | 'intent' | 'tool' | (string & {});
+  /** The position in the call, unique and the same on every run of it: `3`, `3/0`, `3/0/intent`, `retrieve`. */
+  readonly id: string;
+  /** What is asked, for layers to look at: the request of a model, the tool call of an `intent` or a `tool`. */
+  readonly input: unknown;
+  /**
+   * Asks. Cold; emits one value and completes. Attempts are numbered from 1: a layer that subscribes again gets the next one. What the model, the tool or
+   * an interceptor makes of it, errors of tools and vetoes among them, is part of the value; an error is fatal to the call.
+   */
+  // A verb, as `perform` is: `step.run(1)`.
+  // eslint-disable-next-line rxjs-x/finnish
+  readonly run: (attempt: number) => Observable<T>;
+  /**
+   * Ends the step early, after `run` was unsubscribed or before it began: emits the value that stands for what there is, such as the partial message, and
+   * reports the events that are due. Once `run` has made its value, it gives that one. Without it, the step always runs to its end.
+   */
+  // eslint-disable-next-line rxjs-x/finnish
+  readonly cut?: (why: Cut) => Observable<T>;
+  /** The step may complete empty: then nothing happened, and nothing is recorded. */
+  readonly optional?: true;
+  /** How a value of this step is stored and checked. The kinds of the loop need none. */
+  readonly form?: StepForm<T>;
+}
+
+/** Why a step ends early. */
+export interface Cut {
+  readonly reason: string;
+  /** For the model or the user, depending on the step. */
+  readonly message?: string;
+}
+
+/** How the value of a step is stored, and read again. */
+export interface StepForm<T> {
+  /** Makes plain JSON of it. Default: it is plain JSON. */
+  readonly write?: (value: T) => unknown;
+  /** Whether a stored value is what such a step gives: files may be broken. */
+  readonly isWritten: (written: unknown) => boolean;
+  /** Makes the value of what was stored. Default: it is the value. */
+  readonly read?: (written: unknown) => T;
+  /** What of the value JSON could not hold, as a warning; `undefined` if nothing is lost. */
+  readonly warning?: (written: unknown) => string | undefined;
+}
+
+/** Performs a step: the only way to ask the outside world. Emits exactly one value, or none for an optional step. */
+export type Perform = <T>(step: Step<T>) => Observable<T>;
+
+/** What the layers of one call share. */
+export interface LayerContext {
+  readonly call: CallInfo;
+  /** Reports events of the call. */
+  readonly hooks: Pick<Hooks, 'report' | 'iteration'>;
+  readonly scheduler: SchedulerLike;
+  readonly demand: Demand;
+  /** Returns the value of a cell, created the first time it is asked for. */
+  readonly local: Locals;
+}
+
+/**
+ * An ability that is added to an agent or a call through `use`. Each part is made once per call. The loop knows none of them, so an agent without a layer
+ * neither bundles nor runs it.
+ */
+export interface Layer {
+  /** Named in errors, and what `single` goes by. */
+  readonly name: string;
+  /** Lower is further out. Default: 100. */
+  readonly priority?: number;
+  /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
+  readonly inherit?: true | 'voice';
+  /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
+  readonly single?: true;
+  /**
+   * Wraps every step. A layer has three moves: pass the step on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call. Completing
+   * empty is a cut, too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value.
+   */
+  readonly step?: (context: LayerContext) => (next: Perform) => Perform;
+  /** Wraps every model that the call asks, whichever it is. */
+  readonly model?: (context: LayerContext) => (next: Model) => Model;
+  /** Edits the phases of a turn. */
+  readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
+}
+
+/** What `use` takes: layers, and lists of layers that belong together. */
+export type Use = readonly (Layer | readonly Layer[])[];
+
+/** A mutable value that a layer keeps for a call or a family of calls: its steps, models and phases share it. */
+export interface Cell<T> {
+  readonly of: 'call' | 'family';
+  readonly create: () => T;
+}
+
+/** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
+export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
+
+/** Returns the value of a cell. */
+export type Locals = <T>(cell: Cell<T>) => T;
+
+/** Makes the cells of a call in its family. */
+export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
+  const own = new Map<Cell<unknown>, unknown>();
+  return <T>(key: Cell<T>) => {
+    const cells = key.of === 'call' ? own : family;
+    if (!cells.has(key)) cells.set(key, key.create());
+    // Only what the cell has created stands under it.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    return cells.get(key) as T;
+  };
+};
+
+/** The layers of a call, outermost first: its own and those that calls above it hand down, each once. */
+export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {
+  const all = new Set([...inherited, ...replaced(own)]);
+  const above = new Set(inherited);
+  const isReplaced = ({ name, single }: Layer): boolean =>
+    single === true && inherited.some((layer) => layer.single === true && layer.name === name);
+  return [...all]
+    .filter((layer) => above.has(layer) || !isReplaced(layer))
+    .sort((a, b) => (a.priority ?? 100) - (b.priority ?? 100));
+};
+
+const replaced = (layers: readonly Layer[]): readonly Layer[] =>
+  layers.filter(
+    ({ name, single }, index) =>
+      single !== true ||
+      !layers.slice(index + 1).some((later) => later.single === true && later.name === name),
+  );
+
+/** Those of a call's layers that also apply to a call which its tools make. */
+export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
+  layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
+
+/** Composes the layers around steps. Without any, performing a step is running it. */
+export const performThrough = (layers: readonly Layer[], context: LayerContext): Perform => {
+  const wraps = layers.flatMap(({ name, step }) =>
+    step === undefined ? [] : [{ name, wrap: step(context) }],
+  );
+  return wraps.length === 0
+    ? (step) => step.run(1)
+    : wraps.reduceRight<Perform>((next, { name, wrap }) => oneValue(name, wrap(next)), runs);
+};
+
+/** Composes the layers around models. */
+export const modelThrough = (
+  layers: readonly Layer[],
+  context: LayerContext,
+): ((model: Model) => Model) => {
+  const wraps = layers.flatMap(({ model }) => (model === undefined ? [] : [model(context)]));
+  return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
+};
+
+/** Lets the layers edit the phases of a turn, the outermost one last. */
+export const turnThrough = (
+  layers: readonly Layer[],
+  phases: readonly PhaseFactory[],
+): readonly PhaseFactory[] => layers.reduceRight((list, { turn }) => turn?.(list) ?? list, phases);
+
+const runs: Perform = ({ run }) => {
+  let attempt = 0;
+  return new Observable((subscriber) => run((attempt += 1)).subscribe(subscriber));
+};
+
+/** Holds a layer to one value per step, passed on when the layer completes, and cuts the step in its place if there is none. */
+const oneValue =
+  (name: string, perform: Perform): Perform =>
+  <T>(step: Step<T>) =>
+    new Observable<T>((subscriber) => {
+      const values: T[] = [];
+      const next = (value: T): void => {
+        if (values.push(value) > 1) subscriber.error(twice(name, step));
+      };
+      const complete = (): void => {
+        if (values.length > 0 || step.optional === true) {
+          values.forEach((value) => subscriber.next(value));
+          subscriber.complete();
+        } else if (step.cut === undefined) subscriber.error(uncuttable(name, step));
+        else subscriber.add(step.cut({ reason: 'interrupted' }).subscribe(subscriber));
+      };
+      const error = (cause: unknown): void => subscriber.error(cause);
+      subscriber.add(perform(step).subscribe({ next, error, complete }));
+    });
+
+const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The layer '${name}' emitted two values for the step '${id}'. Emit one, such as next(step) gives.`,
+  );
+
+const uncuttable = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The layer '${name}' emitted nothing for the step '${id}', which has no 'cut'. Emit what next(step) gives.`,
+  );
+
+/** Reads a list of layers, or throws a `config` error that names the fix. */
+export const readUse = (owner: string, use: unknown): readonly Layer[] => {
+  if (use === undefined) return [];
+  if (!Array.isArray(use)) throw noLayer(owner);
+  return use.flat().map((layer: unknown) => {
+    if (!isLayer(layer)) throw noLayer(owner);
+    // What a layer knows of itself, such as the options of a budget, is no function.
+    const odd = Object.entries(layer).find(
+      ([part, value]) => typeof value === 'function' && !parts.includes(part),
+    );
+    if (odd !== undefined) {
+      throw misuse(
+        `${owner}: The layer '${layer.name}' has no part '${odd[0]}'. Its parts are: ${parts.join(', ')}.`,
+      );
+    }
+    return layer;
+  });
+};
+
+const parts = ['name', 'priority', 'inherit', 'single', 'step', 'model', 'turn'];
+
+const isLayer = (value: unknown): value is Layer =>
+  isRecord(value) && typeof value['name'] === 'string' && value['name'] !== '';
+
+const noLayer = (owner: string): MillraceError =>
+  misuse(
+    `${owner}: 'use' takes a list of layers, such as [budget({ tokens: 10_000 })]: objects with a 'name' and some of ${parts.slice(1).join(', ')}.`,
+  );
