@@ -16,11 +16,11 @@ const help = `npm run house -- [--check | --lower] [--json]
 Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
 
   --check  exits with 1 if a number exceeds its ceiling
-  --lower  lowers each ceiling to the number of today, and raises none
+  --lower  lowers ceilings to the measured numbers; never raises one
   --json   prints JSON instead of a table
   --help   prints this text
 
-The ceilings are in scripts/house/ceilings.json. A ceiling is never raised.`;
+The ceilings are in scripts/house/ceilings.json.`;
 
 /** The aim of each row. Two numbers are two steps: the kernel on its own, then the work on speed. */
 const aims = {
@@ -47,7 +47,7 @@ const aims = {
   'options of an agent': 8,
   'options of a call': 12,
   'public names': 330,
-  'public names that nothing else names': 0,
+  'public names without a user': 0,
 };
 
 const core = 'packages/core';
@@ -66,12 +66,14 @@ const filesIn = (folder, pattern) =>
 
 // ---------------------------------------------------------------- modules
 
-/** The product code of a package, parsed, by file. What serves tests is left out. */
+const parse = (file) => ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest);
+
+/** The product code of a package, parsed, by file. Test tools are left out. */
 const parsed = (folder) =>
   new Map(
     filesIn(`${folder}/src`, /\.ts$/)
       .filter((file) => !isTest(file) && !file.startsWith(`${folder}/src/testing/`))
-      .map((file) => [file, ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest)]),
+      .map((file) => [file, parse(file)]),
   );
 
 /** The relative imports of a module, those of types included. */
@@ -85,7 +87,7 @@ const importsOf = (module) =>
 const featureOf = (file) =>
   Object.entries(kernelBoundary.featureFiles).find(([, pattern]) => new RegExp(pattern).test(file));
 
-/** How many of the files belong to each feature, those with most first. */
+/** How many of the files belong to each feature, most first. */
 const byFeature = (files) => {
   const counts = {};
   for (const file of files) {
@@ -104,7 +106,7 @@ function kernelImports(modules) {
   );
 }
 
-/** Rooms are the folders of core and its loose files: how many of them can be reached from themselves? */
+/** How many rooms (the folders and loose files of core) import themselves by way of others, types included. */
 function roomsInCycles(modules) {
   const roomOf = (file) => posix.relative(source, file).split('/')[0];
   const arrows = new Map();
@@ -131,7 +133,7 @@ function roomsInCycles(modules) {
 
 // ---------------------------------------------------------------- bundles
 
-/** What a bundler makes of a module of dist: the files of core that it reads and that it keeps, and the gzipped bytes. */
+/** Bundles a module that imports from dist: the files of core that esbuild reads, those it keeps, and the gzipped bytes. */
 async function bundle(contents, external) {
   const { resolve } = createRequire(import.meta.url);
   const { build } = createRequire(resolve('@size-limit/esbuild'))('esbuild');
@@ -154,7 +156,7 @@ async function bundle(contents, external) {
   return {
     read: sources(Object.keys(metafile.inputs)),
     kept: sources(Object.keys(inputs).filter((file) => inputs[file].bytesInOutput > 0)),
-    // Versions of zlib differ by some bytes.
+    // Rounded up: versions of zlib differ by a few bytes.
     gzip: Math.ceil(gzipSync(outputFiles[0].contents).length / 100) * 100,
   };
 }
@@ -166,7 +168,7 @@ function publicNames(folder, modules) {
   const entries = Object.values(readJson(root, folder, 'package.json').exports)
     .flatMap(({ types }) => types ?? [])
     .map((types) => posix.join(folder, types.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')))
-    .map((file) => modules.get(file) ?? ts.createSourceFile(file, read(file), 99));
+    .map((file) => modules.get(file) ?? parse(file));
   return entries.flatMap(({ statements }) =>
     statements.flatMap(({ exportClause, modifiers, name, declarationList }) => {
       if (exportClause?.elements) return exportClause.elements.map((each) => each.name.text);
@@ -176,7 +178,7 @@ function publicNames(folder, modules) {
   );
 }
 
-/** Public names that stand in no example, no page and no other package. */
+/** The names that no example, page or other package mentions. */
 function unnamed(names, folder) {
   const sources = readdirSync(join(root, 'packages'))
     .filter((name) => `packages/${name}` !== folder)
@@ -198,8 +200,9 @@ function membersOf(name, modules) {
   const found = modules
     .flatMap((module) => module.statements)
     .find((each) => ts.isInterfaceDeclaration(each) && each.name.text === name);
-  if (found === undefined)
-    throw new Error(`No interface is called ${name}: its options cannot be counted.`);
+  if (found === undefined) {
+    throw new Error(`There is no interface called ${name}, so its options cannot be counted.`);
+  }
   const parents = (found.heritageClauses ?? []).flatMap(({ types }) => types);
   return (
     found.members.length + sum(parents.map(({ expression }) => membersOf(expression.text, modules)))
@@ -208,7 +211,7 @@ function membersOf(name, modules) {
 
 // ---------------------------------------------------------------- calls
 
-/** Runs the calls of subscriptions.test-support.ts on dist. */
+/** Measures the calls of subscriptions.test-support.ts, on dist. */
 async function measuredCalls() {
   const file = join(root, core, 'dist/subscriptions.test-support.js');
   const { secondCall, subscriptionCosts } = await import(pathToFileURL(file));
@@ -220,7 +223,7 @@ async function measuredCalls() {
   };
 }
 
-/** The files of core of which a function runs. */
+/** How many files of core have a function that runs during the call. Precise coverage of V8 counts them. */
 async function filesThatRun(call) {
   const session = new Session();
   session.connect();
@@ -244,15 +247,14 @@ async function filesThatRun(call) {
 // ---------------------------------------------------------------- the house
 
 async function measure() {
-  const houses = readdirSync(join(root, 'packages'))
+  const packages = readdirSync(join(root, 'packages'))
     .filter((name) => ['core', 'layers', 'journal'].includes(name))
-    .map((name) => `packages/${name}`)
-    .map((folder) => ({ folder, modules: parsed(folder) }));
-  const sources = houses.flatMap(({ modules }) => [...modules.values()]);
-  const { modules } = houses.find(({ folder }) => folder === core);
-  const names = houses.map(({ folder, modules }) => [
-    folder,
-    new Set(publicNames(folder, modules)),
+    .map((name) => ({ folder: `packages/${name}`, modules: parsed(`packages/${name}`) }));
+  const sources = packages.flatMap(({ modules }) => [...modules.values()]);
+  const { modules } = packages.find(({ folder }) => folder === core);
+  const names = packages.map((each) => [
+    each.folder,
+    new Set(publicNames(each.folder, each.modules)),
   ]);
   const top = readdirSync(join(root, source), { withFileTypes: true });
   const entry = kernelBoundary.entry.slice(`${source}/`.length).replace(/\.ts$/, '.js');
@@ -278,7 +280,7 @@ async function measure() {
     'options of an agent': membersOf('AgentOptions', sources),
     'options of a call': membersOf('CallOptions', sources),
     'public names': sum(names.map(([, { size }]) => size)),
-    'public names that nothing else names': sum(
+    'public names without a user': sum(
       names.map(([folder, each]) => unnamed([...each], folder).length),
     ),
     ...(await measuredCalls()),
