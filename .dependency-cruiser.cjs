@@ -1,3 +1,6 @@
+const { env } = require('node:process');
+const { anyFeature, kernel } = require('./scripts/house/kernel.cjs');
+
 /** What may import what: arrows point down to the core, and a package is entered by its front door. */
 const test = '\\.test(-d|-support)?\\.ts$';
 const testing = '^packages/core/src/testing/';
@@ -90,8 +93,19 @@ const rules = {
   },
 };
 
+// The kernel still breaks this rule. `npm run house` counts the imports and keeps them below a ceiling;
+// MILLRACE_KERNEL_IMPORTS=1 lists them here. Once there are none, move the rule to those above.
+const reported = {
+  'the-kernel-imports-no-feature': { severity: 'warn', from: kernel, to: { path: anyFeature } },
+};
+const isListed = env.MILLRACE_KERNEL_IMPORTS === '1';
+
 module.exports = {
-  forbidden: Object.entries(rules).map(([name, rule]) => ({ name, severity: 'error', ...rule })),
+  forbidden: Object.entries({ ...rules, ...(isListed ? reported : {}) }).map(([name, rule]) => ({
+    name,
+    severity: 'error',
+    ...rule,
+  })),
   options: {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },

@@ -16,6 +16,11 @@ const steps = [
   { name: 'tests', goal: 'the tests pass', args: ['test'], loud: true },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
   { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
+  {
+    name: 'house',
+    goal: 'no measure of size or shape exceeds its ceiling',
+    args: ['run', 'house', '--', '--check'],
+  },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
 ];
 const names = steps.map(({ name }) => name);
@@ -53,7 +58,7 @@ async function check(chosen) {
 async function perform({ name, args, loud = false }) {
   process.stdout.write(loud ? `${name} …\n` : `${name} … `);
   const start = performance.now();
-  const { code, output } = await npm([...args, loud ? '--silent' : '--loglevel=error'], {
+  const { code, output } = await npm([loud ? '--silent' : '--loglevel=error', ...args], {
     quiet: !loud,
   });
   const seconds = ((performance.now() - start) / 1000).toFixed(1);

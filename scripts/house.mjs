@@ -1,0 +1,369 @@
+// Measures the size and shape of the code, and compares each number with its ceiling.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
+import { createRequire } from 'node:module';
+import { join, posix } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import ts from 'typescript';
+import kernelBoundary from './house/kernel.cjs';
+import { setUp } from './set-up.mjs';
+import { readJson, root } from './workspaces.mjs';
+
+const help = `npm run house -- [--check | --lower] [--json]
+
+Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
+
+  --check  exits with 1 if a number exceeds its ceiling
+  --lower  lowers ceilings to the measured numbers; never raises one
+  --json   prints JSON instead of a table
+  --help   prints this text
+
+The ceilings are in scripts/house/ceilings.json.`;
+
+/** The aim of each row. Two numbers are two steps: the kernel on its own, then the work on speed. */
+const aims = {
+  'kernel: files': 30,
+  'kernel: lines': 3_200,
+  'kernel: bytes gzipped, without rxjs': 15_000,
+  'kernel: files of features in its closure': 0,
+  'kernel: imports of features': 0,
+  'createAgent and tool: bytes gzipped, without rxjs and ajv': 20_000,
+  'createAgent and tool: files': 35,
+  'core, layers and journal: source files': 235,
+  'core, layers and journal: source lines': 25_600,
+  'core: loose files': 7,
+  'core: folders': 9,
+  'core: rooms in import cycles': 0,
+  'files that run for a question': 22,
+  'files that run for one tool call': 28,
+  'subscriptions: question': [45, 35],
+  'subscriptions: turn with a tool': [65, 30],
+  'subscriptions: further tool call': [20, 4],
+  'subscriptions: delta': 0,
+  'subscriptions: journal': [30, 15],
+  'subscriptions: delta with a journal': undefined,
+  'options of an agent': 8,
+  'options of a call': 12,
+  'public names': 330,
+  'public names without a user': 0,
+};
+
+const core = 'packages/core';
+const source = `${core}/src`;
+const ceilingsFile = join(root, 'scripts/house/ceilings.json');
+const isTest = (file) => /\.test(-d|-support)?\.ts$/.test(file);
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const read = (file) => readFileSync(join(root, file), 'utf8');
+const linesOf = (file) => read(file).split('\n').length - 1;
+
+/** The files below a folder, as paths from the root with forward slashes. */
+const filesIn = (folder, pattern) =>
+  readdirSync(join(root, folder), { recursive: true })
+    .map((file) => posix.join(folder, file.replaceAll('\\', '/')))
+    .filter((file) => pattern.test(file) && !/\/(node_modules|dist|temp)\//.test(file));
+
+// ---------------------------------------------------------------- modules
+
+const parse = (file) => ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest);
+
+/** The product code of a package, parsed, by file. Test tools are left out. */
+const parsed = (folder) =>
+  new Map(
+    filesIn(`${folder}/src`, /\.ts$/)
+      .filter((file) => !isTest(file) && !file.startsWith(`${folder}/src/testing/`))
+      .map((file) => [file, parse(file)]),
+  );
+
+/** The relative imports of a module, those of types included. */
+const importsOf = (module) =>
+  module.statements
+    .map(({ moduleSpecifier }) => moduleSpecifier?.text ?? '')
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => posix.join(posix.dirname(module.fileName), specifier))
+    .map((file) => file.replace(/\.js$/, '.ts'));
+
+const featureOf = (file) =>
+  Object.entries(kernelBoundary.featureFiles).find(([, pattern]) => new RegExp(pattern).test(file));
+
+/** How many of the files belong to each feature, most first. */
+const byFeature = (files) => {
+  const counts = {};
+  for (const file of files) {
+    const feature = featureOf(file)?.[0];
+    if (feature !== undefined) counts[feature] = (counts[feature] ?? 0) + 1;
+  }
+  return Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
+};
+
+function kernelImports(modules) {
+  const { path, pathNot } = kernelBoundary.kernel;
+  const isKernel = (file) =>
+    new RegExp(path).test(file) && !pathNot.some((pattern) => new RegExp(pattern).test(file));
+  return byFeature(
+    [...modules].flatMap(([file, module]) => (isKernel(file) ? importsOf(module) : [])),
+  );
+}
+
+/** How many rooms (the folders and loose files of core) import themselves by way of others, types included. */
+function roomsInCycles(modules) {
+  const roomOf = (file) => posix.relative(source, file).split('/')[0];
+  const arrows = new Map();
+  for (const [file, module] of modules) {
+    const targets = arrows.get(roomOf(file)) ?? new Set();
+    arrows.set(roomOf(file), targets);
+    for (const target of importsOf(module).map(roomOf)) {
+      if (target !== roomOf(file)) targets.add(target);
+    }
+  }
+  const reachesItself = (room) => {
+    const reached = new Set();
+    const open = [room];
+    while (open.length > 0) {
+      for (const next of arrows.get(open.pop()) ?? []) {
+        if (!reached.has(next)) open.push(next);
+        reached.add(next);
+      }
+    }
+    return reached.has(room);
+  };
+  return [...arrows.keys()].filter(reachesItself).length;
+}
+
+// ---------------------------------------------------------------- bundles
+
+/** Bundles a module that imports from dist: the files of core that esbuild reads, those it keeps, and the gzipped bytes. */
+async function bundle(contents, external) {
+  const { resolve } = createRequire(import.meta.url);
+  const { build } = createRequire(resolve('@size-limit/esbuild'))('esbuild');
+  const { outputFiles, metafile } = await build({
+    stdin: { contents, resolveDir: join(root, core, 'dist') },
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    external,
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  const sources = (files) =>
+    files
+      .filter((file) => file.startsWith(`${core}/dist/`))
+      .map((file) => file.replace('/dist/', '/src/').replace(/\.js$/, '.ts'));
+  const [{ inputs }] = Object.values(metafile.outputs);
+  return {
+    read: sources(Object.keys(metafile.inputs)),
+    kept: sources(Object.keys(inputs).filter((file) => inputs[file].bytesInOutput > 0)),
+    // Rounded up: versions of zlib differ by a few bytes.
+    gzip: Math.ceil(gzipSync(outputFiles[0].contents).length / 100) * 100,
+  };
+}
+
+// ---------------------------------------------------------------- the public interface
+
+/** The names that the entries of a package export. */
+function publicNames(folder, modules) {
+  const entries = Object.values(readJson(root, folder, 'package.json').exports)
+    .flatMap(({ types }) => types ?? [])
+    .map((types) => posix.join(folder, types.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')))
+    .map((file) => modules.get(file) ?? parse(file));
+  return entries.flatMap(({ statements }) =>
+    statements.flatMap(({ exportClause, modifiers, name, declarationList }) => {
+      if (exportClause?.elements) return exportClause.elements.map((each) => each.name.text);
+      if (!modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) return [];
+      return (declarationList?.declarations ?? [{ name }]).map((each) => each.name.text);
+    }),
+  );
+}
+
+/** The names that no example, page or other package mentions. */
+function unnamed(names, folder) {
+  const sources = readdirSync(join(root, 'packages'))
+    .filter((name) => `packages/${name}` !== folder)
+    .flatMap((name) => filesIn(`packages/${name}/src`, /\.ts$/));
+  const pages = [
+    'README.md',
+    ...filesIn('docs', /\.(ts|md)$/),
+    ...filesIn('examples', /\.(ts|md)$/),
+    ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
+  ];
+  const words = new Set(
+    [...sources, ...pages].flatMap((file) => read(file).match(/[\w$]+/g) ?? []),
+  );
+  return names.filter((name) => !words.has(name));
+}
+
+/** The number of members of an interface, those that it inherits included. */
+function membersOf(name, modules) {
+  const found = modules
+    .flatMap((module) => module.statements)
+    .find((each) => ts.isInterfaceDeclaration(each) && each.name.text === name);
+  if (found === undefined) {
+    throw new Error(`There is no interface called ${name}, so its options cannot be counted.`);
+  }
+  const parents = (found.heritageClauses ?? []).flatMap(({ types }) => types);
+  return (
+    found.members.length + sum(parents.map(({ expression }) => membersOf(expression.text, modules)))
+  );
+}
+
+// ---------------------------------------------------------------- calls
+
+/** Measures the calls of subscriptions.test-support.ts, on dist. */
+async function measuredCalls() {
+  const file = join(root, core, 'dist/subscriptions.test-support.js');
+  const { secondCall, subscriptionCosts } = await import(pathToFileURL(file));
+  const costs = Object.entries(await subscriptionCosts());
+  return {
+    ...Object.fromEntries(costs.map(([name, count]) => [`subscriptions: ${name}`, count])),
+    'files that run for a question': await filesThatRun(await secondCall({})),
+    'files that run for one tool call': await filesThatRun(await secondCall({ turns: 1 })),
+  };
+}
+
+/** How many files of core have a function that runs during the call. Precise coverage of V8 counts them. */
+async function filesThatRun(call) {
+  const session = new Session();
+  session.connect();
+  try {
+    await session.post('Profiler.enable');
+    await session.post('Profiler.startPreciseCoverage', { callCount: true });
+    await call();
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    const dist = pathToFileURL(join(root, core, 'dist/')).href;
+    return result.filter(
+      ({ url, functions }) =>
+        url.startsWith(dist) &&
+        !/\.test-support\.js$/.test(url) &&
+        functions.some(({ ranges: [range] }) => range.count > 0),
+    ).length;
+  } finally {
+    session.disconnect();
+  }
+}
+
+// ---------------------------------------------------------------- the house
+
+async function measure() {
+  const packages = readdirSync(join(root, 'packages'))
+    .filter((name) => ['core', 'layers', 'journal'].includes(name))
+    .map((name) => ({ folder: `packages/${name}`, modules: parsed(`packages/${name}`) }));
+  const sources = packages.flatMap(({ modules }) => [...modules.values()]);
+  const { modules } = packages.find(({ folder }) => folder === core);
+  const names = packages.map((each) => [
+    each.folder,
+    new Set(publicNames(each.folder, each.modules)),
+  ]);
+  const top = readdirSync(join(root, source), { withFileTypes: true });
+  const entry = kernelBoundary.entry.slice(`${source}/`.length).replace(/\.ts$/, '.js');
+
+  const kernel = await bundle(`export * from './${entry}'`, ['rxjs']);
+  const agent = await bundle(`export { createAgent, tool } from './index.js'`, ['rxjs', 'ajv']);
+  const reached = byFeature(kernel.read);
+  const imports = kernelImports(modules);
+
+  const numbers = {
+    'kernel: files': kernel.read.length,
+    'kernel: lines': sum(kernel.read.map(linesOf)),
+    'kernel: bytes gzipped, without rxjs': kernel.gzip,
+    'kernel: files of features in its closure': sum(Object.values(reached)),
+    'kernel: imports of features': sum(Object.values(imports)),
+    'createAgent and tool: bytes gzipped, without rxjs and ajv': agent.gzip,
+    'createAgent and tool: files': agent.kept.length,
+    'core, layers and journal: source files': sources.length,
+    'core, layers and journal: source lines': sum(sources.map(({ fileName }) => linesOf(fileName))),
+    'core: loose files': top.filter((each) => each.isFile() && !isTest(each.name)).length,
+    'core: folders': top.filter((each) => each.isDirectory()).length,
+    'core: rooms in import cycles': roomsInCycles(modules),
+    'options of an agent': membersOf('AgentOptions', sources),
+    'options of a call': membersOf('CallOptions', sources),
+    'public names': sum(names.map(([, { size }]) => size)),
+    'public names without a user': sum(
+      names.map(([folder, each]) => unnamed([...each], folder).length),
+    ),
+    ...(await measuredCalls()),
+  };
+  return { numbers, reached, imports };
+}
+
+function rowsOf(numbers, ceilings) {
+  const unknown = [...Object.keys(ceilings), ...Object.keys(numbers)].filter(
+    (what) => !(what in aims),
+  );
+  if (unknown.length > 0) throw new Error(`Unknown rows: ${unknown.join(', ')}.`);
+  return Object.entries(aims).map(([what, aim]) => ({
+    what,
+    today: numbers[what],
+    ceiling: ceilings[what],
+    aim,
+  }));
+}
+
+/** Never raises a ceiling; a row without one gets the number of today. */
+function lowered(rows) {
+  const lower = rows.map(({ today, ceiling = today, ...row }) => ({
+    ...row,
+    today,
+    ceiling: Math.min(today, ceiling),
+  }));
+  const ceilings = Object.fromEntries(lower.map(({ what, ceiling }) => [what, ceiling]));
+  writeFileSync(ceilingsFile, `${JSON.stringify(ceilings, null, 2)}\n`);
+  return lower;
+}
+
+function print({ rows, reached, imports }) {
+  const text = (value) => value?.toLocaleString('en') ?? '–';
+  const texts = rows.map(({ what, today, ceiling, aim }) => [
+    what,
+    text(today),
+    text(ceiling),
+    [aim].flat().map(text).join(', then '),
+  ]);
+  const table = [['What', 'Today', 'Ceiling', 'Aim'], ...texts];
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
+  for (const [what, ...values] of table) {
+    const padded = values.map((value, index) => value.padStart(widths[index + 1]));
+    console.log([what.padEnd(widths[0]), ...padded].join('   '));
+  }
+
+  const list = (counts) =>
+    Object.entries(counts)
+      .map(([feature, count]) => `${feature} ${count}`)
+      .join(', ') || 'none';
+  console.log(`\nFiles of features in the kernel's closure: ${list(reached)}`);
+  console.log(`Imports of features in kernel files: ${list(imports)}`);
+}
+
+function check(rows) {
+  const above = rows.filter(({ today, ceiling }) => !(today <= ceiling));
+  for (const { what, today, ceiling } of above) {
+    console.error(
+      ceiling === undefined
+        ? `${what}: no ceiling. Run npm run house -- --lower to set it.`
+        : `${what}: ${today} exceeds the ceiling of ${ceiling}.`,
+    );
+  }
+  if (above.length > 0) process.exitCode = 1;
+}
+
+async function main(options) {
+  await setUp();
+  const { numbers, ...features } = await measure();
+  const measured = rowsOf(numbers, readJson(ceilingsFile));
+  const rows = options.lower ? lowered(measured) : measured;
+  if (options.json) console.log(JSON.stringify({ rows, ...features }, null, 2));
+  else print({ rows, ...features });
+  if (options.check) check(rows);
+}
+
+try {
+  const flag = { type: 'boolean', default: false };
+  const { values } = parseArgs({ options: { check: flag, lower: flag, json: flag, help: flag } });
+  if (values.help) console.log(help);
+  else await main(values);
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 2;
+}
