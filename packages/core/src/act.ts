@@ -1,18 +1,18 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, takeUntil, tap } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, tap, timer } from 'rxjs';
 import equal from 'fast-deep-equal';
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
-import { answered, type Decision, decision$ } from './decide-tool.js';
+import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
 import { freezeResult } from './freeze-message.js';
-import { heldBack } from './held-back.js';
+import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import type { OpenRun } from './run.js';
 import { rejectedResult } from './rejected-result.js';
-import { type Ran, runTool$ } from './run-tool.js';
-import { uncertain$ } from './uncertain.js';
+import { createToolRunning, type Ran, type ToolRunning } from './run-tool.js';
+import { createUncertain } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
-import type { CostBelow } from './spending.js';
+import { type CostBelow, costOf } from './spending.js';
 import type { Planned } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
@@ -40,8 +40,8 @@ export interface Acted extends CostBelow {
 }
 
 type Needs = Parameters<typeof decision$>[0] &
-  Parameters<typeof uncertain$>[0] &
-  Pick<Context, 'call' | 'limits' | 'perform' | 'activateOnly'>;
+  Parameters<typeof createUncertain>[0] &
+  Pick<Context, 'call' | 'limits' | 'holds' | 'perform' | 'activateOnly'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -56,54 +56,78 @@ export const act$ = (
 ): Observable<Acted> =>
   defer(() => {
     const position = `${run.iteration}/${plan.index}`;
-    let isNew = false;
-    let hasRun = false;
-    const decide$ = (): Observable<Decision> => {
-      isNew = true;
-      return decided$(context, run, plan, known);
-    };
-    const run$ = (decision: Decision): Observable<Acted> => {
-      hasRun = true;
-      return acted$(context, run, plan, decision, isNew);
-    };
+    const deciding = createDeciding(context, run, plan, known);
     return context
-      .perform({ kind: 'intent', id: `${position}/intent`, input: plan.toolUse, run: decide$ })
+      .perform({
+        kind: 'intent',
+        id: `${position}/intent`,
+        input: plan.toolUse,
+        run: deciding.run$,
+        cut: deciding.cut$,
+      })
       .pipe(
-        concatMap((decision) =>
-          context.perform({
-            kind: 'tool',
-            id: position,
-            input: decision.toolUse,
-            run: () => run$(decision),
-          }),
-        ),
-        tap(({ groups }) => {
-          // A tool that is not run again has left them so.
-          if (!hasRun && groups !== undefined) context.activateOnly(groups);
+        concatMap((decision) => {
+          const acting = createActing(context, run, plan, decision, deciding.hasRun());
+          return context
+            .perform({
+              kind: 'tool',
+              id: position,
+              input: decision.toolUse,
+              run: acting.run$,
+              cut: acting.cut$,
+            })
+            .pipe(
+              tap(({ groups }) => {
+                // A tool that is not run again has left them so.
+                if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+              }),
+            );
         }),
       );
   });
 
-const decided$ = (
+/** Decides what becomes of a tool use: the work of an intent, and its early end. */
+const createDeciding = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
   known: ToolResultBlock | undefined,
-): Observable<Decision> => {
-  const { hooks, interruption } = context;
+) => {
+  const { hooks } = context;
   const asked = plan.toolUse;
-  return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
-    takeUntil(interruption.cut$),
-    defaultIfEmpty(undefined),
-    concatMap((before) => {
-      const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
-      hooks.report(run.iteration, { type: 'preActing', toolUse });
-      const refused = refusal(context, run, plan, before === undefined) ?? known;
-      return refused === undefined
-        ? decision$(context, run, toolUse, plan)
-        : of(answered(toolUse, refused));
-    }),
-  );
+  let hasRun = false;
+  let announced: ToolUseBlock | undefined;
+  const announce = (toolUse: ToolUseBlock): void => {
+    announced = toolUse;
+    hooks.report(run.iteration, { type: 'preActing', toolUse });
+  };
+  return {
+    hasRun: () => hasRun,
+    run$: (): Observable<Decision> => {
+      hasRun = true;
+      return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
+        defaultIfEmpty(undefined),
+        concatMap((before) => {
+          const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
+          announce(toolUse);
+          const refused = refusal(run, plan, before === undefined) ?? known;
+          return refused === undefined
+            ? decision$(context, run, toolUse, plan)
+            : of(answered(toolUse, refused));
+        }),
+      );
+    },
+    cut$: (): Observable<Decision> =>
+      defer(() => {
+        const toolUse = announced;
+        if (toolUse !== undefined) {
+          return of({ ...answered(toolUse, failedOutput(interrupted)), failed: true });
+        }
+        hasRun = true;
+        announce(asked);
+        return of(answered(asked, failedOutput(notRun)));
+      }),
+  };
 };
 
 /** As an interceptor has made it: it is still the same use. Arguments that could not be read stay so, also in a copy, until there are others. */
@@ -118,46 +142,84 @@ const edited = (
 
 /** Why a tool use is answered without being run. */
 const refusal = (
-  { interruption }: Needs,
   { stopping }: OpenRun,
   { refusal: why }: Planned,
   vetoed: boolean,
 ): ToolOutput | undefined => {
-  if (interruption.current !== undefined) return failedOutput('Not run: the call was interrupted.');
   if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
   if (stopping) return failedOutput('Not run: the call was stopped.');
   return why === undefined ? undefined : failedOutput(why);
 };
 
-const acted$ = (
+const notRun = 'Not run: the call was interrupted.';
+
+/** Runs a tool as it was decided, and leads what it gave through the interceptors after it: the work of a tool step, and its early end. */
+const createActing = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
   decision: Decision,
   /** It was decided in this process: no other one can have begun it. */
   isNew: boolean,
-): Observable<Acted> => {
-  const { scheduler, toolkit } = context;
-  const startedAt = scheduler.now();
-  const groupsBefore = activeGroups(toolkit.groups);
-  const ran$ =
-    isNew || decision.answer !== undefined
-      ? runTool$(context, run, decision, plan)
-      : uncertain$(context, run, decision, plan);
-  return ran$.pipe(
-    concatMap((ran) => {
-      const ms = scheduler.now() - startedAt;
-      const failures = ran.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
-      const note = noteOn(context, run, plan, failures);
-      const groups = activeGroups(context.toolkit.groups);
-      const changed = equal(groups, groupsBefore) ? {} : { groups };
-      const finished$ = finish$(context, run, { ...ran, ...changed, index: plan.index, ms }, note);
-      // The longer a tool fails, the longer the model waits for the news of it.
-      const backoff = ran.executed ? failures * context.limits.toolBackoffMs : 0;
-      return finished$.pipe(heldBack(backoff, context));
-    }),
-  );
+) => {
+  const { scheduler, toolkit, holds } = context;
+  const position = `${run.iteration}/${plan.index}`;
+  let hasRun = false;
+  let startedAt = scheduler.now();
+  let groupsBefore = activeGroups(toolkit.groups);
+  let running: ToolRunning | undefined;
+  let ran: Ran | undefined;
+  const finished$ = (given: Ran): Observable<Acted> => {
+    ran = given;
+    const ms = scheduler.now() - startedAt;
+    const failures = given.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
+    const note = noteOn(context, run, plan, failures);
+    const groups = activeGroups(context.toolkit.groups);
+    const changed = equal(groups, groupsBefore) ? {} : { groups };
+    // The longer a tool fails, the longer the model waits for the news of it.
+    const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
+    const acted$ = finish$(
+      context,
+      run,
+      { ...given, ...changed, index: plan.index, ms },
+      note,
+    ).pipe(holding(holds, position));
+    return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(concatMap(() => acted$));
+  };
+  return {
+    hasRun: () => hasRun,
+    run$: (): Observable<Acted> => {
+      hasRun = true;
+      startedAt = scheduler.now();
+      groupsBefore = activeGroups(toolkit.groups);
+      running =
+        isNew || decision.answer !== undefined
+          ? createToolRunning(context, run, decision, plan)
+          : createUncertain(context, run, decision, plan);
+      return running.ran$.pipe(concatMap(finished$));
+    },
+    cut$: (): Observable<Acted> =>
+      defer(() => {
+        const given = ran ?? running?.interrupted() ?? notBegun(decision);
+        // What it is kept back for, the model will not be asked any more.
+        return finish$(
+          context,
+          run,
+          { ...given, index: plan.index, ms: scheduler.now() - startedAt },
+          '',
+        );
+      }),
+  };
 };
+
+/** What a tool use comes to that is cut before it begins. A journal cannot tell that from one that had begun, so both come to the same. */
+const notBegun = (decision: Decision): Ran => ({
+  toolUse: decision.toolUse,
+  output: decision.answer ?? failedOutput(interrupted),
+  executed: decision.answer === undefined,
+  failed: decision.answer === undefined || decision.failed,
+  ...costOf(decision),
+});
 
 /** What the model should know of this use beside its result. */
 const noteOn = (

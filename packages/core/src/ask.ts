@@ -1,13 +1,15 @@
-import { concatMap, defaultIfEmpty, map, type Observable, takeUntil, tap } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, tap } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
+import { discard } from './discard.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
+import { holding } from './interruption.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
-import { isWhole, receive$, type Show } from './receive.js';
+import { receive$, type Show } from './receive.js';
 import type { OpenRun } from './run.js';
 import type { Usage } from './usage.js';
 
@@ -18,6 +20,8 @@ export type Asked =
       readonly message: AssistantMessage;
       readonly finish: Finish;
       readonly usage: Usage;
+      /** The name of the model that answered: of a fallback, it may be another than was asked. */
+      readonly model?: string;
       /** An interceptor wants the call to end here. */
       readonly stop: boolean;
       /** An interceptor wants another message, and says why. */
@@ -37,14 +41,14 @@ export type Asked =
       readonly usage: Usage;
     };
 
-type Asking = Extract<ModifiablePayload, BeforeModel>;
-type Answering = Extract<ModifiablePayload, AfterModel>;
+type Before = Extract<ModifiablePayload, BeforeModel>;
+type After = Extract<ModifiablePayload, AfterModel>;
 
 /** Which events a request makes. */
 export interface Stage {
-  readonly before: (asked: BeforeModel) => Asking;
+  readonly before: (asked: BeforeModel) => Before;
   readonly show: Show;
-  readonly after: (answered: AfterModel, wish: Wish) => Answering;
+  readonly after: (answered: AfterModel, wish: Wish) => After;
 }
 
 /** What a transform that has ended the message wants of the call. */
@@ -59,7 +63,7 @@ type Needs = Pick<
   | 'model'
   | 'throughLayers'
   | 'hooks'
-  | 'interruption'
+  | 'holds'
   | 'demand'
   | 'scheduler'
   | 'limits'
@@ -74,46 +78,76 @@ export const ask$ = (
   stage: Stage,
   position: string,
   request: ModelRequest,
-): Observable<Asked> =>
-  context
-    .perform({
-      kind: 'model',
-      id: position,
-      input: request,
-      run: (attempt) => request$(context, run, stage, position, request, attempt),
-    })
+): Observable<Asked> => {
+  const { run$, cut$ } = asking(context, run, stage, position, request);
+  return context
+    .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
       tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
     );
+};
+
+/** The ways in which a request for one message can go. */
+export interface Asking {
+  /** Asks the model, through interceptors before and after. */
+  readonly run$: (attempt: number) => Observable<Asked>;
+  /** Gives the message as far as it has come. */
+  readonly cut$: () => Observable<Asked>;
+}
+
+/** Prepares a request for one message. It is the only place that talks to a model. */
+export const asking = (
+  context: Needs,
+  { iteration }: Pick<OpenRun, 'iteration'>,
+  stage: Stage,
+  position: string,
+  { messages, ...options }: ModelRequest,
+): Asking => {
+  const { call, hooks, holds, toolUseIds } = context;
+  let draft: Draft | undefined;
+  const begun = (attempt: number): Draft => {
+    // A layer has asked again: what its first attempt has shown is void.
+    if (draft !== undefined) discard(context, iteration, draft.message(), 'asked again');
+    draft = createDraft({
+      messageId: messageIdAt(`${call.callId}/${position}`, attempt),
+      name: call.agent.at(-1) ?? '',
+      iteration,
+      isTaken: (id) => toolUseIds.has(id),
+    });
+    return draft;
+  };
+  const cutShort = (status: 'interrupted' | 'vetoed', begun: Draft): Asked => ({
+    status,
+    message: begun.message(),
+    usage: begun.usage,
+  });
+  return {
+    run$: (attempt) =>
+      defer(() => {
+        const own = begun(attempt);
+        let { name: model } = context.model;
+        const answering = (name: string): void => {
+          model = name;
+        };
+        return hooks.emit$(iteration, stage.before({ messages, options })).pipe(
+          concatMap((event) => receive$(context, { iteration }, stage.show, event, own, answering)),
+          concatMap((finish) =>
+            answered$(context, { iteration }, stage, finish, own).pipe(
+              holding(holds, position),
+              map((asked) => ({ ...asked, model })),
+            ),
+          ),
+          defaultIfEmpty(undefined),
+          map((asked) => asked ?? cutShort('vetoed', own)),
+        );
+      }),
+    cut$: () => defer(() => of(cutShort('interrupted', draft ?? begun(1)))),
+  };
+};
 
 /** The id of the message that a step makes in one of its attempts. */
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
-
-/** Asks the model for one message, through interceptors before and after. It is the only place that talks to a model. */
-export const request$ = (
-  context: Needs,
-  run: Pick<OpenRun, 'iteration'>,
-  stage: Stage,
-  position: string,
-  { messages, ...options }: ModelRequest,
-  attempt = 1,
-): Observable<Asked> => {
-  const { call, hooks, interruption, toolUseIds } = context;
-  const draft = createDraft({
-    messageId: messageIdAt(`${call.callId}/${position}`, attempt),
-    name: call.agent.at(-1) ?? '',
-    iteration: run.iteration,
-    isTaken: (id) => toolUseIds.has(id),
-  });
-  return hooks.emit$(run.iteration, stage.before({ messages, options })).pipe(
-    takeUntil(interruption.cut$),
-    concatMap((event) => receive$(context, run, stage.show, event, draft)),
-    concatMap((finish) => answered$(context, run, stage, finish, draft)),
-    defaultIfEmpty(undefined),
-    map((asked) => asked ?? cutShort(context, draft)),
-  );
-};
 
 const answered$ = (
   { hooks, toolUseIds }: Needs,
@@ -121,7 +155,7 @@ const answered$ = (
   stage: Stage,
   finish: Finish,
   draft: Draft,
-): Observable<Asked> => {
+): Observable<Extract<Asked, { status: 'answered' }>> => {
   const message = frozen(draft.message());
   const payload = stage.after({ message, finish, usage: draft.usage }, wishOf(draft));
   return hooks.emit$(iteration, payload).pipe(
@@ -165,9 +199,3 @@ const sameMessage = (
 
 const idsOf = (message: AssistantMessage): readonly string[] =>
   toolUsesOf(message).map(({ id }) => id);
-
-const cutShort = ({ interruption }: Needs, draft: Draft): Asked => ({
-  status: interruption.current !== undefined && !isWhole(draft) ? 'interrupted' : 'vetoed',
-  message: draft.message(),
-  usage: draft.usage,
-});

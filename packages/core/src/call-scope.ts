@@ -4,7 +4,7 @@ import type { JoinableDemand } from './demand.js';
 import type { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
-import type { Interruption } from './interruption.js';
+import type { Holds, Interruption } from './interruption.js';
 import type { Fork } from './journal/call-record.js';
 import type { OpenJournal } from './journal/journal.js';
 import type { Replaying } from './journal/replaying.js';
@@ -25,6 +25,10 @@ export interface CallScope {
   /** How the call ends: with its reply behind the last event, or with its error. */
   readonly reply$: AsyncSubject<Reply>;
   readonly interruption: Interruption;
+  /** What must end before a step of the call is cut. */
+  readonly holds: Holds;
+  /** Holds the step of the call above whose tool makes this one; call what it returns once. */
+  readonly holdAbove: () => () => void;
   readonly demand: JoinableDemand;
   readonly scheduler: SchedulerLike;
   /** Those who hear this call, and all calls below it. */

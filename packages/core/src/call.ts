@@ -14,7 +14,7 @@ import type { PlannedCall } from './planned-call.js';
 import { createScope } from './create-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
-import { interrupts$ } from './interrupts.js';
+import { interrupts$ } from './interruption.js';
 import { isHalt } from './journal/halt.js';
 import { perform$ } from './perform.js';
 import { abortedError, stopBy } from './stop-by.js';
@@ -37,6 +37,7 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
     const scope = createScope(init);
     if (scope.isLate) return NEVER;
     const { call, events$, reply$, deliver, interruption, above } = scope;
+    const letGo = scope.holdAbove();
     const hooks = createHooks({ ...scope, interceptors });
     let failure: MillraceError | undefined;
     const fail = (error: MillraceError): void => {
@@ -57,7 +58,7 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
     const descending$: Observable<never> =
       above === undefined
         ? EMPTY
-        : above.descend$.pipe(
+        : above.signal$.pipe(
             tap((interrupt) => interruption.trigger(interrupt)),
             ignoreElements(),
           );
@@ -86,6 +87,7 @@ export const call$ = <Seen>(plan: PlannedCall, view: View<Seen>): Observable<See
         else fail(abortedError(call));
         // Outside of the delivery: what the next call does would else wait for it.
         deliver(() => session?.seat.wake(call), true);
+        letGo();
       }),
     );
   });

@@ -1,5 +1,5 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
-import { type Asked, request$, type Stage } from './ask.js';
+import { type Asked, asking, type Stage } from './ask.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
@@ -42,7 +42,7 @@ const isConsulted = (written: unknown): boolean =>
   });
 
 /** What asking beside the loop needs of a call. */
-export type ConsultNeeds = Parameters<typeof request$>[0] & Pick<Context, 'perform'>;
+export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
 
 /**
  * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
@@ -52,13 +52,20 @@ export const consult$ = (
   context: ConsultNeeds,
   run: Pick<OpenRun, 'iteration'>,
   { phase, position, request, warning }: Consultation,
-): Observable<Consulted> =>
-  context.perform({
+): Observable<Consulted> => {
+  const { run$, cut$ } = asking(
+    context,
+    run,
+    stageOf(phase),
+    position,
+    supported(request, context),
+  );
+  return context.perform({
     kind: 'model',
     id: position,
     input: request,
     run: (attempt) =>
-      request$(context, run, stageOf(phase), position, supported(request, context), attempt).pipe(
+      run$(attempt).pipe(
         map(read),
         catchError((error: unknown) => {
           const { usage = noUsage } = toMillraceError(error);
@@ -71,8 +78,10 @@ export const consult$ = (
             context.hooks.report(run.iteration, { type: 'warning', message });
         }),
       ),
+    cut: () => cut$().pipe(map(read)),
     form: { isWritten: isConsulted },
   });
+};
 
 /** A message that only one request shows. */
 export const instruction = (callId: string, position: string, text: string): UserMessage => ({

@@ -2,7 +2,7 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
-import type { Interruption } from './interruption.js';
+import type { Holds, Interruption } from './interruption.js';
 import type { LazyAbort } from './lazy-abort.js';
 import type { Locals, Perform } from './layer.js';
 import type { Limits } from './limits.js';
@@ -10,6 +10,7 @@ import type { Memory } from './memory.js';
 import type { ToolUseBlock, UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
+import type { Lending } from './places.js';
 import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
 import type { Steering } from './steering.js';
@@ -29,6 +30,8 @@ export interface Context {
   readonly memory: Memory;
   readonly hooks: Hooks;
   readonly interruption: Interruption;
+  /** What must end before a step is cut. */
+  readonly holds: Holds;
   /** What is said to the call while it runs. Only a call of a session can be spoken to. */
   readonly steering: Steering | undefined;
   /** Leads what was said to the call through the interceptors of `prepare`, and gives it its place among the input; emits nothing where one of them would not have it. */
@@ -64,5 +67,5 @@ export interface Context {
   /** Has just these groups of tools active, as a tool has left them that is not run again. */
   activateOnly(groups: readonly string[]): void;
   /** What the run of one tool is lent. */
-  lend(toolUseId: string, run: OpenRun, abort: LazyAbort, purpose?: 'approval'): ToolContext;
+  lend(lending: Lending, run: OpenRun, abort: LazyAbort): ToolContext;
 }

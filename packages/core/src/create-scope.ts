@@ -1,4 +1,4 @@
-import { AsyncSubject, asyncScheduler, Subject } from 'rxjs';
+import { AsyncSubject, asyncScheduler, noop, Subject } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import { joinDemand } from './demand.js';
@@ -6,7 +6,7 @@ import { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
 import { type Cell, createLocals, handedDown, type Layer, layersOf } from './layer.js';
-import { createInterruption } from './interruption.js';
+import { createHolds, createInterruption } from './interruption.js';
 import type { Fork } from './journal/call-record.js';
 import { unwritten } from './journal/journal.js';
 import { createReplaying } from './journal/replaying.js';
@@ -84,6 +84,7 @@ export const createScope = ({
     family.add(id);
   }
   const session = sessionId ?? scope?.call.sessionId;
+  const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
   const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
     rootId: scope?.call.rootId ?? id,
@@ -99,8 +100,10 @@ export const createScope = ({
     events$,
     reply$: new AsyncSubject(),
     interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
+    holds: createHolds(ownScheduler),
+    holdAbove: () => above?.hold() ?? noop,
     demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
-    scheduler: scheduler ?? scope?.scheduler ?? asyncScheduler,
+    scheduler: ownScheduler,
     listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),

@@ -1,4 +1,4 @@
-import { catchError, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
+import { catchError, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
 import { spentBelow, unlessHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
@@ -19,15 +19,7 @@ import { noUsage } from './usage.js';
 
 type Needs = Pick<
   Context,
-  | 'toolkit'
-  | 'hooks'
-  | 'interruption'
-  | 'scheduler'
-  | 'limits'
-  | 'values'
-  | 'approvers'
-  | 'awaitApproval'
-  | 'lend'
+  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'awaitApproval' | 'lend'
 >;
 
 /** What is to become of a tool use: it is run, or answered without. */
@@ -57,7 +49,7 @@ export const decision$ = (
   asked: ToolUseBlock,
   plan: Planned,
 ): Observable<Decision> => {
-  const { toolkit, interruption, limits } = context;
+  const { toolkit, limits } = context;
   const { name, invalidInput } = asked;
   const isAsPlanned = name === plan.toolUse.name;
   const tool = toolkit.find(name);
@@ -68,7 +60,8 @@ export const decision$ = (
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
   if (invalidInput !== undefined) return cannot(notAnObject(name, invalidInput));
   const abort = createLazyAbort();
-  const lent = context.lend(asked.id, run, abort, 'approval');
+  const stepId = `${run.iteration}/${plan.index}/intent`;
+  const lent = context.lend({ toolUseId: asked.id, stepId, purpose: 'approval' }, run, abort);
   const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
     checked$(context, tool, toolUse, plan);
   return check$(asked).pipe(
@@ -85,12 +78,10 @@ export const decision$ = (
           };
     }),
     abortsUnlessComplete(abort),
-    takeUntil(interruption.cut$),
     catchError((error: unknown) => {
       if (isHalt(error)) throw error;
       return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
     }),
-    defaultIfEmpty({ ...answered(asked, failedOutput(interrupted)), failed: true }),
     unlessHalted(lent),
   );
 };

@@ -1,4 +1,25 @@
-import { AsyncSubject, type Observable } from 'rxjs';
+import {
+  AsyncSubject,
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  ignoreElements,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  observeOn,
+  of,
+  type SchedulerLike,
+  Subject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { contained } from './contained.js';
+import { toMillraceError } from './errors.js';
+import type { Hooks } from './hooks.js';
+import type { Layer, Step } from './layer.js';
 
 /** A polite stop of one call. */
 export interface Interrupt {
@@ -6,47 +27,41 @@ export interface Interrupt {
   readonly message?: string;
 }
 
-/** Whether one call has been interrupted, and what it then cuts. */
+/** Whether one call has been interrupted. */
 export interface Interruption {
   /** The interrupt, once there is one. The first one counts. */
   readonly current: Interrupt | undefined;
-  /** Emits the interrupt once, also when it came before the subscription: cuts what the call waits for. */
-  readonly cut$: Observable<Interrupt>;
-  /** As `cut$`, but a moment earlier: a sub-agent can end politely before its parent stops listening. */
-  readonly descend$: Observable<Interrupt>;
-  /** Interrupts, or waits until it may; false when the loop has ended, and nothing is left to interrupt. */
+  /** Emits the interrupt once and completes, also if it came before the subscription. */
+  readonly signal$: Observable<Interrupt>;
+  /** Interrupts, or waits until it may; false if the loop has ended, and nothing is left to interrupt. */
   trigger(interrupt: Interrupt): boolean;
-  /** What was held waits no longer. An interrupt that is given goes before those that came meanwhile. */
+  /** Lets an interrupt take effect that was held. One that is given takes precedence over those that came meanwhile. */
   release(first?: Interrupt): void;
-  /** Says that the loop has ended. */
+  /** The loop has ended. */
   close(): void;
 }
 
-/** Makes the interruption of one call. One that is held waits: what a call has done before it was broken off is not cut by what comes now. */
+/** Makes the interruption of one call. A held one waits: what a call did before it was resumed is not cut by what comes now. */
 export const createInterruption = (isHeld = false): Interruption => {
-  const descend$ = new AsyncSubject<Interrupt>();
-  const cut$ = new AsyncSubject<Interrupt>();
+  const signal$ = new AsyncSubject<Interrupt>();
   let current: Interrupt | undefined;
   let closed = false;
   let mayCut = !isHeld;
   let waiting: Interrupt | undefined;
-  const cut = (interrupt: Interrupt): void => {
+  const interruptBy = (interrupt: Interrupt): void => {
     if (current !== undefined) return;
     current = interrupt;
-    for (const told$ of [descend$, cut$]) {
-      told$.next(interrupt);
-      told$.complete();
-    }
+    signal$.next(interrupt);
+    signal$.complete();
   };
   return {
     get current() {
       return current;
     },
-    cut$,
-    descend$,
+    signal$,
     trigger: (interrupt) => {
       if (closed) return false;
-      if (mayCut) cut(interrupt);
+      if (mayCut) interruptBy(interrupt);
       else waiting ??= interrupt;
       return true;
     },
@@ -54,7 +69,7 @@ export const createInterruption = (isHeld = false): Interruption => {
       mayCut = true;
       const interrupt = first ?? waiting;
       waiting = undefined;
-      if (interrupt !== undefined && !closed) cut(interrupt);
+      if (interrupt !== undefined && !closed) interruptBy(interrupt);
     },
     close: () => {
       closed = true;
@@ -65,3 +80,88 @@ export const createInterruption = (isHeld = false): Interruption => {
 /** Reads what an `interruptOn` emitted: a string is the reply's text, anything else only a signal. */
 export const toInterrupt = (signal: unknown): Interrupt =>
   typeof signal === 'string' ? { message: signal } : {};
+
+/** Interrupts a call when `interruptOn` emits, and emits nothing. If that errors, a `handlerError` reports it, and the call continues. */
+export const interrupts$ = (
+  interruptOn: Observable<unknown> | undefined,
+  interruption: Interruption,
+  hooks: Pick<Hooks, 'report' | 'iteration'>,
+): Observable<never> => {
+  if (interruptOn === undefined) return EMPTY;
+  const passOver = (cause: unknown): Observable<never> => {
+    const error = toMillraceError(cause);
+    const handler = { of: 'interruptOn', name: 'interruptOn' };
+    hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
+    return EMPTY;
+  };
+  return defer(() => interruptOn).pipe(
+    contained(),
+    map(toInterrupt),
+    catchError(passOver),
+    tap((interrupt) => interruption.trigger(interrupt)),
+    ignoreElements(),
+  );
+};
+
+/**
+ * What must end before a step is cut: the calls that run below it, so that an interrupt works from the inside out, and interceptors after the fact, which
+ * may be writing an audit or redacting.
+ */
+export interface Holds {
+  /** Holds a step; call what it returns once. */
+  begin(stepId: string): () => void;
+  /** Emits once and completes as soon as nothing holds the step. */
+  none$(stepId: string): Observable<void>;
+}
+
+/** Makes the holds of one call. A tool whose calls have ended by an interrupt gets a moment to make a result of their replies. */
+export const createHolds = (scheduler: SchedulerLike): Holds => {
+  const held = new Map<string, { count: number; readonly none$: Subject<void> }>();
+  return {
+    begin: (stepId) => {
+      const hold = held.get(stepId) ?? { count: 0, none$: new Subject<void>() };
+      hold.count += 1;
+      held.set(stepId, hold);
+      return () => {
+        hold.count -= 1;
+        if (hold.count > 0) return;
+        held.delete(stepId);
+        hold.none$.next();
+        hold.none$.complete();
+      };
+    },
+    none$: (stepId) =>
+      defer(() => held.get(stepId)?.none$.pipe(observeOn(scheduler)) ?? of(undefined)),
+  };
+};
+
+/** Holds a step as long as the source runs. */
+export const holding =
+  <T>(holds: Holds, stepId: string): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    defer(() => source.pipe(finalize(holds.begin(stepId))));
+
+/**
+ * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs
+ * to its end.
+ */
+export const interruptLayer = (
+  interruption: Pick<Interruption, 'current' | 'signal$'>,
+  holds: Pick<Holds, 'none$'>,
+): Layer => ({
+  name: 'interrupt',
+  priority: 40,
+  step:
+    () =>
+    (next) =>
+    <T>(step: Step<T>) =>
+      step.cut === undefined && step.optional !== true
+        ? next(step)
+        : defer(() =>
+            interruption.current === undefined
+              ? next(step).pipe(
+                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
+                )
+              : EMPTY,
+          ),
+});

@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import { MillraceError } from './errors.js';
-import { interrupts$ } from './interrupts.js';
+import { interrupts$ } from './interruption.js';
 import type { SeatedCall } from './seats.js';
 import type { SteerOutcome } from './steering.js';
 import { stopBy } from './stop-by.js';

@@ -118,11 +118,18 @@ describe('layers', () => {
     });
   });
 
-  it('Y2: a step that cannot be cut must not be left empty by a layer', async () => {
+  it('Y2: a step that a layer completes empty is cut', async () => {
     const empty = (kind: string): Layer =>
       layer('empty', {
         step: () => (next) => (step) => (step.kind === kind ? EMPTY : next(step)),
       });
+    const model = oneTool();
+    const reply = await createAgent({ model, tools: [echo], use: [empty('tool')] }).call('?');
+    expect(reply.toolUses).toEqual([
+      expect.objectContaining({ output: 'Interrupted before it finished.', isError: true }),
+    ]);
+    const cut = createAgent({ model: scriptedModel([text('Hi.')]), use: [empty('model')] });
+    await expect(cut.call('?')).resolves.toMatchObject({ reason: 'interrupted' });
     const reply$ = createAgent({ model: scriptedModel([text('Hi.')]), use: [empty('reply')] });
     await expect(reply$.call('?')).rejects.toMatchObject({
       code: 'invalidState',

@@ -1,4 +1,4 @@
-import { Observable, type SchedulerLike } from 'rxjs';
+import { defer, Observable, of, type SchedulerLike, tap } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { Demand } from './demand.js';
 import { MillraceError, misuse } from './errors.js';
@@ -27,7 +27,7 @@ export interface Step<T> {
   readonly run: (attempt: number) => Observable<T>;
   /**
    * Ends the step early, after `run` was unsubscribed or before it began: emits the value that stands for what there is, such as the partial message, and
-   * reports the events that are due. Once `run` has made its value, it gives that one. Without it, the step always runs to its end.
+   * reports the events that are due. It is not asked once `run` has made its value: that one counts. Without it, the step always runs to its end.
    */
   // eslint-disable-next-line rxjs-x/finnish
   readonly cut?: (why: Cut) => Observable<T>;
@@ -148,9 +148,12 @@ export const performThrough = (layers: readonly Layer[], context: LayerContext):
   const wraps = layers.flatMap(({ name, step }) =>
     step === undefined ? [] : [{ name, wrap: step(context) }],
   );
-  return wraps.length === 0
-    ? (step) => step.run(1)
-    : wraps.reduceRight<Perform>((next, { name, wrap }) => oneValue(name, wrap(next)), runs);
+  if (wraps.length === 0) return runs;
+  const through = wraps.reduceRight<Perform>(
+    (next, { name, wrap }) => oneValue(name, wrap(next)),
+    runs,
+  );
+  return (step) => through(remembering(step));
 };
 
 /** Composes the layers around models. */
@@ -168,9 +171,37 @@ export const turnThrough = (
   phases: readonly PhaseFactory[],
 ): readonly PhaseFactory[] => layers.reduceRight((list, { turn }) => turn?.(list) ?? list, phases);
 
-const runs: Perform = ({ run }) => {
-  let attempt = 0;
-  return new Observable((subscriber) => run((attempt += 1)).subscribe(subscriber));
+/** Waits for something that is no question to the world, as a step of kind `wait`: an interrupt ends the wait, and `undefined` is emitted. It is never recorded. */
+export const waited$ = <T>(
+  { perform }: { readonly perform: Perform },
+  id: string,
+  source: Observable<T>,
+): Observable<T | undefined> =>
+  perform<T | undefined>({
+    kind: 'wait',
+    id,
+    input: undefined,
+    run: () => source,
+    cut: () => of(undefined),
+  });
+
+const runs: Perform = (step) => step.run(1);
+
+/** Numbers the attempts of a step, and remembers the value of the last one: cutting the step then gives that one, and nothing is reported twice. */
+const remembering = <T>(step: Step<T>): Step<T> => {
+  let attempts = 0;
+  let made: { readonly value: T } | undefined;
+  const run: Step<T>['run'] = (attempt) =>
+    defer(() => {
+      made = undefined;
+      attempts += 1;
+      return step.run(attempt + attempts - 1).pipe(tap((value) => (made = { value })));
+    });
+  if (step.cut === undefined) return { ...step, run };
+  const early = step.cut;
+  const cut: typeof early = (why) =>
+    defer(() => (made === undefined ? early(why) : of(made.value)));
+  return { ...step, run, cut };
 };
 
 /** Holds a layer to one value per step, passed on when the layer completes, and cuts the step in its place if there is none. */

@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take, takeUntil } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { limitsOf } from './call-options.js';
 import { contained } from './contained.js';
@@ -73,14 +73,11 @@ export const opening$ = (
     input,
     results: brought,
   }: Pick<CallState, 'plan' | 'memory' | 'input' | 'results'>,
-  {
-    call,
-    scheduler,
-    hooks,
-    interruption,
-  }: Pick<CallContext, 'call' | 'scheduler' | 'hooks' | 'interruption'>,
+  { call, scheduler, hooks }: Pick<CallContext, 'call' | 'scheduler' | 'hooks'>,
   /** Whether the call is to run: only then results are taken. */
   goesOn: boolean,
+  /** Whether it is interrupted while the memory is read: nothing is known of what was said then. */
+  isCut = false,
 ): Observable<Opening> => {
   const { instructions, options } = plan;
   const { maxObservation } = limitsOf(options);
@@ -98,8 +95,7 @@ export const opening$ = (
           failAs('memory', 'The memory could not be read'),
         )
       : defer(() => of(readHistory(given, call)));
-  return (carried === undefined ? loaded$ : of(carried)).pipe(
-    takeUntil(interruption.cut$),
+  return (isCut ? of([]) : carried === undefined ? loaded$ : of(carried)).pipe(
     take(1),
     defaultIfEmpty([]),
     concatMap((loaded) => {

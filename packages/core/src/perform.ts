@@ -33,6 +33,7 @@ import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
+import { interruptLayer } from './interruption.js';
 import { layersOf, modelThrough, performThrough } from './layer.js';
 import { watchingSpending } from './spending.js';
 import { createSteering, type Steering } from './steering.js';
@@ -187,12 +188,17 @@ const begin$ = (
 
 /** The ways of a call to the outside world, through its layers. What its steps cost is counted in its session, and in the calls above it. */
 const asks = (
-  { model }: CallPlan,
+  { model, options, session }: CallPlan,
   scope: CallScope,
   hooks: Hooks,
   { layer: journal }: CallSteps,
 ): Pick<CallContext, 'perform' | 'throughLayers'> => {
-  const layers = journal === undefined ? scope.layers : layersOf([...scope.layers, journal], []);
+  const { interruption, holds } = scope;
+  const interrupt = isInterruptible(options, session, scope)
+    ? [interruptLayer(interruption, holds)]
+    : [];
+  const ours = [...(journal === undefined ? [] : [journal]), ...interrupt];
+  const layers = ours.length === 0 ? scope.layers : layersOf([...scope.layers, ...ours], []);
   const context = { ...scope, hooks };
   const { name = '' } = model ?? {};
   return {
@@ -203,6 +209,18 @@ const asks = (
     throughLayers: modelThrough(layers, context),
   };
 };
+
+/** A call that nobody can interrupt needs nothing that waits for it. */
+const isInterruptible = (
+  { interruptOn, parent }: CallPlan['options'],
+  session: CallPlan['session'],
+  { replaying }: Pick<CallScope, 'replaying'>,
+): boolean =>
+  interruptOn !== undefined ||
+  parent !== undefined ||
+  session !== undefined ||
+  // It may have been interrupted before.
+  replaying !== undefined;
 
 const begun = (
   plan: CallPlan,

@@ -28,7 +28,7 @@ export const placed$ = (
       takeWhile(({ isOver }) => !isOver, true),
     );
   }
-  return merge(seat.take$(call, onBusy, maxQueue), interruption.cut$).pipe(
+  return merge(seat.take$(call, onBusy, maxQueue), interruption.signal$).pipe(
     scan((before: Placed, now): Placed => {
       if (now === 'superseded') return { as: now, isOver: false };
       if (now === 'seated') return { as: before.as, isOver: true };

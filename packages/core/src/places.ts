@@ -24,11 +24,18 @@ export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
   parent !== undefined && placeOf(parent).scope.lineage.includes(call);
 
+/** To whom a context is lent: a tool use in a step, and what for, if not for its run. */
+export interface Lending {
+  readonly toolUseId: string;
+  readonly stepId: string;
+  readonly purpose?: 'approval' | undefined;
+}
+
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
 export const lend = (
   scope: CallScope,
   toolkit: ToolkitCell,
-  { toolUseId, purpose }: { readonly toolUseId: string; readonly purpose?: 'approval' | undefined },
+  { toolUseId, stepId, purpose }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
   /** Whether a call may still begin. */
@@ -68,6 +75,7 @@ export const lend = (
       halt ??= error;
     },
     scope,
+    hold: () => scope.holds.begin(stepId),
     isOver,
     get spent() {
       return spent;
@@ -104,6 +112,8 @@ export const lendAside = (context: ToolContext, ways: number): readonly ToolCont
 /** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {
   readonly scope: CallScope;
+  /** Keeps the step in which the tool runs from being cut. */
+  readonly hold: () => () => void;
   readonly isOver: () => boolean;
   /** What has stopped a call below: whatever the tool makes of it, it is not what the tool gives. */
   readonly halt: MillraceError | undefined;

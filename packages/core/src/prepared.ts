@@ -1,4 +1,4 @@
-import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
+import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { checkPrepared, type PreparedOptions, splitOptions } from './call-options.js';
 import type { CallPlan } from './call-plan.js';
@@ -26,10 +26,10 @@ export interface Prepared {
   readonly status: 'prepared' | 'interrupted' | 'vetoed';
 }
 
-/** Leads what a call begins with through the interceptors of `prepare`, as far as no interrupt cuts them short. */
+/** Leads what a call begins with through the interceptors of `prepare`. */
 export const prepared$ = (
   plan: CallPlan,
-  { call, interruption }: Pick<CallScope, 'call' | 'interruption'>,
+  { call }: Pick<CallScope, 'call'>,
   hooks: Pick<Hooks, 'report'>,
   input: readonly Message[],
 ): Observable<Prepared> => {
@@ -39,16 +39,14 @@ export const prepared$ = (
     readInput(value.input, call);
   });
   if (stages.length === 0) return of({ plan, input, status: 'prepared' });
-  return race(
-    through$(preparationOf(plan, entries, call, input), stages).pipe(
-      map((done): Prepared => ({
-        plan: planWith(plan, entries, done.options),
-        input: readInput(done.input, call),
-        status: 'prepared',
-      })),
-    ),
-    interruption.cut$.pipe(map((): Prepared => ({ plan, input, status: 'interrupted' }))),
-  ).pipe(defaultIfEmpty<Prepared, Prepared>({ plan, input, status: 'vetoed' }));
+  return through$(preparationOf(plan, entries, call, input), stages).pipe(
+    map((done): Prepared => ({
+      plan: planWith(plan, entries, done.options),
+      input: readInput(done.input, call),
+      status: 'prepared',
+    })),
+    defaultIfEmpty<Prepared, Prepared>({ plan, input, status: 'vetoed' }),
+  );
 };
 
 /** How a prepared call is written down: of its options what JSON can hold, the others by name. */

@@ -7,7 +7,6 @@ import {
   type Observable,
   of,
   repeat,
-  takeUntil,
   takeWhile,
   tap,
   throwError,
@@ -34,15 +33,7 @@ import { tokensIn } from './usage.js';
 
 type Needs = Pick<
   Context,
-  | 'call'
-  | 'model'
-  | 'throughLayers'
-  | 'hooks'
-  | 'interruption'
-  | 'demand'
-  | 'scheduler'
-  | 'limits'
-  | 'retryBudget'
+  'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
 >;
 
 /** Shows a delta of a message to those who listen. */
@@ -51,18 +42,20 @@ export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
 /** Responses that one message may be paused into before it is given up. */
 const maxResponses = 16;
 
-/** Feeds the draft until the message is whole, and emits how it finished; nothing, when an interrupt cut it. */
+/** Feeds the draft until the message is whole, and emits how it finished. */
 export const receive$ = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
   show: Show,
   asked: BeforeModel,
   draft: Draft,
+  /** Hears which model answers, where that is another than was asked. */
+  answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
-  const { hooks, interruption } = context;
+  const { hooks } = context;
   const model = context.throughLayers(context.model);
   const { options, dropped } = supportedOptions(model, asked.options);
-  const lent = lentTo(context, iteration, draft.messageId);
+  const lent = lentTo(context, iteration, draft.messageId, answering);
   const take = (chunk: MessageChunk): void => {
     if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
     const delta = draft.add(chunk);
@@ -108,22 +101,22 @@ export const receive$ = (
   return concat(
     response$.pipe(
       repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
-      takeUntil(interruption.cut$),
     ),
-    defer(() => finishOf(draft, model.name, interruption.current !== undefined)),
+    defer(() => finishOf(draft, model.name)),
   ).pipe(
     catchError((error: unknown) => throwError(() => withUsage(toMillraceError(error), draft))),
   );
 };
 
 /** Tells whether a message has come to its end. */
-export const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
+const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
   draft.finish !== undefined && draft.finish !== 'pause';
 
 const lentTo = (
   { hooks, demand, scheduler, limits, retryBudget }: Needs,
   iteration: number,
   stepId: string,
+  answering: (model: string) => void,
 ): ModelContext => {
   const { firstChunkMs, chunkMs } = limits.timeouts;
   return {
@@ -131,7 +124,10 @@ const lentTo = (
     scheduler,
     stepId,
     random: randomOf(stepId),
-    report: (event) => hooks.report(iteration, event),
+    report: (event) => {
+      if (event.type === 'modelFallback') answering(event.to);
+      hooks.report(iteration, event);
+    },
     timeouts: {
       ...(firstChunkMs === undefined ? {} : { firstChunkMs }),
       ...(chunkMs === undefined ? {} : { chunkMs }),
@@ -140,9 +136,8 @@ const lentTo = (
   };
 };
 
-const finishOf = (draft: Draft, model: string, interrupted: boolean): Observable<Finish> => {
+const finishOf = (draft: Draft, model: string): Observable<Finish> => {
   if (isWhole(draft)) return of(draft.finish);
-  if (interrupted) return EMPTY;
   throw new MillraceError(
     'invalidResponse',
     draft.finish === 'pause'

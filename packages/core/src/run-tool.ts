@@ -9,7 +9,6 @@ import {
   type Observable,
   of,
   takeLast,
-  takeUntil,
 } from 'rxjs';
 import { spentBelow, unlessHalted } from './places.js';
 import { contained } from './contained.js';
@@ -29,10 +28,7 @@ import { retryTransient } from './tools/transient.js';
 import type { Tool, ToolContext } from './tools/types.js';
 import { addCost, type CostBelow, costOf } from './spending.js';
 
-type Needs = Pick<
-  Context,
-  'toolkit' | 'hooks' | 'interruption' | 'scheduler' | 'limits' | 'values' | 'lend'
->;
+type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
 
 /** What a tool use came to. */
 export interface Ran extends CostBelow {
@@ -45,48 +41,67 @@ export interface Ran extends CostBelow {
   readonly failed: boolean;
 }
 
-/** Runs one tool use to its output, as it was decided. It emits exactly one, and never errors: what goes wrong is an output for the model. */
-export const runTool$ = (
+/** A tool use that is run as it was decided. */
+export interface ToolRunning {
+  /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
+  readonly ran$: Observable<Ran>;
+  /** What it has come to if it is cut now. */
+  readonly interrupted: () => Ran;
+}
+
+/** A tool use that comes to something without being run. */
+export const without = (
+  decision: Decision,
+  output: ToolOutput,
+  { executed, failed }: Pick<Ran, 'executed' | 'failed'>,
+): ToolRunning => {
+  const ran = { toolUse: decision.toolUse, output, executed, failed, ...costOf(decision) };
+  return { ran$: of(ran), interrupted: () => ran };
+};
+
+/** Prepares the run of a tool. */
+export const createToolRunning = (
   context: Needs,
   run: OpenRun,
   decision: Decision,
   plan: Planned,
-): Observable<Ran> => {
-  const { toolkit, interruption, scheduler, limits } = context;
+): ToolRunning => {
+  const { toolkit, scheduler, limits } = context;
   const { toolUse, answer, failed } = decision;
-  const spent = costOf(decision);
   const { name } = toolUse;
-  if (answer !== undefined) {
-    return of({ toolUse, output: answer, executed: false, failed, ...spent });
-  }
+  if (answer !== undefined) return without(decision, answer, { executed: false, failed });
   const tool = toolkit.find(name);
-  if (tool === undefined) {
-    return of({ toolUse, output: gone(name), executed: true, failed: true, ...spent });
-  }
+  if (tool === undefined) return without(decision, gone(name), { executed: true, failed: true });
   const abort = createLazyAbort();
-  const lent = context.lend(toolUse.id, run, abort);
-  return input$(context, tool, decision, plan).pipe(
-    concatMap((input) =>
-      'why' in input
-        ? of(failedOutput(input.why))
-        : output$(context, run, tool, { toolUse, value: input.value }, lent),
+  const stepId = `${run.iteration}/${plan.index}`;
+  const lent = context.lend({ toolUseId: toolUse.id, stepId }, run, abort);
+  const ranTo = (output: ToolOutput): Ran => ({
+    toolUse,
+    output,
+    executed: true,
+    failed: output.isError,
+    ...addCost(costOf(decision), spentBelow(lent)),
+  });
+  return {
+    ran$: input$(context, tool, decision, plan).pipe(
+      concatMap((input) =>
+        'why' in input
+          ? of(failedOutput(input.why))
+          : output$(context, run, tool, { toolUse, value: input.value }, lent),
+      ),
+      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+      abortsUnlessComplete(abort),
+      catchError((error: unknown) => {
+        // It is the call's: nothing must be written down of a tool that was stopped with it.
+        if (isHalt(error)) throw error;
+        return of(failedBy(context, run, name, error));
+      }),
+      defaultIfEmpty(toOutput(undefined)),
+      unlessHalted(lent),
+      map(ranTo),
     ),
-    deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-    abortsUnlessComplete(abort),
-    takeUntil(interruption.cut$),
-    catchError((error: unknown) => {
-      // It is the call's: nothing must be written down of a tool that was stopped with it.
-      if (isHalt(error)) throw error;
-      return of(failedBy(context, run, name, error));
-    }),
-    defaultIfEmpty(undefined),
-    unlessHalted(lent),
-    map((given) => {
-      const output = given ?? missing(interruption.current !== undefined);
-      const cost = addCost(spent, spentBelow(lent));
-      return { toolUse, output, executed: true, failed: output.isError, ...cost };
-    }),
-  );
+    interrupted: () => ranTo(failedOutput(interrupted)),
+  };
 };
 
 /** What a tool is run with. A journal does not hold it: the input is read again then. */
@@ -140,6 +155,3 @@ const output$ = (
 
 const gone = (name: string): ToolOutput =>
   failedOutput(`Not run: there is no tool ${name} any more.`);
-
-const missing = (isInterrupted: boolean): ToolOutput =>
-  isInterrupted ? failedOutput(interrupted) : toOutput(undefined);

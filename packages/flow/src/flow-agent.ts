@@ -129,5 +129,6 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   pipeline: ofAgent,
   context: ofAgent,
   journal: ofAgent,
+  use: ofAgent,
   defaults: ofAgent,
 };

@@ -87,7 +87,7 @@ const interruptible = (
   const comesAgain = (): void => {
     if (recalled !== undefined && ended >= recalled.behind) interruption.release(recalled);
   };
-  const interrupt$ = interruption.descend$.pipe(
+  const interrupt$ = interruption.signal$.pipe(
     concatMap(({ message }) => {
       const noted = { ...(message !== undefined && { message }), behind: ended };
       return recalled === undefined
@@ -103,17 +103,18 @@ const interruptible = (
       if (isAnswered && isOfTurn.test(step.id)) throw changed(call.callId, step.id);
       if (!isAnswered) interruption.release(recalled);
       return next(step).pipe(
-        // An interrupt that comes while the value is being recorded does not undo it.
-        tap(() => (ended += 1)),
-        // The value of a step that an interrupt cut is recorded after the interrupt.
-        concatMap((value) =>
-          interruption.current === undefined ? of(value) : concat(interrupt$, of(value)),
-        ),
+        concatMap((value) => {
+          // Counted before it is recorded: an interrupt that comes meanwhile does not undo it.
+          ended += 1;
+          // The value of a step that an interrupt cut is recorded after the interrupt.
+          return interruption.current === undefined ? of(value) : concat(interrupt$, of(value));
+        }),
       );
     };
   const isReplayed: StepListener['replayed'] = (id, warning) => {
     listens.replayed(id, warning);
     ended += 1;
+    comesAgain();
   };
   const around = (next: Perform): Perform => {
     const recorded = recording(
@@ -124,7 +125,7 @@ const interruptible = (
     );
     return (step) =>
       // A wait is no question to the world.
-      step.kind === 'wait' ? next(step) : recorded(step).pipe(tap(comesAgain));
+      step.kind === 'wait' ? next(step) : recorded(step);
   };
   return {
     layer: { name: 'journal', priority: 30, step: () => around },

@@ -1,14 +1,4 @@
-import {
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  map,
-  type Observable,
-  of,
-  takeUntil,
-  tap,
-} from 'rxjs';
+import { catchError, concatMap, defer, map, type Observable, of, tap } from 'rxjs';
 import { isRecord } from '../json.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
 import type { Consultation, Consulted } from '../consult.js';
@@ -43,7 +33,7 @@ export interface Found {
   readonly usage?: Usage;
 }
 
-type Needs = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler' | 'interruption'>;
+type Needs = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
 
 /**
  * Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An
@@ -55,10 +45,10 @@ export const findMemories$ = (
   search: Search,
 ): Observable<Found> => {
   const { rank, top, candidates, memory, timeoutMs } = settings;
-  const { perform, hooks, scheduler, interruption } = context;
+  const { perform, hooks, scheduler } = context;
   const { scope, position, iteration, known } = search;
   const report = (message: string): void => hooks.report(iteration, { type: 'warning', message });
-  return perform({
+  return perform<readonly RecalledMemory[]>({
     kind: 'memory',
     id: position,
     input: known,
@@ -77,11 +67,10 @@ export const findMemories$ = (
           report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
           return of([]);
         }),
-        takeUntil(interruption.cut$),
       ),
+    cut: () => of([]),
     form: { isWritten: isArrayOf(isRecalled) },
   }).pipe(
-    defaultIfEmpty([]),
     concatMap((found) =>
       // There is nothing to choose from where all can be shown.
       rank && found.length > top

@@ -13,7 +13,7 @@ import type { ScopeInCall } from './scope-in-call.js';
 import type { ShownMemories } from './shown-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
-type Needs = ConsultNeeds & Pick<Context, 'values'>;
+type Needs = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
 
 /**
  * Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until

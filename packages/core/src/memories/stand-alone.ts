@@ -3,7 +3,6 @@ import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { openDemand } from '../demand.js';
 import { createHooks } from '../hooks.js';
-import { createInterruption } from '../interruption.js';
 import type { Model } from '../model.js';
 import { createRetryBudget } from '../models/retry-budget.js';
 import type { receive$ } from '../receive.js';
@@ -35,7 +34,6 @@ export const standAlone = (
       deliver: createTrampoline(),
       nextSeq: () => 0,
     }),
-    interruption: createInterruption(),
     demand: openDemand,
     limits: limitsOf({}),
     retryBudget: createRetryBudget(10),

@@ -39,7 +39,7 @@ import type { Extras } from '../tools/extras.js';
 import { repaired } from '../tools/repair.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
 
-type Needs = Parameters<typeof act$>[0] & Pick<Context, 'memory'>;
+type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory'>;
 
 /** They may be no JSON, and another process may go on with the call. */
 const extrasLost = (names: readonly string[]): string =>

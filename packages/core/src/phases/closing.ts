@@ -1,10 +1,11 @@
-import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import { concatMap, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
 import type { MillraceError } from '../errors.js';
 import { haltedError } from '../halted-error.js';
+import { waited$ } from '../layer.js';
 import {
   textBlock,
   textOf,
@@ -21,7 +22,7 @@ import { withoutTools } from '../with-tools.js';
 
 /** What the closing request needs of a call. */
 export type ClosingNeeds = Parameters<typeof ask$>[0] &
-  Pick<Context, 'request' | 'output' | 'toolkit'>;
+  Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
 
 /** Why a run is closed. */
 export interface Closing {
@@ -108,15 +109,13 @@ const summed$ = (
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
   if (context.output === undefined) return of(kept(ended));
-  return readOutput$(context.output, text).pipe(
-    takeUntil(context.interruption.cut$),
+  return waited$(context, `${message.id}/output`, readOutput$(context.output, text)).pipe(
     concatMap((read) => {
+      if (read === undefined) return of(kept(endInterrupted(run, context, answer)));
       if (read.valid) return of(kept({ ...ended, output: read.value }));
       if (onInvalid$ === undefined) throw mute(text);
       return onInvalid$(run, message, read.problems);
     }),
-    defaultIfEmpty(undefined),
-    map((checked) => checked ?? kept(endInterrupted(run, context, answer))),
   );
 };
 

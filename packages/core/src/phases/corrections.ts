@@ -1,4 +1,4 @@
-import { type Observable, of } from 'rxjs';
+import { map, type Observable, of, timer } from 'rxjs';
 import type { Asked } from '../ask.js';
 import type { Context } from '../context.js';
 import { discard } from '../discard.js';
@@ -6,7 +6,7 @@ import { MillraceError } from '../errors.js';
 import { haltedError } from '../halted-error.js';
 import type { Limits } from '../limits.js';
 import { type AssistantMessage, textBlock, textOf, type UserMessage } from '../message.js';
-import { heldBack } from '../held-back.js';
+import { waited$ } from '../layer.js';
 import type { Malformed, RequestOptions } from '../model.js';
 import { correct, type Correction, end, type OpenRun, type Run } from '../run.js';
 
@@ -133,12 +133,14 @@ export const remind = (run: OpenRun, message: AssistantMessage, context: Needs):
 export const paced$ = (
   before: OpenRun,
   after: Run,
-  context: Pick<Context, 'limits' | 'scheduler' | 'interruption'>,
+  context: Pick<Context, 'limits' | 'scheduler' | 'perform'>,
 ): Observable<Run> => {
   const misread = ({ corrections: { malformed = 0 } }: OpenRun): number => malformed;
   const isAgain = after.status === 'open' && misread(after) > misread(before);
   const ms = isAgain ? misread(after) * context.limits.parseBackoffMs : 0;
-  return of(after).pipe(heldBack(ms, context));
+  if (ms === 0) return of(after);
+  const rested$ = waited$(context, `${after.iteration}/backoff`, timer(ms, context.scheduler));
+  return rested$.pipe(map(() => after));
 };
 
 /** Makes a model whose texts cannot be read a little freer from one to the next. */

@@ -1,8 +1,9 @@
-import { concatMap, defaultIfEmpty, map, type Observable, of, takeUntil } from 'rxjs';
+import { concatMap, map, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
+import { waited$ } from '../layer.js';
 import { textOf, toolUsesOf } from '../message.js';
 import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';
@@ -31,7 +32,8 @@ import {
   withoutToolUses,
 } from './corrections.js';
 
-type Needs = Parameters<typeof ask$>[0] & Pick<Context, 'request' | 'output' | 'toolkit'>;
+type Needs = Parameters<typeof ask$>[0] &
+  Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
 type Answer = Extract<Asked, { status: 'answered' }>;
 
 const stage: Stage = {
@@ -106,14 +108,12 @@ const decided$ = (run: OpenRun, decided: Run, context: Needs): Observable<Run> =
   const { output } = context;
   if (output === undefined || decided.status !== 'answer') return of(decided);
   const { answer } = decided;
-  return readOutput$(output, textOf(answer)).pipe(
-    takeUntil(context.interruption.cut$),
-    map((read) =>
-      read.valid
+  return waited$(context, `${run.iteration}/output`, readOutput$(output, textOf(answer))).pipe(
+    map((read) => {
+      if (read === undefined) return endInterrupted(run, context, answer);
+      return read.valid
         ? { ...decided, output: read.value }
-        : reshape(run, answer, read.problems, context),
-    ),
-    defaultIfEmpty(undefined),
-    map((checked) => checked ?? endInterrupted(run, context, answer)),
+        : reshape(run, answer, read.problems, context);
+    }),
   );
 };

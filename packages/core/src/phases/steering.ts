@@ -1,14 +1,4 @@
-import {
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  EMPTY,
-  from,
-  identity,
-  map,
-  takeUntil,
-  toArray,
-} from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, EMPTY, from, identity, map, toArray } from 'rxjs';
 import type { Context } from '../context.js';
 import { isMessage } from '../is-message.js';
 import type { StepForm } from '../layer.js';
@@ -18,16 +8,10 @@ import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
 import type { Steer } from '../steering.js';
 
-type Needs = Pick<Context, 'hooks' | 'interruption' | 'steering' | 'prepareInput$' | 'perform'>;
+type Needs = Pick<Context, 'hooks' | 'steering' | 'prepareInput$' | 'perform'>;
 
 /** Adds what was said to the running call since its last turn, so that the next request has it. */
-export const steering = ({
-  hooks,
-  interruption,
-  steering: said,
-  prepareInput$,
-  perform,
-}: Needs): Phase => {
+export const steering = ({ hooks, steering: said, prepareInput$, perform }: Needs): Phase => {
   if (said === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
@@ -41,8 +25,6 @@ export const steering = ({
           prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
         ),
         toArray(),
-        // What is still being prepared waits on, and hears that the call has ended.
-        takeUntil(interruption.cut$),
       );
     });
     return perform({

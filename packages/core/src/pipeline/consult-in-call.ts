@@ -12,7 +12,7 @@ import { noUsage } from '../usage.js';
  * of steps has no model of its own: without another it is a failure.
  */
 export const consultInCall$ = (
-  { call, hooks, interruption, scope, perform, throughLayers }: CallContext,
+  { call, hooks, scope, perform, throughLayers }: CallContext,
   { plan }: CallState,
   { model = plan.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
@@ -26,7 +26,7 @@ export const consultInCall$ = (
     model: ready(model),
     throughLayers,
     hooks,
-    interruption,
+    holds: scope.holds,
     demand,
     scheduler,
     limits: limitsOf(plan.options),

@@ -12,6 +12,7 @@ export const loadHistory: CallStage = (context) =>
         id: 'open',
         input: state.input,
         run: () => opening$(state, context, goesOn),
+        cut: () => opening$(state, context, false, true),
         form: openingForm(context.call),
       })
       .pipe(map((opening) => ({ ...state, ...opening })));

@@ -29,7 +29,7 @@ export const oneState = (
   return concatMap((state) =>
     race(
       defer(() => of(state).pipe(create(context))).pipe(contained()),
-      isBeforeLoop ? context.interruption.cut$.pipe(map(() => state)) : NEVER,
+      isBeforeLoop ? context.interruption.signal$.pipe(map(() => state)) : NEVER,
     ).pipe(
       filter((_, index) => index === 0),
       map((made) => {

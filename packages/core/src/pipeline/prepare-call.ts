@@ -1,4 +1,4 @@
-import { concatMap, map } from 'rxjs';
+import { concatMap, map, type Observable, of, race } from 'rxjs';
 import type { Step } from '../layer.js';
 import { noMemory } from '../memory.js';
 import { isToPrepare, type Prepared, prepared$, preparedForm } from '../prepared.js';
@@ -8,11 +8,19 @@ import type { CallStage } from './call-stage.js';
 export const prepareCall: CallStage = ({ scope, hooks, interruption, isSuperseded, perform }) =>
   concatMap((state) => {
     const { plan: before, input: asked } = state;
+    let hasBegun = false;
+    const prepare$ = (): Observable<Prepared> => {
+      hasBegun = true;
+      return prepared$(before, scope, hooks, asked);
+    };
+    const interrupted$ = of<Prepared>({ plan: before, input: asked, status: 'interrupted' });
     const step: Step<Prepared> = {
       kind: 'prepare',
       id: 'prepare',
       input: asked,
-      run: () => prepared$(before, scope, hooks, asked),
+      run: prepare$,
+      // Interceptors that need no time have seen the input of a call that is interrupted from the start.
+      cut: () => (hasBegun ? interrupted$ : race(prepare$(), interrupted$)),
       form: preparedForm(before, scope.call),
     };
     return (isToPrepare(before) ? perform(step) : step.run(1)).pipe(

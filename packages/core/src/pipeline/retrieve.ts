@@ -8,7 +8,6 @@ import {
   type Observable,
   of,
   take,
-  takeUntil,
 } from 'rxjs';
 import { contained } from '../contained.js';
 import { messageOf, misuse } from '../errors.js';
@@ -46,7 +45,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
   }
   checkOptions('retrieve()', options, rules);
   const { limit = 5, placement = 'system', query = textToSelectBy } = defined(options);
-  const retrieved: CallStage = ({ perform, hooks, interruption }) =>
+  const retrieved: CallStage = ({ perform, hooks }) =>
     concatMap((state) => {
       if (!isOpen(state)) return of(state);
       const report = (message: string): void => hooks.report(0, { type: 'warning', message });
@@ -62,13 +61,18 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): C
             report(`Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`);
             return of([]);
           }),
-          takeUntil(interruption.cut$),
         );
       const { retrievals } = state;
       const id = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
       const form = { isWritten: isArrayOf(isPassage) };
-      return perform({ kind: 'retrieve', id, input: state.input, run: found$, form }).pipe(
-        defaultIfEmpty([]),
+      return perform<readonly RetrievedPassage[]>({
+        kind: 'retrieve',
+        id,
+        input: state.input,
+        run: found$,
+        cut: () => of([]),
+        form,
+      }).pipe(
         map((passages) =>
           addSources(
             state,

@@ -114,6 +114,7 @@ const contextOf = (
     memory,
     hooks,
     interruption,
+    holds: scope.holds,
     steering,
     demand,
     scheduler,
@@ -139,6 +140,6 @@ const contextOf = (
       // It was told before the step that says so was written down.
       scope.replaying?.passed();
     },
-    lend: (toolUseId, run, abort, purpose) => lend(scope, cell, { toolUseId, purpose }, run, abort),
+    lend: (lending, run, abort) => lend(scope, cell, lending, run, abort),
   };
 };

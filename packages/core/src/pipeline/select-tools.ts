@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, map, of, takeUntil } from 'rxjs';
+import { concatMap, map, of } from 'rxjs';
 import { type Message, textOf } from '../message.js';
 import { namesOf } from '../tools/live-toolkit.js';
 import { isArrayOf, isString } from '../shape.js';
@@ -8,12 +8,12 @@ import type { CallStage } from './call-stage.js';
 import { type CallState, hideTools, isOpen } from './call-state.js';
 
 /** Picks the tools that the model is shown, where the call has a selection of them. */
-export const selectTools: CallStage = ({ perform, hooks, interruption }) =>
+export const selectTools: CallStage = ({ perform, hooks }) =>
   concatMap((state) => {
     const { plan } = state;
     const { toolSelection, toolChoice } = plan.options;
     if (toolSelection === undefined || !isOpen(state)) return of(state);
-    return perform({
+    return perform<readonly string[]>({
       kind: 'select',
       id: 'select',
       input: state.input,
@@ -24,7 +24,8 @@ export const selectTools: CallStage = ({ perform, hooks, interruption }) =>
           textToSelectBy(state),
           toolChoice,
           (message) => hooks.report(0, { type: 'warning', message }),
-        ).pipe(takeUntil(interruption.cut$), defaultIfEmpty([])),
+        ),
+      cut: () => of([]),
       form: { isWritten: isArrayOf(isString) },
     }).pipe(map((hidden) => hideTools(state, ...hidden)));
   });

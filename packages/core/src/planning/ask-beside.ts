@@ -10,7 +10,7 @@ import type { PlanningOptions } from './planning-options.js';
 import { type PlanningPrompt, writtenPrompt } from './planning-prompt.js';
 
 /** What a phase that asks beside the loop needs of a call. */
-export type AskNeeds = ConsultNeeds & Pick<Context, 'request' | 'toolkit'>;
+export type AskNeeds = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 
 /** What is asked, and where the answer is noted. */
 export interface Aside extends PlanningOptions {

@@ -8,7 +8,6 @@ import {
   type Observable,
   of,
   takeLast,
-  takeUntil,
   tap,
 } from 'rxjs';
 import { splitOptions } from '../call-options.js';
@@ -21,6 +20,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import type { Input } from '../input.js';
+import { waited$ } from '../layer.js';
 import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
 import { type Message, textOf } from '../message.js';
 import type { CallContext, CallStage } from '../pipeline/call-stage.js';
@@ -86,23 +86,26 @@ const answer$ = (
   run: StepRun<Input>,
   begun: OpenRun,
   state: CallState,
-  { call, scope, interruption }: CallContext,
+  context: CallContext,
 ): Observable<{ readonly answer: Answer | undefined; readonly usage: Usage }> =>
   defer(() => {
     const { plan, input } = state;
+    const { call, scope, interruption } = context;
     const history = historyOf(state, call.callId);
     const said = history.length === 0 ? {} : { history };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const parent = lend(scope, plan.toolkit, { toolUseId: 'step' }, begun, abort, isOver);
+    const lending = { toolUseId: 'step', stepId: 'steps' };
+    const parent = lend(scope, plan.toolkit, lending, begun, abort, isOver);
     const last$ = defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${plan.agentName}' failed`),
-      takeUntil(interruption.cut$),
       takeLast(1),
-    );
-    return last$.pipe(
       map((value) => answerOf(value, call)),
+      defaultIfEmpty(undefined),
+      abortsUnlessComplete(abort),
+    );
+    return waited$(context, 'steps', last$).pipe(
       // A step that cannot go on without what an interrupt has cut is interrupted as well.
       catchError((error: unknown) => {
         if (isOver()) return EMPTY;
@@ -111,7 +114,6 @@ const answer$ = (
       defaultIfEmpty(undefined),
       unlessHalted(parent),
       map((answer) => ({ answer, usage: spentBelow(parent).usage })),
-      abortsUnlessComplete(abort),
     );
   });
 

@@ -43,21 +43,25 @@ export const retrievalWork = (
 };
 
 const looking = (retriever: Retriever, text: string, limit: number): CallStage => {
-  const looked: CallStage = ({ step$, hooks }) =>
+  const looked: CallStage = ({ perform, hooks }) =>
     concatMap((state) =>
-      step$('retrieve', () =>
-        defer(() =>
-          retriever.retrieve$({
-            text,
-            limit,
-            report: (message) => hooks.report(0, { type: 'warning', message }),
-          }),
-        ).pipe(
-          take(1),
-          defaultIfEmpty([]),
-          map((found) => passagesIn(found).slice(0, limit)),
-        ),
-      ).pipe(
+      perform<readonly RetrievedPassage[]>({
+        kind: 'retrieve',
+        id: 'retrieve',
+        input: text,
+        run: () =>
+          defer(() =>
+            retriever.retrieve$({
+              text,
+              limit,
+              report: (message) => hooks.report(0, { type: 'warning', message }),
+            }),
+          ).pipe(
+            take(1),
+            defaultIfEmpty([]),
+            map((found) => passagesIn(found).slice(0, limit)),
+          ),
+      }).pipe(
         map((found) =>
           answerWith(found.length > 0 ? addSources(state, found) : state, numbered(found)),
         ),
