@@ -12,6 +12,10 @@ const config: Config = {
   // With "isolatedModules" in tsconfig.json ts-jest only strips the types; `tsc -b` has checked them before.
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true }] },
   moduleNameMapper: {
+    // With MILLRACE_LAYERS=pass or async, every agent of the suite has such a layer.
+    ...(process.env['MILLRACE_LAYERS'] !== undefined && {
+      '^(\\.{1,2}/.*|\\.)/layer\\.js$': '<rootDir>/scripts/layers/layered.mjs',
+    }),
     '^millrace$': '<rootDir>/packages/cli/src/index.ts',
     '^@millrace/([^/]+)$': '<rootDir>/packages/$1/src/index.ts',
     '^@millrace/([^/]+)/([^/]+)$': '<rootDir>/packages/$1/src/$2/index.ts',

@@ -1,4 +1,4 @@
-import { defer, Observable, of, type SchedulerLike, tap } from 'rxjs';
+import { defer, Observable, of, type SchedulerLike, type Subscriber, tap } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { Demand } from './demand.js';
 import { MillraceError, misuse } from './errors.js';
@@ -221,7 +221,13 @@ const oneValue =
         else subscriber.add(step.cut({ reason: 'interrupted' }).subscribe(subscriber));
       };
       const error = (cause: unknown): void => subscriber.error(cause);
-      subscriber.add(perform(step).subscribe({ next, error, complete }));
+      let inner: Subscriber<T> | undefined;
+      // Before the subscription: a step that is synchronous must be left from within it.
+      subscriber.add(() => inner?.unsubscribe());
+      new Observable<T>((own) => {
+        inner = own;
+        perform(step).subscribe(own);
+      }).subscribe({ next, error, complete });
     });
 
 const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>

@@ -134,8 +134,12 @@ export interface ModelContext {
   readonly scheduler: SchedulerLike;
   /** Announces a retry, a fallback or a warning as an event of the call. */
   readonly report: (event: ModelReport) => void;
+  /** The call that asks: the messages it was asked with have its id. */
+  readonly callId?: string;
   /** Where in the run this is: `callId/iteration`. The same on a resumed run. */
   readonly stepId: string;
+  /** Hears the messages that are sent in the place of the request's, if a wrapper further in shortens it. */
+  readonly shortened?: (messages: readonly Message[]) => void;
   /** A number in [0, 1), the same sequence for the same step. */
   readonly random: () => number;
   /** What the caller, or a wrapper further out, says of time. It goes before what a wrapper says. */

@@ -15,12 +15,8 @@ import { contained } from './contained.js';
 import type { MessageChunk } from './content-through.js';
 import { discard } from './discard.js';
 import type { Draft } from './draft.js';
-import { isMillraceError, MillraceError, revised, toMillraceError } from './errors.js';
+import { MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel, ChunkOf } from './events.js';
-import { countMessages } from './fitting/count-request.js';
-import { fitMessages } from './fitting/fit-messages.js';
-import { taskOf } from './fitting/task.js';
-import { plainCounter } from './fitting/token-counter.js';
 import { type Message, textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
@@ -80,18 +76,7 @@ export const receive$ = (
     const begun = draft.message();
     const shown = toModel(asked.messages);
     const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-    return send$(messages).pipe(
-      catchError((error: unknown) => {
-        const shorter = isOverflow(error, draft) ? shortened(context, messages) : undefined;
-        if (shorter === undefined) throw error;
-        // Whoever hears of it may leave, and then nothing is sent.
-        const told$ = defer(() => {
-          hooks.report(iteration, { type: 'warning', message: shorter.warning });
-          return EMPTY;
-        });
-        return concat(told$, send$(shorter.messages));
-      }),
-    );
+    return send$(messages);
   });
   const another$ = defer(() => {
     draft.resume();
@@ -113,7 +98,7 @@ const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
   draft.finish !== undefined && draft.finish !== 'pause';
 
 const lentTo = (
-  { hooks, demand, scheduler, limits, retryBudget }: Needs,
+  { call, hooks, demand, scheduler, limits, retryBudget }: Needs,
   iteration: number,
   stepId: string,
   answering: (model: string) => void,
@@ -122,6 +107,7 @@ const lentTo = (
   return {
     demand,
     scheduler,
+    callId: call.callId,
     stepId,
     random: randomOf(stepId),
     report: (event) => {
@@ -145,25 +131,6 @@ const finishOf = (draft: Draft, model: string): Observable<Finish> => {
       : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
     { partial: textOf(draft.message()) },
   );
-};
-
-/** Whether the provider has refused the request for its length, before it said anything. */
-const isOverflow = (error: unknown, draft: Draft): boolean =>
-  isMillraceError(error) && error.code === 'contextTooLong' && draft.message().content.length === 0;
-
-/** The messages cut to half of what they were, around those that the call was asked with; nothing, where all the rest is needed. */
-const shortened = (
-  { call, model }: Needs,
-  messages: readonly Message[],
-): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
-  const half = countMessages(plainCounter, messages) / 2;
-  const isTask = taskOf(messages, call.callId);
-  const { omitted, omittedTokens, cut, ...fitted } = fitMessages(messages, half, isTask);
-  if (omitted + cut === 0) return undefined;
-  const without = `without ${omitted} earlier messages (about ${omittedTokens} tokens)`;
-  const shorter = cut === 0 ? without : `${without}, and with ${cut} results of tools cut`;
-  const warning = `The model '${model.name}' found the request too long: it is sent again ${shorter}.`;
-  return { messages: fitted.messages, warning };
 };
 
 /** So does what its provider has told of the cost. */

@@ -8,6 +8,7 @@ import {
   timeouts,
 } from '@millrace/core';
 import { defined } from '@millrace/core/adapter';
+import { shortenOnOverflow } from '@millrace/core/fitting';
 import { defer } from 'rxjs';
 import { capsOf } from './caps.js';
 import type { Exchange } from './exchange.js';
@@ -27,8 +28,8 @@ export interface VendorSpec {
 const patience: ModelTimeouts = { firstChunkMs: 600_000, chunkMs: 300_000 };
 
 /**
- * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again where that may
- * help.
+ * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again if that may
+ * help: after a failure that passes, or shorter if the provider finds it too long.
  */
 export const vendorModel = (
   spec: VendorSpec,
@@ -43,5 +44,5 @@ export const vendorModel = (
       defer(() => exchange$({ ...spec.exchange(request, context), caps }, context)),
   };
   const timed = timeouts(once, { ...patience, ...defined(settings.timeouts) });
-  return settings.retry === false ? timed : retry(timed, settings.retry);
+  return shortenOnOverflow(settings.retry === false ? timed : retry(timed, settings.retry));
 };

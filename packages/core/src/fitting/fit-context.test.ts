@@ -17,6 +17,7 @@ import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { assistant, idsOf, remember, user } from './conversation.test-support.js';
 import { countRequest } from './count-request.js';
 import { fitContext } from './fit-context.js';
+import { shortenOnOverflow } from './shorten-on-overflow.js';
 import { createTokenCounter, plainCounter, type TokenCounter } from './token-counter.js';
 
 const long = 'word '.repeat(80);
@@ -159,7 +160,7 @@ describe('fitContext', () => {
       says('Well.'),
     );
     const interceptors = [fitContext({ contextWindow: 2_000, reserve: 500 })];
-    const agent = createAgent({ model, interceptors });
+    const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
     const warnings: string[] = [];
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
     const session = agent.session('s');
@@ -239,7 +240,7 @@ describe('a counter that calibrates itself', () => {
       ]).flat(),
     );
     const interceptors = [fitContext({ contextWindow: 8_000, counter })];
-    const agent = createAgent({ model, interceptors });
+    const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
     for (const id of ['1', '2', '3']) {
       const session = agent.session(id);
       await remember(session, past);

@@ -6,6 +6,7 @@ export { evictResults, type EvictionOptions } from './evict-results.js';
 export { fitContext, type FitContextOptions } from './fit-context.js';
 export { fitMessages, type FitOptions, type Fitted } from './fit-messages.js';
 export { learnUsage } from './learn-usage.js';
+export { shortenOnOverflow } from './shorten-on-overflow.js';
 export {
   createTokenCounter,
   type TokenCounter,

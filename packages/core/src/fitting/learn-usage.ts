@@ -18,14 +18,19 @@ export const learnUsage = (model: Model, counter: TokenCounter): Model => {
   return around(model, (request, context) =>
     defer(() => {
       let usage = noUsage;
-      return model.stream$(request, context).pipe(
+      let sent = request;
+      const shortened = (messages: typeof request.messages): void => {
+        sent = { ...request, messages };
+        context.shortened?.(messages);
+      };
+      return model.stream$(request, { ...context, shortened }).pipe(
         tap({
           next: (chunk) => {
             if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
             else if (chunk.type === 'restart') usage = noUsage;
           },
           complete: () => {
-            const { text: estimated, media } = weighRequest(counter, request);
+            const { text: estimated, media } = weighRequest(counter, sent);
             const actual = inputOf(usage);
             if (actual === 0 || media > estimated / 10) return;
             counter.learn?.({ estimated, actual: actual - media, model: name });

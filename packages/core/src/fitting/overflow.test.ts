@@ -3,6 +3,7 @@ import { concat, of, throwError } from 'rxjs';
 import { createAgent, MillraceError, only, textOf, tool } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { assistant, user } from './conversation.test-support.js';
+import { shortenOnOverflow } from './index.js';
 
 const long = 'word '.repeat(80);
 
@@ -15,7 +16,7 @@ describe('a request that the provider finds too long', () => {
       throwError(() => over),
       [text('Well.')],
     );
-    const agent = createAgent({ model });
+    const agent = createAgent({ model: shortenOnOverflow(model) });
     const warnings: string[] = [];
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
     const session = agent.session('s');
@@ -34,14 +35,14 @@ describe('a request that the provider finds too long', () => {
       throwError(() => over),
       throwError(() => over),
     );
-    const session = createAgent({ model: twice }).session('s');
+    const session = createAgent({ model: shortenOnOverflow(twice) }).session('s');
     await session.memory
       .append$([user('h1', long), assistant('h2', long)])
       .forEach(() => undefined);
     await expect(session.call('And now?')).rejects.toBe(over);
     twice.verify();
     const once = scriptedModel(throwError(() => over));
-    await expect(createAgent({ model: once }).call(past)).rejects.toBe(over);
+    await expect(createAgent({ model: shortenOnOverflow(once) }).call(past)).rejects.toBe(over);
   });
 
   it('C11: is not sent again when something was shown', async () => {
@@ -52,7 +53,7 @@ describe('a request that the provider finds too long', () => {
       ),
     );
     const look = tool({ name: 'look', description: 'Looks.', run: () => long });
-    const session = createAgent({ model, tools: [look] }).session('s');
+    const session = createAgent({ model: shortenOnOverflow(model), tools: [look] }).session('s');
     await session.memory
       .append$([user('h1', long), assistant('h2', long)])
       .forEach(() => undefined);
@@ -70,7 +71,7 @@ describe('a request that the provider finds too long', () => {
       [text('Done.')],
     );
     const look = tool({ name: 'look', description: 'Looks.', run: () => long });
-    await createAgent({ model, tools: [look] }).call('Look around.');
+    await createAgent({ model: shortenOnOverflow(model), tools: [look] }).call('Look around.');
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 5, 3]);
   });
 });

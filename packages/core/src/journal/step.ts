@@ -1,4 +1,4 @@
-import { defer, EMPTY, map } from 'rxjs';
+import { EMPTY, map, type Observable } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import type { Perform, Step } from '../layer.js';
@@ -31,35 +31,33 @@ export const recording = (
     optional === true &&
     journal.isWritten?.(`${callId}/${id}`) !== true &&
     loopSteps(journal, callId).some((it) => !passed.has(it));
-  return <T>(step: Step<T>) =>
-    defer(() => {
-      if (wasSkipped(step)) return EMPTY;
-      const { id } = step;
-      const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step);
-      let made: { readonly value: T } | undefined;
-      return journal
-        .step$(`${callId}/${id}`, () => {
-          const shown = attemptsAt(`${callId}/${id}`, cutShort);
-          begins(id, [...shown.keys()]);
-          const before = Math.max(0, ...shown.values());
-          return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
-            map((value) => {
-              made = { value };
-              return write(value);
-            }),
-          );
-        })
-        .pipe(
-          map((written) => {
-            passed.add(id);
-            if (made !== undefined) return made.value;
-            if (isForm?.(written) === false) throw unreadable(callId, id);
-            const value = frozen(read(written));
-            replayed(id, warning?.(written));
-            return value;
-          }),
-        );
-    });
+  return <T>(step: Step<T>) => {
+    if (wasSkipped(step)) return EMPTY;
+    const { id } = step;
+    const { write = itself, isWritten: isForm, read = taken<T>, warning } = formOf(step);
+    let made: { readonly value: T } | undefined;
+    const work$ = (): Observable<unknown> => {
+      const shown = attemptsAt(`${callId}/${id}`, cutShort);
+      begins(id, [...shown.keys()]);
+      const before = Math.max(0, ...shown.values());
+      return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
+        map((value) => {
+          made = { value };
+          return write(value);
+        }),
+      );
+    };
+    return journal.step$(`${callId}/${id}`, work$).pipe(
+      map((written) => {
+        passed.add(id);
+        if (made !== undefined) return made.value;
+        if (isForm?.(written) === false) throw unreadable(callId, id);
+        const value = frozen(read(written));
+        replayed(id, warning?.(written));
+        return value;
+      }),
+    );
+  };
 };
 
 /** The recorded steps of a call's own loop, and its reply. */

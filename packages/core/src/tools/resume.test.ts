@@ -1,3 +1,4 @@
+import { shortenOnOverflow } from '../fitting/index.js';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, mergeMap, throwError } from 'rxjs';
 import {
@@ -29,7 +30,7 @@ const suspended = async (
   const model = scriptedModel([toolUse('sign', {}, 'i')], ...answers);
   const memory = inProcessMemory();
   const agent = createAgent({
-    model,
+    model: shortenOnOverflow(model),
     memory,
     tools: [...others, sign],
     interceptors,

@@ -1,0 +1,29 @@
+// Stands in the place of packages/core/src/layer.ts where a suite runs with layers: adds one to every agent.
+import { delay } from 'rxjs';
+import { readUse as read } from '../../packages/core/src/layer.ts';
+
+export * from '../../packages/core/src/layer.ts';
+
+const kinds = {
+  /** Passes everything on. */
+  pass: {
+    name: 'pass',
+    step: () => (next) => (step) => next(step),
+    model: () => (next) => next,
+    turn: (phases) => phases,
+  },
+  /** Passes everything on, later. */
+  async: {
+    name: 'async',
+    step:
+      ({ scheduler }) =>
+      (next) =>
+      (step) =>
+        next(step).pipe(delay(0, scheduler)),
+  },
+};
+
+const layer = kinds[process.env.MILLRACE_LAYERS];
+
+export const readUse = (owner, use) =>
+  owner === 'The call' ? read(owner, use) : [layer, ...read(owner, use)];
