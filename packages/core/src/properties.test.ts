@@ -4,6 +4,7 @@ import {
   catchError,
   concat,
   defer,
+  delay,
   EMPTY,
   from,
   lastValueFrom,
@@ -33,6 +34,7 @@ import {
   timeouts,
   tool,
   toolOutput,
+  type Use,
 } from './index.js';
 import { unpaired } from './run.js';
 import { finish, text, thinking, toolUse, verifyEvents } from './testing/index.js';
@@ -147,7 +149,11 @@ const toolsOn = (scheduler: VirtualTimeScheduler) =>
   }).map(([name, run]) => tool({ name, description: name, run }));
 
 /** Plays a script to its end in virtual time, and tells all that can be seen of it. */
-const play = (answers: readonly Answer[], { interruptAt, leaveAt, wrapped, ...options }: Fate) => {
+const play = (
+  answers: readonly Answer[],
+  { interruptAt, leaveAt, wrapped, ...options }: Fate,
+  use: Use = [],
+) => {
   const scheduler = new VirtualTimeScheduler();
   const never = timer(10_000, scheduler);
   let requests = 0;
@@ -173,6 +179,8 @@ const play = (answers: readonly Answer[], { interruptAt, leaveAt, wrapped, ...op
   session
     .stream$('?', {
       ...options,
+      use,
+      callId: 'c',
       scheduler,
       timeouts: { callMs: 5000, toolMs: 50 },
       interruptOn: interruptAt === 0 ? never : timer(interruptAt, scheduler),
@@ -192,6 +200,36 @@ const stored = (memory: { load$(): Observable<readonly Message[]> }): readonly M
   let messages: readonly Message[] = [];
   memory.load$().subscribe((loaded) => (messages = loaded));
   return messages;
+};
+
+/** Layers that pass everything on, immediately or later. */
+const pass: Use = [
+  {
+    name: 'pass',
+    step: () => (next) => (step) => next(step),
+    model: () => (next) => next,
+    turn: (phases) => phases,
+  },
+];
+const later: Use = [
+  {
+    name: 'later',
+    step:
+      ({ scheduler }) =>
+      (next) =>
+      (step) =>
+        next(step).pipe(delay(0, scheduler)),
+  },
+];
+
+/** What happens in each branch of a call: in the loop, and in each of its tool calls. */
+const branches = (events: readonly AgentEvent[]): unknown => {
+  const all = new Map<string, unknown[]>();
+  for (const { seq: _seq, at: _at, ...event } of events) {
+    const ofTool = 'toolUse' in event && event.type.includes('cting') ? event.toolUse.id : 'loop';
+    all.set(ofTool, [...(all.get(ofTool) ?? []), event]);
+  }
+  return all;
 };
 
 const runs = { numRuns: 200 };
@@ -267,6 +305,32 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
           if (message.role === 'assistant' && told !== undefined)
             expect(textOf(message)).toBe(told);
         }
+      }),
+      runs,
+    );
+  });
+
+  it('Y1: a layer that passes steps on changes nothing, interrupted or left at whatever moment', () => {
+    fc.assert(
+      fc.property(script, fate, (answers, how) => {
+        const [bare, passed] = [play(answers, how), play(answers, how, pass)];
+        expect(branches(passed.events)).toEqual(branches(bare.events));
+        expect([passed.outcome, passed.requests]).toEqual([bare.outcome, bare.requests]);
+        expect(stored(passed.memory)).toEqual(stored(bare.memory));
+      }),
+      runs,
+    );
+  });
+
+  it('Y1: a layer that passes steps on later changes nothing in any branch of a call', () => {
+    fc.assert(
+      fc.property(script, fate, (answers, how) => {
+        // What happens at the same moment as an interrupt may come before it or after it.
+        const undisturbed: Fate = { ...how, interruptAt: 0, leaveAt: 0 };
+        const [bare, late] = [play(answers, undisturbed), play(answers, undisturbed, later)];
+        expect(branches(late.events)).toEqual(branches(bare.events));
+        expect([late.outcome, late.requests]).toEqual([bare.outcome, bare.requests]);
+        expect(stored(late.memory)).toEqual(stored(bare.memory));
       }),
       runs,
     );
