@@ -3,12 +3,11 @@ import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-op
 import { type MillraceError, misuse } from './errors.js';
 import { type Interceptor, isInterceptor } from './interceptor.js';
 import type { Journal } from './journal/journal.js';
-import { type Layer, readUse, type Use } from './layer.js';
+import { type Layer, readUse, turnThrough, type Use } from './layer.js';
 import type { MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
 import { having, isFunction, isModel, isObject, isText, listOf, type Rule } from './options.js';
 import { nativePhases } from './phase-list.js';
-import type { PhaseFactory } from './phase.js';
 import type { CallStage } from './pipeline/call-stage.js';
 import { nativePipeline } from './pipeline/native-pipeline.js';
 import type { InputSchema } from './schema.js';
@@ -33,10 +32,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
    * of them, such as `logEvents`, `redact` and `guardOutput`.
    */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Layers around the steps, the models and the turns of every call, such as `budget`. Outermost first by priority. Default: none. */
+  /** Layers around the steps, the models and the turns of every call, such as `budget({ tokens })` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
-  /** One turn of the loop, as a list of phases. Default: `nativePhases`. */
-  readonly phases?: readonly PhaseFactory[];
   /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
   readonly pipeline?: readonly CallStage[];
   /** What tools find under context keys. What a session and a call give goes before it. */
@@ -56,7 +53,6 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
 /** What happens in the calls of an agent: lists of its own, checked. */
 export interface AgentParts {
   readonly interceptors: readonly Interceptor[];
-  readonly phases: readonly PhaseFactory[];
   readonly pipeline: readonly CallStage[];
   readonly defaults: CallDefaults;
   readonly use: readonly Layer[];
@@ -70,16 +66,16 @@ export const partsOf = (
   const { defaults = {} } = options;
   checkDefaults(`${owner}, 'defaults'`, defaults);
   const interceptors = options.interceptors?.flat() ?? [];
-  const phases = [...(options.phases ?? nativePhases)];
   const pipeline = [...(options.pipeline ?? nativePipeline)];
   if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
-  if (!areFunctions(phases)) throw noPhases(owner);
+  const use = readUse(owner, options.use);
+  if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
   if (!areFunctions(pipeline)) throw noStages(owner);
-  return { interceptors, phases, pipeline, defaults, use: readUse(owner, options.use) };
+  return { interceptors, pipeline, defaults, use };
 };
 
-const areFunctions = (list: readonly unknown[]): boolean =>
-  list.length > 0 && list.every((each) => typeof each === 'function');
+const areFunctions = (list: unknown): boolean =>
+  Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'function');
 
 /** What the options of an agent may be. */
 export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
@@ -94,7 +90,6 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   memory: isFunction,
   interceptors: listOf('interceptors'),
   use: listOf('layers'),
-  phases: listOf('phases'),
   pipeline: listOf('stages'),
   context: isContext,
   journal: having('open$', 'a Journal, such as a store of calls'),
@@ -108,7 +103,7 @@ const noInterceptor = (owner: string): MillraceError =>
 
 const noPhases = (owner: string): MillraceError =>
   misuse(
-    `${owner}: 'phases' takes a list of phases, such as insertBefore(reasoning, myPhase) makes.`,
+    `${owner}: the 'turn' of a layer must return a list of phases, such as that of insertBefore(reasoning, myPhase) does.`,
   );
 
 const noStages = (owner: string): MillraceError =>

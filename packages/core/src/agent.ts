@@ -58,7 +58,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   owner: string,
   options: AnyAgentOptions<Output>,
 ): Agent<OutputOf<Output, Default>> => {
-  const { interceptors, phases, pipeline, defaults, use } = partsOf(owner, options);
+  const { interceptors, pipeline, defaults, use } = partsOf(owner, options);
   const { name = 'agent', journal = noJournal, model: ownModel } = options;
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
@@ -87,7 +87,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       output: outputOf(output, 'The call') ?? ownOutput,
       instructions,
       interceptors,
-      phases,
       pipeline,
       use: [...use, ...readUse('The call', given.use)],
       options: {

@@ -8,7 +8,6 @@ import type { OpenedJournal } from './call-scope.js';
 import type { CallRecord } from './journal/call-record.js';
 import type { Memory } from './memory.js';
 import type { Model } from './model.js';
-import type { PhaseFactory } from './phase.js';
 import type { Seat } from './seats.js';
 import type { SessionRecord } from './sessions/session-records.js';
 import type { Validator } from './schema.js';
@@ -26,7 +25,6 @@ export interface CallPlan {
   readonly output: Validator | undefined;
   readonly instructions: string | ((call: CallInfo) => string) | undefined;
   readonly interceptors: readonly Interceptor[];
-  readonly phases: readonly PhaseFactory[];
   /** The layers of the agent and of the call. */
   readonly use: readonly Layer[];
   /** Where the call is written down; nowhere, or where the call above is. */

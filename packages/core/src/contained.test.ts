@@ -132,7 +132,7 @@ describe('contained', () => {
     ['a transform', () => ({ model, interceptors: [transformChunks(boom())] })],
     [
       'a phase',
-      (it) => ({ model, phases: insertBefore(reasoning, () => pipe(delay(2, it), boom())) }),
+      (it) => ({ model, use: [insertBefore(reasoning, () => pipe(delay(2, it), boom()))] }),
     ],
     [
       'a memory',

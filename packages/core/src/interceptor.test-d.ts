@@ -102,10 +102,10 @@ watch((event, call) => {
 
 createAgent({ model, interceptors: [redact('key'), guardOutput(/key/), logEvents(console)] });
 
-createAgent({ model, phases: insertBefore(reasoning, ({ scheduler }) => delay(1, scheduler)) });
+createAgent({ model, use: [insertBefore(reasoning, ({ scheduler }) => delay(1, scheduler))] });
 
 // @ts-expect-error a phase is made for each call
-createAgent({ model, phases: insertBefore(reasoning, delay(1)) });
+createAgent({ model, use: [insertBefore(reasoning, delay(1))] });
 
 createAgent({ model, defaults: { onBusy: 'switch' } });
 

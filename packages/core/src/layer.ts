@@ -90,7 +90,7 @@ export interface Layer {
   readonly step?: (context: LayerContext) => (next: Perform) => Perform;
   /** Wraps every model that the call asks, whichever it is. */
   readonly model?: (context: LayerContext) => (next: Model) => Model;
-  /** Edits the phases of a turn. */
+  /** Edits the phases of a turn. Of equal priority, earlier layers edit first. */
   readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
 }
 
@@ -129,7 +129,7 @@ export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): re
     single === true && inherited.some((layer) => layer.single === true && layer.name === name);
   return [...all]
     .filter((layer) => above.has(layer) || !isReplaced(layer))
-    .sort((a, b) => (a.priority ?? 100) - (b.priority ?? 100));
+    .sort((a, b) => priorityOf(a) - priorityOf(b));
 };
 
 const replaced = (layers: readonly Layer[]): readonly Layer[] =>
@@ -165,11 +165,16 @@ export const modelThrough = (
   return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
 };
 
-/** Lets the layers edit the phases of a turn, the outermost one last. */
+/** Lets the layers edit the phases of a turn: the outermost last, equals in their order. */
 export const turnThrough = (
   layers: readonly Layer[],
   phases: readonly PhaseFactory[],
-): readonly PhaseFactory[] => layers.reduceRight((list, { turn }) => turn?.(list) ?? list, phases);
+): readonly PhaseFactory[] =>
+  layers
+    .toSorted((a, b) => priorityOf(b) - priorityOf(a))
+    .reduce((list, { turn }) => (turn === undefined ? list : turn(list)), phases);
+
+const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 /** Waits for something that is no question to the world, as a step of kind `wait`: an interrupt ends the wait, and `undefined` is emitted. It is never recorded. */
 export const waited$ = <T>(
@@ -189,19 +194,21 @@ const runs: Perform = (step) => step.run(1);
 
 /** Numbers the attempts of a step, and remembers the value of the last one: cutting the step then gives that one, and nothing is reported twice. */
 const remembering = <T>(step: Step<T>): Step<T> => {
+  const { cut: early$ } = step;
   let attempts = 0;
   let made: { readonly value: T } | undefined;
-  const run: Step<T>['run'] = (attempt) =>
+  const run$: Step<T>['run'] = (attempt) =>
     defer(() => {
       made = undefined;
       attempts += 1;
       return step.run(attempt + attempts - 1).pipe(tap((value) => (made = { value })));
     });
-  if (step.cut === undefined) return { ...step, run };
-  const early = step.cut;
-  const cut: typeof early = (why) =>
-    defer(() => (made === undefined ? early(why) : of(made.value)));
-  return { ...step, run, cut };
+  const numbered: Step<T> = { ...step, run: run$ };
+  if (early$ === undefined) return numbered;
+  const cut$: Step<T>['cut'] = (why) =>
+    defer(() => (made === undefined ? early$(why) : of(made.value)));
+  const remembered: Step<T> = { ...numbered, cut: cut$ };
+  return remembered;
 };
 
 /** Holds a layer to one value per step, passed on when the layer completes, and cuts the step in its place if there is none. */

@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, EMPTY, from, interval, map, mergeMap, of, throwError, timer } from 'rxjs';
 import { createAgent } from './agent.js';
+import { turnThrough } from './layer.js';
 import { textBlock, textOf } from './message.js';
 import {
   acting,
   addEphemeral,
   append,
+  checkInterrupt,
   type Context,
   end,
   insertAfter,
@@ -13,6 +15,7 @@ import {
   limit,
   nativePhases,
   phase,
+  type PhaseEdit,
   type PhaseFactory,
   reasoning,
   replacePhase,
@@ -38,7 +41,7 @@ const hint: PhaseFactory = ({ call }) =>
 describe('phases', () => {
   it('L6: one that is inserted runs in every turn; what it adds for one request is never stored (I8)', async () => {
     const model = scriptedModel([toolUse('echo')], [text('Done.')]);
-    const agent = createAgent({ model, tools: [echo], phases: insertBefore(reasoning, hint) });
+    const agent = createAgent({ model, tools: [echo], use: [insertBefore(reasoning, hint)] });
     const session = agent.session('s');
     await session.call('?');
     expect(model.requests.map(({ messages }) => messages.map(textOf))).toEqual([
@@ -53,6 +56,7 @@ describe('phases', () => {
 
   it('L6: the lists are made anew: before, behind, instead, without', () => {
     const places = (phases: readonly PhaseFactory[]) => phases.map(({ name }) => name);
+    const edited = (...edits: readonly PhaseEdit[]) => places(turnThrough(edits, nativePhases));
     expect(places(nativePhases)).toEqual([
       'checkInterrupt',
       'steering',
@@ -62,13 +66,23 @@ describe('phases', () => {
       'storeMemory',
       'limit',
     ]);
-    expect(places(insertAfter(acting, hint)).indexOf('hint')).toBe(4);
-    expect(places(replacePhase(limit, hint)).at(-1)).toBe('hint');
-    expect(places(withoutPhase(storeMemory, insertBefore(reasoning, hint)))).not.toContain(
+    expect(edited(insertAfter(acting, hint)).indexOf('hint')).toBe(4);
+    expect(edited(replacePhase(limit, hint)).at(-1)).toBe('hint');
+    expect(edited(insertBefore(reasoning, hint), withoutPhase(storeMemory))).not.toContain(
       'storeMemory',
     );
+    // Of equal priority, earlier layers edit first; the outermost edits last.
+    const outer = { ...insertBefore(checkInterrupt, limit), priority: 1 };
+    expect(edited(outer, insertBefore(checkInterrupt, hint)).slice(0, 3)).toEqual([
+      'hint',
+      'limit',
+      'checkInterrupt',
+    ]);
     expect(nativePhases).toHaveLength(7);
-    expect(() => insertBefore(hint, hint)).toThrow(/no such phase.*storeMemory/);
+    const model = scriptedModel();
+    expect(() => createAgent({ model, use: [insertBefore(hint, hint)] })).toThrow(
+      /no such phase.*storeMemory/,
+    );
   });
 
   it('L6: one can end the run', async () => {
@@ -82,7 +96,7 @@ describe('phases', () => {
           }),
         ),
       );
-    const agent = createAgent({ model: scriptedModel(), phases: insertBefore(reasoning, lazy) });
+    const agent = createAgent({ model: scriptedModel(), use: [insertBefore(reasoning, lazy)] });
     expect(textOf(await agent.call('?'))).toBe('Enough.');
   });
 
@@ -93,7 +107,7 @@ describe('phases', () => {
     const agent = createAgent({
       model: scriptedModel([toolUse('echo')], [text('Done.')]),
       tools: [echo],
-      phases: insertAfter(reasoning, bare),
+      use: [insertAfter(reasoning, bare)],
     });
     expect(textOf(await agent.call('?'))).toBe('Done.');
     expect(seen).toEqual(['open']);
@@ -103,7 +117,7 @@ describe('phases', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const nap: PhaseFactory = (context) =>
         phase((run) => timer(5, context.scheduler).pipe(map(() => run)));
-      const agent = createAgent({ model: model('-(tf|)'), phases: insertBefore(reasoning, nap) });
+      const agent = createAgent({ model: model('-(tf|)'), use: [insertBefore(reasoning, nap)] });
       expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('------(r|)', {
         r: 't',
       });
@@ -124,7 +138,7 @@ describe('phases', () => {
     const spoil: PhaseFactory = (context) => work(context);
     const agent = createAgent({
       model: scriptedModel([text('.')]),
-      phases: insertBefore(reasoning, spoil),
+      use: [insertBefore(reasoning, spoil)],
     });
     await expect(agent.call('?')).rejects.toThrow(why);
     await expect(agent.call('?')).rejects.toHaveProperty('code');
@@ -136,7 +150,7 @@ describe('phases', () => {
         mergeMap((run: Run) => interval(1, scheduler).pipe(map(() => run)));
       const agent = createAgent({
         model: model('(tf|)'),
-        phases: insertBefore(reasoning, ticking),
+        use: [insertBefore(reasoning, ticking)],
       });
       const code$ = agent
         .call$('?', { scheduler })
@@ -149,13 +163,13 @@ describe('phases', () => {
     const agent = createAgent({
       model: scriptedModel([toolUse('echo')]),
       tools: [echo],
-      phases: withoutPhase(acting, withoutPhase(storeMemory)),
+      use: [withoutPhase(storeMemory), withoutPhase(acting)],
     });
     await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'invalidState' });
     const storing = createAgent({
       model: scriptedModel([toolUse('echo')]),
       tools: [echo],
-      phases: withoutPhase(acting),
+      use: [withoutPhase(acting)],
     });
     const session = storing.session('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'invalidState' });
@@ -174,7 +188,7 @@ describe('phases', () => {
         ),
       );
     const model = scriptedModel();
-    const agent = createAgent({ model, phases: insertBefore(reasoning, spoil) });
+    const agent = createAgent({ model, use: [insertBefore(reasoning, spoil)] });
     await expect(agent.call('?')).rejects.toThrow(/phase 'spoil'.*without its use/s);
     expect(model.requests).toEqual([]);
   });
@@ -183,25 +197,29 @@ describe('phases', () => {
     const broken: PhaseFactory = () => {
       throw new Error('made badly');
     };
-    const agent = createAgent({ model: scriptedModel(), phases: insertBefore(reasoning, broken) });
+    const agent = createAgent({ model: scriptedModel(), use: [insertBefore(reasoning, broken)] });
     await expect(agent.call('?')).rejects.toThrow(/phase 'broken'.*made badly/);
   });
 
   it('L6: turns that do nothing are an error, not a hang', async () => {
-    const agent = createAgent({ model: scriptedModel(), phases: withoutPhase(reasoning) });
+    const agent = createAgent({ model: scriptedModel(), use: [withoutPhase(reasoning)] });
     await expect(agent.call('?')).rejects.toThrow(/neither asked the model nor ended/);
   });
 
   it('L6: a list can be all of your own', async () => {
     const model = scriptedModel([text('Done.')]);
-    const events = await record(createAgent({ model, phases: [reasoning] }).stream$('?'));
+    const events = await record(
+      createAgent({ model, use: [{ name: 'own', turn: () => [reasoning] }] }).stream$('?'),
+    );
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
   });
 
   it('refuses what is no list of phases', () => {
     const model = scriptedModel();
-    expect(() => createAgent({ model, phases: [] })).toThrow(/insertBefore/);
-    expect(() => createAgent({ model, phases: [hint, 5 as never] })).toThrow(/insertBefore/);
-    expect(() => createAgent({ model, phases: from([]) as never })).toThrow(/phases/);
+    const own = (phases: unknown) => [{ name: 'own', turn: () => phases as never }];
+    expect(() => createAgent({ model, use: own([]) })).toThrow(/insertBefore/);
+    expect(() => createAgent({ model, use: own([hint, 5]) })).toThrow(/insertBefore/);
+    expect(() => createAgent({ model, use: own(from([])) })).toThrow(/'turn' of a layer/);
+    expect(() => createAgent({ model, phases: [hint] } as never)).toThrow(/no option 'phases'/);
   });
 });

@@ -1,4 +1,5 @@
 import { listEditing } from './list-editing.js';
+import type { Layer } from './layer.js';
 import type { PhaseFactory } from './phase.js';
 import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
@@ -20,14 +21,29 @@ export const nativePhases: readonly PhaseFactory[] = Object.freeze([
 
 const edited = listEditing('phase', nativePhases);
 
-/** Puts a phase before another: before its first place, where it has two. Default of the list: `nativePhases`. */
-export const insertBefore = edited.insertBefore('insertBefore');
+/** A layer that edits the phases of a turn. */
+export type PhaseEdit = Layer & Required<Pick<Layer, 'turn'>>;
 
-/** Puts a phase behind another: behind its first place, where it has two. Default of the list: `nativePhases`. */
-export const insertAfter = edited.insertAfter('insertAfter');
+/** Puts a phase before another: before its first place, if it has two. */
+export const insertBefore = (place: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
+  name: 'insertBefore',
+  turn: (phases) => edited.insertBefore('insertBefore')(place, added, phases),
+});
 
-/** Puts a phase into each place of another. Default of the list: `nativePhases`. */
-export const replacePhase = edited.replace('replacePhase');
+/** Puts a phase after another: after its first place, if it has two. */
+export const insertAfter = (place: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
+  name: 'insertAfter',
+  turn: (phases) => edited.insertAfter('insertAfter')(place, added, phases),
+});
 
-/** Leaves a phase out, wherever it is. What it guarantees goes with it. Default of the list: `nativePhases`. */
-export const withoutPhase = edited.without('withoutPhase');
+/** Puts a phase into each place of another. */
+export const replacePhase = (former: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
+  name: 'replacePhase',
+  turn: (phases) => edited.replace('replacePhase')(former, added, phases),
+});
+
+/** Leaves a phase out, wherever it is. What it guarantees goes with it. */
+export const withoutPhase = (dropped: PhaseFactory): PhaseEdit => ({
+  name: 'withoutPhase',
+  turn: (phases) => edited.without('withoutPhase')(dropped, phases),
+});

@@ -367,7 +367,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
       [toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
       [text('Done.')],
     );
-    const agent = withPlan({ model, phases: insertBefore(reasoning, analyseTask()) });
+    const agent = withPlan({ model, use: [insertBefore(reasoning, analyseTask())] });
     const said = printed(agent);
     expect(said).toContain('  • Thinks beside the loop: analyseTask.\n  First a plan.\n');
     expect(said).toContain('  • Goal: Bread.\n  • 1. [todo] Mill\n  • 2. [todo] Bake\n');

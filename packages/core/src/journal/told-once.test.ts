@@ -26,12 +26,14 @@ describe('what a call has told', () => {
           ),
         ),
         tools: [look],
-        phases: insertBefore(reasoning, ({ hooks }) =>
-          transition((run) => {
-            hooks.report(run.iteration, { type: 'warning', message: `Turn ${run.iteration}.` });
-            return run;
-          }),
-        ),
+        use: [
+          insertBefore(reasoning, ({ hooks }) =>
+            transition((run) => {
+              hooks.report(run.iteration, { type: 'warning', message: `Turn ${run.iteration}.` });
+              return run;
+            }),
+          ),
+        ],
         journal: createCallStore(driver),
       });
     const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });

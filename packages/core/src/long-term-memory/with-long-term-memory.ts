@@ -12,7 +12,9 @@ import {
   wholeNumber,
 } from '../options.js';
 import type { CallStage } from '../pipeline/call-stage.js';
-import { insertBefore, nativePhases } from '../phase-list.js';
+import { insertBefore } from '../phase-list.js';
+import type { Layer } from '../layer.js';
+import type { PhaseFactory } from '../phase.js';
 import { reasoning } from '../phases/reasoning.js';
 import { loadHistory } from '../pipeline/load-history.js';
 import {
@@ -77,7 +79,7 @@ const withStages = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
 ): AgentOptions<Output> => {
-  const { pipeline = nativePipeline, phases = nativePhases } = options;
+  const { pipeline = nativePipeline } = options;
   const nth = pipeline.filter((stage) => made.has(stage)).length;
   // Each memory of an agent has steps of its own in the journal.
   const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
@@ -91,15 +93,24 @@ const withStages = <Output extends InputSchema | undefined>(
     : insertStageAfter(loadHistory, stage, pipeline);
   if (!isStatic(settings)) return { ...options, pipeline: recalling };
   const recording = recordStage(settings, scopeIn, place('recordMemories'));
-  const hasSteps = settings.recallForSteps && phases.includes(reasoning);
   return {
     ...options,
     pipeline: insertStageAfter(saveHistory, recording, recalling),
-    ...(hasSteps && {
-      phases: insertBefore(reasoning, recallForStep(settings, scopeIn, shown, recalls), phases),
+    ...(settings.recallForSteps && {
+      use: [
+        ...(options.use ?? []),
+        recallingSteps(recallForStep(settings, scopeIn, shown, recalls)),
+      ],
     }),
   };
 };
+
+/** An agent that is made of steps has no turns to recall in. */
+const recallingSteps = (recalling: PhaseFactory): Layer => ({
+  name: 'recallForSteps',
+  turn: (phases) =>
+    phases.includes(reasoning) ? insertBefore(reasoning, recalling).turn(phases) : phases,
+});
 
 const withMemoryTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,

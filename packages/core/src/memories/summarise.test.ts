@@ -49,8 +49,8 @@ const set = (
   const model = scriptedModel(...answers);
   const writer = scriptedModel(...Array.from({ length: 60 }, () => notes));
   const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
-  const phases = insertBefore(reasoning, summarise(given));
-  const agent = createAgent({ model, memory, phases, tools: [look], ...more });
+  const use = [insertBefore(reasoning, summarise(given))];
+  const agent = createAgent({ model, memory, use, tools: [look], ...more });
   return { model, writer, memory: memory('s'), agent, chat: agent.session('s') };
 };
 
@@ -307,7 +307,11 @@ describe('summarise', () => {
 
   it('I1: it is a phase like any other: an ended run passes', async () => {
     const phase = summarise({ contextWindow: 1 });
-    const { chat } = set([[text('Done.')]], {}, { phases: [reasoning, phase] });
+    const { chat } = set(
+      [[text('Done.')]],
+      {},
+      { use: [{ name: 'own', turn: () => [reasoning, phase] }] },
+    );
     expect(textOf(await chat.call('Go on.'))).toBe('Done.');
   });
 

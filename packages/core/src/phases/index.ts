@@ -9,6 +9,7 @@ export {
   insertAfter,
   insertBefore,
   nativePhases,
+  type PhaseEdit,
   replacePhase,
   withoutPhase,
 } from '../phase-list.js';

@@ -8,6 +8,7 @@ import { turnThrough } from '../layer.js';
 import { loop } from '../loop.js';
 import { type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
+import { nativePhases } from '../phase-list.js';
 import { preparedInput$ } from '../prepared.js';
 import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
 import { readOutput$ } from '../read-output.js';
@@ -33,7 +34,7 @@ export const runLoop: CallStage = (context) =>
     const run = open(history, input, { late, injected, notes, spent });
     toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
     return begun$(run, state, own).pipe(
-      loop(own, turnThrough(context.scope.layers, state.plan.phases)),
+      loop(own, turnThrough(context.scope.layers, nativePhases)),
       tap(() => context.interruption.close()),
       map((ended) => ({ ...state, run: ended })),
     );

@@ -24,7 +24,7 @@ const fails = tool({
   },
 });
 
-const thinking = insertAfter(acting, reflect(), insertBefore(reasoning, analyseTask()));
+const thinking = [insertBefore(reasoning, analyseTask()), insertAfter(acting, reflect())];
 
 describe('phases that think beside the loop', () => {
   it('G1, I8: are shown to the model, and stored nowhere', async () => {
@@ -37,7 +37,7 @@ describe('phases that think beside the loop', () => {
       [text('Again?')],
       [text('No.')],
     );
-    const session = createAgent({ model, tools: [spin], memory, phases: thinking }).session('s');
+    const session = createAgent({ model, tools: [spin], memory, use: thinking }).session('s');
     await session.call('Spin!', { callId: 'a' });
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map(textOf)).toEqual(['Spin!', '', '', 'Done.']);
@@ -54,7 +54,7 @@ describe('phases that think beside the loop', () => {
     const agent = createAgent({
       model,
       tools: [spin],
-      phases: thinking,
+      use: thinking,
       instructions: 'Be brief.',
     });
     await agent
@@ -85,7 +85,7 @@ describe('phases that think beside the loop', () => {
       [text('B'), spent(100)],
       [text('Done.'), spent(1000)],
     );
-    const reply = await createAgent({ model, tools: [spin], phases: thinking }).call('?');
+    const reply = await createAgent({ model, tools: [spin], use: thinking }).call('?');
     expect(reply.iterations).toBe(2);
     expect(reply.usage.inputTokens).toBe(1111);
     expect(
@@ -104,9 +104,7 @@ describe('phases that think beside the loop', () => {
       [text(' ')],
       [text('Done.')],
     );
-    const events = await record(
-      createAgent({ model, tools: [spin], phases: thinking }).stream$('?'),
-    );
+    const events = await record(createAgent({ model, tools: [spin], use: thinking }).stream$('?'));
     expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
       { message: expect.stringMatching(/'analyseTask' came to nothing.*Down/) },
       { message: expect.stringMatching(/'reflect' came to nothing.*said nothing/) },
@@ -117,7 +115,7 @@ describe('phases that think beside the loop', () => {
   it('H2: a veto leaves one out, an error of an interceptor fails the call', async () => {
     const model = scriptedModel([toolUse('spin')], [text('B')], [text('Done.')]);
     const vetoing = on('prePlanning', () => EMPTY, { name: 'no' });
-    const vetoed = createAgent({ model, tools: [spin], phases: thinking, interceptors: [vetoing] });
+    const vetoed = createAgent({ model, tools: [spin], use: thinking, interceptors: [vetoing] });
     const events = await record(vetoed.stream$('?'));
     expect(events.filter(({ type }) => type === 'vetoed')).toMatchObject([
       { of: 'prePlanning', name: 'no' },
@@ -132,7 +130,7 @@ describe('phases that think beside the loop', () => {
     );
     const failed = createAgent({
       model: scriptedModel([text('A')]),
-      phases: thinking,
+      use: thinking,
       interceptors: [failing],
     });
     await expect(failed.call('?')).rejects.toMatchObject({ code: 'interceptor' });
@@ -142,7 +140,7 @@ describe('phases that think beside the loop', () => {
     const model = scriptedModel([text('The key is sk-12.')], [text('Done.')]);
     const agent = createAgent({
       model,
-      phases: insertBefore(reasoning, analyseTask()),
+      use: [insertBefore(reasoning, analyseTask())],
       interceptors: [redact(/sk-\d+/)],
     });
     const events = await record(agent.stream$('Use sk-34.'));
@@ -152,7 +150,7 @@ describe('phases that think beside the loop', () => {
   it('S1: an interrupt cuts one, and the call ends with it', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const model = { name: 'm', stream$: () => NEVER };
-      const agent = createAgent({ model, phases: thinking });
+      const agent = createAgent({ model, use: thinking });
       const reason$ = agent
         .call$('?', { scheduler, interruptOn: cold('---x') })
         .pipe(map(({ reason }) => reason));
@@ -164,7 +162,7 @@ describe('phases that think beside the loop', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const slow = model('-----(tf|)');
       expectObservable(
-        createAgent({ model: slow, phases: thinking }).call$('?', { scheduler }),
+        createAgent({ model: slow, use: thinking }).call$('?', { scheduler }),
         '--!',
       ).toBe('');
       for (const log of slow.subscriptions) expectSubscriptions(log).toBe('^-!');
@@ -173,7 +171,7 @@ describe('phases that think beside the loop', () => {
 
   it('L2: the answer is not mixed up with what was thought', async () => {
     const model = scriptedModel([text('A')], [toolUse('spin')], [text('B')], [text('Done.')]);
-    const agent = createAgent({ model, tools: [spin], phases: thinking });
+    const agent = createAgent({ model, tools: [spin], use: thinking });
     const said: string[] = [];
     await lastValueFrom(
       agent.stream$('?').pipe(
@@ -183,7 +181,7 @@ describe('phases that think beside the loop', () => {
     );
     expect(said).toEqual(['Done.']);
     const again = scriptedModel([text('A')], [text('Done.')]);
-    const events = await record(createAgent({ model: again, phases: thinking }).stream$('?'));
+    const events = await record(createAgent({ model: again, use: thinking }).stream$('?'));
     const chunks = events.filter(({ type }) => type === 'planningChunk');
     expect(chunks).toMatchObject([{ phase: 'analyseTask', delta: 'A', iteration: 0 }]);
   });
@@ -191,8 +189,8 @@ describe('phases that think beside the loop', () => {
   it('G1: another model thinks, where it is told so', async () => {
     const wise = scriptedModel([text('Think.')]);
     const model = scriptedModel([text('Done.')]);
-    const phases = insertBefore(reasoning, analyseTask({ model: wise, maxTokens: 9 }));
-    await createAgent({ model, phases }).call('?');
+    const use = [insertBefore(reasoning, analyseTask({ model: wise, maxTokens: 9 }))];
+    await createAgent({ model, use }).call('?');
     expect(wise.requests).toMatchObject([{ maxTokens: 9 }]);
     expect(JSON.stringify(model.requests)).toContain('Think.');
     expect(() => analyseTask({ prompt: 1 as never })).toThrow(/'prompt' must be/);
@@ -207,7 +205,7 @@ describe('phases that think beside the loop', () => {
       ),
       [text('Done.')],
     );
-    const reply = await createAgent({ model, phases: thinking }).call('?');
+    const reply = await createAgent({ model, use: thinking }).call('?');
     expect(reply.usageByPhase['analyseTask']?.inputTokens).toBe(500);
   });
 
@@ -219,9 +217,7 @@ describe('phases that think beside the loop', () => {
       [text(' ')],
       [text('Done.')],
     );
-    const events = await record(
-      createAgent({ model, tools: [spin], phases: thinking }).stream$('?'),
-    );
+    const events = await record(createAgent({ model, tools: [spin], use: thinking }).stream$('?'));
     expect(events.filter(({ type }) => type === 'prePlanning')).toHaveLength(2);
   });
 
@@ -229,12 +225,11 @@ describe('phases that think beside the loop', () => {
     const ids: string[] = [];
     const journal = stepJournal((id, work) => (ids.push(id), work()));
     const model = scriptedModel([text('A')], [text('B')], [text('Done.')]);
-    const phases = insertBefore(
-      reasoning,
-      analyseTask(),
+    const use = [
       insertBefore(reasoning, analyseTask({ name: 'risks', prompt: 'Risks?' })),
-    );
-    const reply = await createAgent({ model, journal, phases }).call('?', { callId: 'c' });
+      insertBefore(reasoning, analyseTask()),
+    ];
+    const reply = await createAgent({ model, journal, use }).call('?', { callId: 'c' });
     expect(ids.slice(2, 5)).toEqual(['c/0/risks', 'c/0/analyseTask', 'c/1']);
     expect(Object.keys(reply.usageByPhase)).toEqual(['risks', 'analyseTask', 'reasoning']);
     expect(textOf(model.requests[2]?.messages.at(-1) ?? { content: [] })).toBe(
@@ -244,7 +239,7 @@ describe('phases that think beside the loop', () => {
 
   it('S1: an interrupt while it thinks is no turn', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
-      const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, phases: thinking });
+      const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, use: thinking });
       const turns$ = agent
         .call$('?', { scheduler, interruptOn: cold('-x') })
         .pipe(map(({ iterations }) => iterations));
@@ -257,13 +252,13 @@ describe('phases that think beside the loop', () => {
       ...scriptedModel([text('A')], [text('Done.')]),
       unsupported: ['maxTokens'] as const,
     };
-    const events = await record(createAgent({ model, phases: thinking }).stream$('?'));
+    const events = await record(createAgent({ model, use: thinking }).stream$('?'));
     expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
     expect(model.requests[0]).not.toHaveProperty('maxTokens');
     await expect(
       createAgent({
         model,
-        phases: insertBefore(reasoning, analyseTask({ prompt: () => 1 as never })),
+        use: [insertBefore(reasoning, analyseTask({ prompt: () => 1 as never }))],
       }).call('?'),
     ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a text') });
   });
@@ -288,8 +283,8 @@ describe('reflect', () => {
         } as const);
       },
     };
-    const phases = insertAfter(acting, reflect(when));
-    const events = await record(createAgent({ model, tools: [spin, fails], phases }).stream$('?'));
+    const use = [insertAfter(acting, reflect(when))];
+    const events = await record(createAgent({ model, tools: [spin, fails], use }).stream$('?'));
     events.forEach((event) => event.type === 'postPlanning' && seen.push(event.iteration));
     return seen;
   };
@@ -313,7 +308,7 @@ describe('reflect', () => {
             delay(10, scheduler),
           ),
       };
-      const agent = createAgent({ model, tools: [spin], phases: insertAfter(acting, reflect()) });
+      const agent = createAgent({ model, tools: [spin], use: [insertAfter(acting, reflect())] });
       expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('30ms (a|)', {
         a: 'Done.',
       });

@@ -23,7 +23,7 @@ const agentOf = (
     model,
     memory,
     tools: [look, completeTask()],
-    phases: insertAfter(acting, synthesize(options)),
+    use: [insertAfter(acting, synthesize(options))],
     defaults: { maxIterations },
     ...(cites && { pipeline: insertStageAfter(loadHistory, retrieve(retriever)) }),
   });
@@ -203,10 +203,12 @@ describe('synthesize', () => {
     const agent = createAgent({
       model,
       tools: [completeTask({ name: 'finish' })],
-      phases: insertAfter(
-        acting,
-        synthesize({ completion: 'finish', prompt: ({ iteration }) => `After ${iteration}.` }),
-      ),
+      use: [
+        insertAfter(
+          acting,
+          synthesize({ completion: 'finish', prompt: ({ iteration }) => `After ${iteration}.` }),
+        ),
+      ],
     });
     expect(await lastValueFrom(agent.call$('?').pipe(map(textOf)))).toBe('So.');
     expect(model.requests[1]?.messages.map(textOf).at(-1)).toBe('After 1.');

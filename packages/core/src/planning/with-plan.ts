@@ -18,6 +18,6 @@ export const withPlan = <const Output extends InputSchema | undefined = undefine
   const phase = plan(settings);
   return {
     ...withOwnTools(options, createPlanTools()),
-    phases: insertAfter(acting, phase, insertBefore(reasoning, phase, options.phases)),
+    use: [...(options.use ?? []), insertBefore(reasoning, phase), insertAfter(acting, phase)],
   };
 };

@@ -9,7 +9,7 @@ import { inProcessMemory } from '../memory.js';
 import { retry, type RetryOptions } from '../models/retry.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
-import { nativePhases } from '../phase-list.js';
+import { withoutPhase } from '../phase-list.js';
 import { storeMemory } from '../phases/store-memory.js';
 import { limitCalls } from '../pipeline/limit-calls.js';
 import { loadHistory } from '../pipeline/load-history.js';
@@ -74,7 +74,7 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
       fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
     ],
     // Memory is written at the end, and only then.
-    phases: (options.phases ?? nativePhases).filter((phase) => phase !== storeMemory),
+    use: [...(options.use ?? []), withoutPhase(storeMemory)],
     pipeline:
       retriever === undefined
         ? limited

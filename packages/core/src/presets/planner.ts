@@ -12,10 +12,10 @@ import {
   wholeNumber,
   isText,
 } from '../options.js';
-import type { PhaseFactory } from '../phase.js';
-import { insertAfter, insertBefore, nativePhases } from '../phase-list.js';
+import { insertAfter, insertBefore } from '../phase-list.js';
 import { acting } from '../phases/acting.js';
 import { reasoning } from '../phases/reasoning.js';
+import type { Layer } from '../layer.js';
 import { loadHistory } from '../pipeline/load-history.js';
 import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js';
 import { analyseTask } from '../planning/analyse-task.js';
@@ -74,14 +74,15 @@ export const planner = <const Output extends InputSchema | undefined = undefined
     calling === 'native'
       ? withOwnTools(options, [completeTask({ finalize })])
       : { ...options, model: textTools(options.model, stepsDialect(dialect)) };
-  const thinking = { ...calls, phases: behindActing(settings, calls.phases) };
+  const thinking = { ...calls, use: [...(calls.use ?? []), ...afterActing(settings)] };
   // The plan is brought up to date before it is thought about: right behind the tools, and first in a turn.
   const keeping = plan ? withPlan(thinking, promptOf(prompts.plan)) : thinking;
   const planning = {
     ...keeping,
-    phases: analyse
-      ? insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)), keeping.phases)
-      : (keeping.phases ?? nativePhases),
+    use: [
+      ...(keeping.use ?? []),
+      ...(analyse ? [insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)))] : []),
+    ],
     pipeline:
       above === false
         ? (options.pipeline ?? nativePipeline)
@@ -104,19 +105,18 @@ export const planner = <const Output extends InputSchema | undefined = undefined
 };
 
 /** A task that is done is not reflected on: what writes its answer comes first. */
-const behindActing = (
-  { reflect: when = 'always', finalize = false, prompts = {} }: PlannerOptions,
-  given: readonly PhaseFactory[] = nativePhases,
-): readonly PhaseFactory[] => {
-  const thinking =
-    when === false
-      ? given
-      : insertAfter(acting, reflect({ when, ...promptOf(prompts.reflect) }), given);
+const afterActing = ({
+  reflect: when = 'always',
+  finalize = false,
+  prompts = {},
+}: PlannerOptions): readonly Layer[] => {
+  const reflecting =
+    when === false ? [] : [insertAfter(acting, reflect({ when, ...promptOf(prompts.reflect) }))];
   const writing = synthesize({
     when: finalize ? 'always' : 'complete',
     ...promptOf(prompts.synthesize),
   });
-  return insertAfter(acting, writing, thinking);
+  return [...reflecting, insertAfter(acting, writing)];
 };
 
 const promptOf = <Prompt>(prompt: Prompt | undefined): { readonly prompt?: Prompt } =>

@@ -11,7 +11,7 @@ import { runStep } from './run-step.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
-  Omit<AgentOptions<Output>, 'model' | 'instructions' | 'tools' | 'phases'>;
+  Omit<AgentOptions<Output>, 'model' | 'instructions' | 'tools'>;
 
 type OutputIn<Out> = Out extends Reply<infer Output> ? Output : undefined;
 
@@ -37,7 +37,7 @@ export const asAgent = <
   });
 };
 
-const { model: _m, instructions: _i, tools: _t, phases: _p, ...rules } = agentRules;
+const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
 /** What its options may be. */
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;

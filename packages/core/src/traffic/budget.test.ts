@@ -42,6 +42,11 @@ const runaway = (
   scriptedModel(...Array.from({ length: rounds }, () => round), ...last);
 const agentOf = (model: Model, ...budgets: readonly Budget[]) =>
   createAgent({ model, tools: [spin], defaults: { maxIterations: 1_000 }, use: budgets });
+/** The same agent with a budget more. */
+const also = (options: AgentOptions, more: Budget): AgentOptions => ({
+  ...options,
+  use: [...(options.use ?? []), more],
+});
 const closing: ScriptedAnswer = [text('So far.'), used(10, 5)];
 
 describe('budgets', () => {
@@ -225,13 +230,13 @@ describe('budgets and other models', () => {
   }));
 
   it.each<[string, (model: Model) => Partial<AgentOptions>, readonly ScriptedAnswer[]]>([
-    ['analyseTask', (model) => ({ phases: insertBefore(reasoning, analyseTask({ model })) }), []],
-    ['reflect', (model) => ({ phases: insertAfter(acting, reflect({ model })) }), [round]],
+    ['analyseTask', (model) => ({ use: [insertBefore(reasoning, analyseTask({ model }))] }), []],
+    ['reflect', (model) => ({ use: [insertAfter(acting, reflect({ model }))] }), [round]],
     [
       'synthesize',
       (model) => ({
         tools: [completeTask()],
-        phases: insertAfter(acting, synthesize({ model })),
+        use: [insertAfter(acting, synthesize({ model }))],
       }),
       [[toolUse('complete_task', {}), used(70, 25)]],
     ],
@@ -242,7 +247,7 @@ describe('budgets and other models', () => {
     ],
     [
       'summarise',
-      (model) => ({ phases: insertBefore(reasoning, summarise({ contextWindow: 600, model })) }),
+      (model) => ({ use: [insertBefore(reasoning, summarise({ contextWindow: 600, model }))] }),
       [],
     ],
   ])('L3, C9: what %s asks another model counts, at its price', async (_, extra, script) => {
@@ -253,9 +258,7 @@ describe('budgets and other models', () => {
     const model = scriptedModel(...script, [text('Done.'), used(0, 0)]);
     const beside = other(aside);
     const options = { model, tools: [spin], memory, ...extra(beside) };
-    const reply = await createAgent({ ...options, use: [all] })
-      .session('s')
-      .call('?');
+    const reply = await createAgent(also(options, all)).session('s').call('?');
     expect(beside.requests).toHaveLength(1);
     expect(all.spent.usage).toEqual(reply.usage);
     expect(all.spent.money).toBe(1_000);
@@ -265,20 +268,20 @@ describe('budgets and other models', () => {
     const own = budget({ tokens: 500, onExceed: 'error' });
     const thinking = (model: Model) => ({
       model: scriptedModel([text('Done.'), used(1, 1)]),
-      phases: insertBefore(reasoning, analyseTask({ model })),
+      use: [insertBefore(reasoning, analyseTask({ model }))],
     });
     const reflecting = {
       model: runaway(3),
       tools: [spin],
-      phases: insertAfter(acting, reflect({ model: other(aside, aside) })),
+      use: [insertAfter(acting, reflect({ model: other(aside, aside) }))],
     };
-    await expect(createAgent({ ...reflecting, use: [own] }).call('?')).rejects.toMatchObject({
+    await expect(createAgent(also(reflecting, own)).call('?')).rejects.toMatchObject({
       code: 'budget',
     });
     expect(own.spent.tokens).toBe(1_100);
     const unknown = other(aside);
     const money = budget({ money: 1, prices: { scripted: { input: 1, output: 1 } } });
-    const events = await record(createAgent({ ...thinking(unknown), use: [money] }).stream$('?'));
+    const events = await record(createAgent(also(thinking(unknown), money)).stream$('?'));
     expect(unknown.requests).toEqual([]);
     expect(events).toContainEqual(
       expect.objectContaining({ message: expect.stringContaining("Add 'other' to 'prices'") }),
@@ -290,8 +293,7 @@ describe('budgets and other models', () => {
     const asking = (model: Model) =>
       createAgent({
         model: scriptedModel([text('Done.')]),
-        phases: insertBefore(reasoning, analyseTask({ model })),
-        use: [all],
+        use: [insertBefore(reasoning, analyseTask({ model })), all],
       });
     const silent = { name: 'm', stream$: () => concat(of(used(100, 0)), NEVER) };
     asking(silent)

@@ -38,7 +38,7 @@ export const runOnce$ = (
     name: id,
     model: asking(tool.name, input),
     tools: [tool],
-    phases: [reasoning, acting, checkInterrupt, concluding],
+    use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, concluding] }],
     // The output is for other components, and not for a model.
     defaults: { ...made.defaults, maxObservation: 1_000_000 },
   }).call$(JSON.stringify(input), childCall(id, scope));

@@ -9,7 +9,7 @@ import {
   summarisingMemory,
   windowMemory,
 } from '../../memories/index.js';
-import { insertBefore, nativePhases, reasoning } from '../../phases/index.js';
+import { insertBefore, reasoning } from '../../phases/index.js';
 import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
@@ -99,11 +99,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
             : [text(long(`Said ${messages.length}.`))];
         }),
         tools: [process.effect('pay')],
-        phases: insertBefore(
-          reasoning,
-          summarise({ contextWindow: 300, keepTurns: 1 }),
-          nativePhases,
-        ),
+        use: [insertBefore(reasoning, summarise({ contextWindow: 300, keepTurns: 1 }))],
       }),
   },
   'results that are put away, and requests that are fitted': {

@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
 import { createAgent } from '../../index.js';
-import { acting, insertAfter, insertBefore, nativePhases, reasoning } from '../../phases/index.js';
+import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
 import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
 import {
   analyseTask,
@@ -153,7 +153,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
   'thinking before, between and behind, with a plan': {
     agent: (process) => {
-      const phases = insertBefore(reasoning, analyseTask(), nativePhases);
+      const use = [insertBefore(reasoning, analyseTask())];
       return createAgent(
         withPlan({
           ...options(process),
@@ -164,7 +164,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
             [text('Paid.')],
           ),
           tools: [process.effect('pay')],
-          phases: insertAfter(acting, reflect(), insertAfter(reasoning, synthesize(), phases)),
+          use: [...use, insertAfter(reasoning, synthesize()), insertAfter(acting, reflect())],
         }),
       );
     },
@@ -175,7 +175,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ...options(process),
         model: script(process, [pay('ann')], [text('Paid.')]),
         tools: [process.effect('pay'), completeTask()],
-        phases: insertBefore(reasoning, plan(), nativePhases),
+        use: [insertBefore(reasoning, plan())],
       }),
   },
   'a question that is written anew, and looked for': {
