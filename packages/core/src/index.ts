@@ -111,6 +111,8 @@ export {
   type Perform,
   type Step,
   type StepForm,
+  toolResultOf,
+  type ToolStepResult,
   type Use,
 } from './layer.js';
 export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';

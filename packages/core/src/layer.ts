@@ -4,6 +4,7 @@ import type { Demand } from './demand.js';
 import { MillraceError, misuse } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { isRecord } from './json.js';
+import type { ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Model } from './model.js';
 import type { PhaseFactory } from './phase.js';
 
@@ -58,6 +59,26 @@ export interface StepForm<T> {
 
 /** Performs a step: the only way to ask the outside world. Emits exactly one value, or none for an optional step. */
 export type Perform = <T>(step: Step<T>) => Observable<T>;
+
+/** What a `tool` step comes to, as far as layers look at it. */
+export interface ToolStepResult {
+  /** As it was run, with the edits of interceptors. */
+  readonly toolUse: ToolUseBlock;
+  readonly result: ToolResultBlock;
+  /** Whether the tool was run at all. */
+  readonly executed: boolean;
+  /** It failed, or could not begin. A tool call that somebody denied has not failed. */
+  readonly failed: boolean;
+}
+
+/** Reads the value of a `tool` step; `undefined` for a step of another kind. */
+export const toolResultOf = (
+  { kind }: Pick<Step<unknown>, 'kind'>,
+  value: unknown,
+): ToolStepResult | undefined =>
+  // Only the loop makes steps of this kind.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  kind === 'tool' ? (value as ToolStepResult) : undefined;
 
 /** What the layers of one call share. */
 export interface LayerContext {
