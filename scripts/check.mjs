@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { npm } from './run.mjs';
 
 const each = ['--workspaces', '--if-present'];
+const slow = ['processes', 'stores', 'measures'].flatMap((tier) => ['--tier', tier]);
 const steps = [
   { name: 'build', goal: 'the packages compile', args: ['run', 'build'], loud: true },
   { name: 'types', goal: 'TypeScript 7 agrees', args: ['run', 'build:ts7'] },
@@ -13,7 +14,13 @@ const steps = [
     goal: 'the pictures are those of the tests',
     args: ['run', 'diagrams:check'],
   },
-  { name: 'tests', goal: 'the tests pass', args: ['test'], loud: true },
+  { name: 'tests', goal: 'the quick tests pass', args: ['test'], loud: true },
+  {
+    name: 'slow',
+    goal: 'the tests of the other tiers pass',
+    args: ['test', '--', ...slow],
+    loud: true,
+  },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
   { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
@@ -53,7 +60,7 @@ async function check(chosen) {
 async function perform({ name, args, loud = false }) {
   process.stdout.write(loud ? `${name} …\n` : `${name} … `);
   const start = performance.now();
-  const { code, output } = await npm([...args, loud ? '--silent' : '--loglevel=error'], {
+  const { code, output } = await npm([loud ? '--silent' : '--loglevel=error', ...args], {
     quiet: !loud,
   });
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
