@@ -78,6 +78,8 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: false } },
     rules: {
       ...withoutTypes(rxjs),
+      // It needs types too, but does not declare it.
+      'rxjs-x/no-unnecessary-collection': 'off',
       '@typescript-eslint/consistent-type-assertions': 'off',
     },
   },
