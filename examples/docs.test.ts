@@ -1,9 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import ts from 'typescript';
+import { type Printed, runAlone, runModules } from './run-modules.test-support.js';
 
 const root = join(import.meta.dirname, '..');
 const work = join(import.meta.dirname, 'temp');
@@ -58,19 +57,32 @@ const compile = (): readonly string[] => {
   });
 };
 
+const programOf = ({ file }: Block): string => file.replace(/ts$/, 'js');
+
 describe('every code block of the documentation', () => {
+  let problems: readonly string[];
+  let printedBy: (file: string) => Printed | undefined;
+  beforeAll(async () => {
+    problems = compile();
+    printedBy = await runModules(blocks.map(programOf));
+  }, 240_000);
+
   it('compiles', () => {
     expect(blocks.length).toBeGreaterThan(8);
-    expect(compile()).toEqual([]);
-  }, 60_000);
-
-  it.each(blocks)('runs: $where', async ({ file }) => {
-    const { stderr } = await promisify(execFile)(process.execPath, [file.replace(/ts$/, 'js')], {
-      cwd: root,
-      timeout: 20_000,
-    });
-    expect(stderr).toBe('');
+    expect(problems).toEqual([]);
   });
+
+  it.each(blocks)('runs: $where', (block) => {
+    expect(printedBy(programOf(block))).toMatchObject({ stderr: '' });
+  });
+
+  it.each(blocks.slice(0, 3))(
+    'runs in a process of its own: $where',
+    async (block) => {
+      expect(await runAlone(programOf(block))).toMatchObject({ stderr: '' });
+    },
+    120_000,
+  );
 });
 
 describe('docs/rules.md', () => {

@@ -1,28 +1,38 @@
-import { describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { type Printed, runAlone, runModules } from './run-modules.test-support.js';
 
 const here = import.meta.dirname;
-const examples = readdirSync(here).filter((file) => /^\d\d-.*\.ts$/.test(file));
+const examples = readdirSync(here)
+  .filter((file) => /^\d\d-.*\.ts$/.test(file))
+  .map((file) => file.replace(/\.ts$/, ''));
+
+const programOf = (name: string): string => join(here, 'dist', `${name}.js`);
+const expectedOf = (name: string): Printed => ({
+  stdout: readFileSync(join(here, 'expected', `${name}.txt`), 'utf8'),
+  stderr: '',
+});
 
 describe('every example', () => {
-  it.each(examples)(
-    '%s is short, runs, and prints what it should',
-    async (file) => {
-      const name = file.replace(/\.ts$/, '');
-      const lines = readFileSync(join(here, file), 'utf8').trimEnd().split('\n');
-      expect(lines.length).toBeLessThan(40);
+  let printedBy: (file: string) => Printed | undefined;
+  beforeAll(async () => {
+    printedBy = await runModules(examples.map(programOf));
+  }, 240_000);
 
-      const program = join(here, 'dist', `${name}.js`);
-      const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], {
-        timeout: 50_000,
-      });
-      expect(stderr).toBe('');
-      expect(stdout).toBe(readFileSync(join(here, 'expected', `${name}.txt`), 'utf8'));
-      // A database takes seconds to begin.
+  it.each(examples)('%s is short, runs, and prints what it should', (name) => {
+    const lines = readFileSync(join(here, `${name}.ts`), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines.length).toBeLessThan(40);
+    expect(printedBy(programOf(name))).toEqual(expectedOf(name));
+  });
+
+  it.each(['01-hello', '12-approval', '22-approval-over-a-restart'])(
+    '%s runs in a process of its own',
+    async (name) => {
+      expect(await runAlone(programOf(name))).toEqual(expectedOf(name));
     },
-    60_000,
+    120_000,
   );
 });

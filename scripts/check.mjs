@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { npm } from './run.mjs';
 
 const each = ['--workspaces', '--if-present'];
+const slow = ['processes', 'stores', 'measures'].flatMap((tier) => ['--tier', tier]);
 const steps = [
   { name: 'build', goal: 'the packages compile', args: ['run', 'build'], loud: true },
   { name: 'types', goal: 'TypeScript 7 agrees', args: ['run', 'build:ts7'] },
@@ -13,7 +14,13 @@ const steps = [
     goal: 'the pictures are those of the tests',
     args: ['run', 'diagrams:check'],
   },
-  { name: 'tests', goal: 'the tests pass', args: ['test'], loud: true },
+  { name: 'tests', goal: 'the quick tests pass', args: ['test'], loud: true },
+  {
+    name: 'slow',
+    goal: 'the tests of the other tiers pass',
+    args: ['test', '--', ...slow],
+    loud: true,
+  },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
   { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
   {
