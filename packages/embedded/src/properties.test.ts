@@ -13,6 +13,9 @@ import { embedded } from './embedded.js';
 import { respond } from './respond.js';
 import { callKey } from './step.js';
 
+// The time of the process, not of a clock: others may keep the machine busy.
+const cpuMs = (): number => process.cpuUsage().user / 1_000;
+
 const words = fc.constantFrom(
   ...'what is time in Tokyo and then 2 + 3 * 4 ( ) % of it the result show README.md convert miles to km half'.split(
     ' ',
@@ -151,10 +154,10 @@ describe('whatever it is asked', () => {
   });
 
   it('takes no longer than it may', () => {
-    const start = performance.now();
+    const start = cpuMs();
     for (const text of ['(', 'a ', '2+', 'Tokyo and ', 'a.md, ', '{[(']) {
       respond(ask(text.repeat(1_000_000 / text.length)));
     }
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(cpuMs() - start).toBeLessThan(10_000);
   });
 });

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { compilePattern, longestForPattern } from './safe-pattern.js';
 
+// The time of the process, not of a clock: others may keep the machine busy.
+const cpuMs = (): number => process.cpuUsage().user / 1_000;
+
 describe('compilePattern', () => {
   it.each(['^ORD-\\d+$', '^[A-Z]{2,4}-\\d+$', '^(?:a|b)?c$', '^[^@]+@[^@]+\\.\\w+$'])(
     'takes %s',
@@ -27,8 +30,8 @@ describe('compilePattern', () => {
 
   it('is quick with the worst that it takes', () => {
     const pattern = compilePattern('^a*a*a*$');
-    const start = performance.now();
+    const start = cpuMs();
     for (let count = 0; count < 100; count += 1) pattern?.test(`${'a'.repeat(longestForPattern)}!`);
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuMs() - start).toBeLessThan(1_000);
   });
 });

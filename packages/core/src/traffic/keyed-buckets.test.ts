@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { keyedBuckets } from './keyed-buckets.js';
 
+// The time of the process, not of a clock: others may keep the machine busy.
+const cpuMs = (): number => process.cpuUsage().user / 1_000;
+
 describe('keyedBuckets', () => {
   it('C6: each key has a bucket of its own', () => {
     const buckets = keyedBuckets({ capacity: 2, refillPerMinute: 60 });
@@ -55,10 +58,10 @@ describe('keyedBuckets', () => {
   it('C6, X18: a rush of keys costs linear time, and no more memory than it may', () => {
     const rush = (keys: number): number => {
       const buckets = keyedBuckets({ capacity: 5, refillPerMinute: 1, maxKeys: 5_000 });
-      const start = performance.now();
+      const start = cpuMs();
       for (let n = 0; n < keys; n += 1) buckets.tryTake(`user-${n}`, n / 1_000);
       expect(buckets.size).toBeLessThanOrEqual(5_000);
-      return performance.now() - start;
+      return cpuMs() - start;
     };
     rush(10_000);
     const once = Math.min(rush(10_000), rush(10_000));

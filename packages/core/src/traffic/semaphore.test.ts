@@ -20,6 +20,9 @@ import { MillraceError } from '../errors.js';
 import { marbles } from '../testing/index.js';
 import { createSemaphore, type Semaphore } from './semaphore.js';
 
+// The time of the process, not of a clock: others may keep the machine busy.
+const cpuMs = (): number => process.cpuUsage().user / 1_000;
+
 const busyWith = (semaphore: Semaphore): readonly number[] => [semaphore.held, semaphore.waiting];
 
 describe('createSemaphore', () => {
@@ -202,11 +205,11 @@ describe('createSemaphore', () => {
           });
       }
       expect(busyWith(semaphore)).toEqual([1, n]);
-      const start = performance.now();
+      const start = cpuMs();
       gate.complete();
       expect(busyWith(semaphore)).toEqual([0, 0]);
       expect(done).toBe(n);
-      return performance.now() - start;
+      return cpuMs() - start;
     };
     timeOf(10_000);
     const once = Math.min(timeOf(2_500), timeOf(2_500));
