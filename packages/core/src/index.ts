@@ -98,7 +98,7 @@ export { text } from './streams/text.js';
 export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
 export { toolRuns } from './streams/tool-runs.js';
 export { usage$ } from './streams/usage.js';
-export { type Journal, noJournal, type OpenJournal, stepJournal } from './journal/journal.js';
+export { type Journal, type OpenJournal, stepJournal } from './journal/journal.js';
 export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
 export {

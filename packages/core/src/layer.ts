@@ -261,13 +261,13 @@ const oneValue =
 const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The layer '${name}' emitted two values for the step '${id}'. Emit one, such as next(step) gives.`,
+    `The layer '${name}' emitted two values for the step '${id}'. Emit one.`,
   );
 
 const uncuttable = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The layer '${name}' emitted nothing for the step '${id}', which has no 'cut'. Emit what next(step) gives.`,
+    `The layer '${name}' emitted nothing for the step '${id}', which has no 'cut'. Emit a value.`,
   );
 
 /** Reads a list of layers, or throws a `config` error that names the fix. */
@@ -296,5 +296,5 @@ const isLayer = (value: unknown): value is Layer =>
 
 const noLayer = (owner: string): MillraceError =>
   misuse(
-    `${owner}: 'use' takes a list of layers, such as [budget({ tokens: 10_000 })]: objects with a 'name' and some of ${parts.slice(1).join(', ')}.`,
+    `${owner}: 'use' takes a list of layers: objects with a 'name' and some of ${parts.slice(1).join(', ')}.`,
   );

@@ -45,7 +45,7 @@ describe('evictResults', () => {
     expect(away).toEqual([0, 0, 0, 0, 0, 0, 3, 3, 3, 6, 6]);
     const first = resultsIn(model.requests.at(-1)?.messages ?? [])[0] ?? { content: [] };
     expect(textOf(first)).toBe(
-      `[A result of "read" has been put away: ${page(0).length} characters. It begins with ${JSON.stringify(page(0).slice(0, 200))}. To read it again, use read_result with {"tool_use_id":"u0"}.]`,
+      `[A result of "read" has been put away: ${page(0).length} characters. It begins with ${JSON.stringify(page(0).slice(0, 200))}. Read it with read_result and {"tool_use_id":"u0"}.]`,
     );
   });
 
@@ -98,7 +98,7 @@ describe('evictResults', () => {
     );
     await call({ model, tools: [draw] }, { keep: 1 });
     const [drawn] = resultsIn(model.requests[2]?.messages ?? []);
-    expect(textOf(drawn ?? { content: [] })).toContain('7 characters and 1 pictures');
+    expect(textOf(drawn ?? { content: [] })).toContain('7 characters and 1 media');
     const again = resultsIn(model.requests[3]?.messages ?? []).at(-1);
     expect(again?.content).toEqual([
       textBlock('[Characters 0 to 7 of 7.]\nA mill.'),
@@ -123,7 +123,7 @@ describe('evictResults', () => {
     await session.call('And?');
     const [first] = resultsIn(model.requests[0]?.messages ?? []).map(textOf);
     expect(first?.split('\n')).toHaveLength(1);
-    expect(first).toMatch(/with \{"tool_use_id":"old"\}\.\]$/);
+    expect(first).toMatch(/and \{"tool_use_id":"old"\}\.\]$/);
     expect(first).not.toContain('"tool_use_id":"theirs"');
   });
 
@@ -167,7 +167,7 @@ describe('read_result', () => {
     );
     expect(whole?.said).toBe(`[Characters 0 to ${all.length} of ${all.length}.]\n${all}`);
     expect(part?.said).toBe(
-      `[Characters 10 to 30 of ${all.length}. It goes on with {"from": 30}.]\n${all.slice(10, 30)}`,
+      `[Characters 10 to 30 of ${all.length}. Continue with {"from": 30}.]\n${all.slice(10, 30)}`,
     );
     expect(rest?.said).toContain(all.slice(3_000));
     expect(beyond?.said).toBe(`[Characters ${all.length} to ${all.length} of ${all.length}.]\n`);
@@ -176,7 +176,7 @@ describe('read_result', () => {
   it('C2: says what to do where there is no such result', async () => {
     const [unknown] = await answersTo({ tool_use_id: 'u8' });
     expect(unknown).toEqual({
-      said: 'Failed: No result with the tool_use_id "u8" is known. Take the id from the marker, or run the tool again.',
+      said: 'Failed: No result has the tool_use_id "u8". Take it from the marker, or run the tool again.',
       isError: true,
     });
   });
@@ -197,7 +197,7 @@ describe('read_result', () => {
       (index) => resultsIn(model.requests[index]?.messages ?? []).at(-1) ?? { content: [] },
     );
     expect(textOf(first ?? { content: [] })).toContain(page(1));
-    expect(textOf(second ?? { content: [] })).toContain('No result with the tool_use_id "old"');
+    expect(textOf(second ?? { content: [] })).toContain('No result has the tool_use_id "old"');
   });
 
   it('C2: is there also where defaults say otherwise of tools', async () => {

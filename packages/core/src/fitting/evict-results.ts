@@ -93,10 +93,10 @@ const shown = 200;
 
 /** What comes from elsewhere is quoted as JSON: it cannot end the marker. */
 const markerFor = (text: string, media: number, name: string, id: string): string => {
-  const also = media === 0 ? '' : ` and ${media} pictures, recordings or documents`;
+  const also = media === 0 ? '' : ` and ${media} media`;
   const beginning = JSON.stringify(text.slice(0, characterStart(text, shown)));
   const input = JSON.stringify({ tool_use_id: id });
-  return `[A result of ${JSON.stringify(name)} has been put away: ${text.length} characters${also}. It begins with ${beginning}. To read it again, use ${readResultName} with ${input}.]`;
+  return `[A result of ${JSON.stringify(name)} has been put away: ${text.length} characters${also}. It begins with ${beginning}. Read it with ${readResultName} and ${input}.]`;
 };
 
 export const evictionRules: Readonly<Record<keyof EvictionOptions, Rule>> = {

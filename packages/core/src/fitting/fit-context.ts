@@ -89,6 +89,6 @@ const tooLong = (
 ): MillraceError =>
   new MillraceError(
     'contextTooLong',
-    `The request is about ${over} tokens too long for a context window of ${contextWindow}, also without all that may be left out: ${fixed} tokens are the system prompt and the tools, and ${kept} are kept for the answer. Shorten what the call is asked with, or take a model with a larger window.`,
+    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are the system prompt and the tools, ${kept} are kept for the answer. Shorten the input, or use a larger model.`,
     { over },
   );

@@ -40,7 +40,7 @@ export const fitMessages = (
   isTask: (message: Message) => boolean,
   { counter = plainCounter, model, step = 0 }: FitOptions = {},
 ): Fitted => {
-  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a number of tokens as its budget.');
+  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a budget in tokens.');
   const scale: Scale = { counter, factor: factorFor(counter, model) };
   const total = costOfAll(messages, scale);
   const task = messages.findIndex(isTask);

@@ -1,11 +1,10 @@
 // What makes long conversations fit: `fitContext` for most, `withEviction` for agents whose tools bring much.
 export type { TokenSample } from './calibration.js';
-export { countMessages, countRequest, type CountedRequest } from './count-request.js';
-export { estimateText, estimateTokens } from './estimate-tokens.js';
-export { evictResults, type EvictionOptions } from './evict-results.js';
+export { countRequest, type CountedRequest } from './count-request.js';
+export { estimateTokens } from './estimate-tokens.js';
+export { type EvictionOptions } from './evict-results.js';
 export { fitContext, type FitContextOptions } from './fit-context.js';
 export { fitMessages, type FitOptions, type Fitted } from './fit-messages.js';
-export { learnUsage } from './learn-usage.js';
 export { shortenOnOverflow } from './shorten-on-overflow.js';
 export {
   createTokenCounter,

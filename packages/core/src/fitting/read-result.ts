@@ -13,22 +13,21 @@ export const readResult = (): Tool =>
   tool({
     name: readResultName,
     idempotent: true,
-    description:
-      'Reads a result of a tool that was put away earlier in this conversation. A marker in its place names its tool_use_id.',
+    description: 'Reads a tool result that was put away. Its marker names the tool_use_id.',
     input: {
       type: 'object',
       properties: {
-        tool_use_id: { type: 'string', description: 'As the marker says it.' },
+        tool_use_id: { type: 'string', description: 'From the marker.' },
         from: {
           type: 'integer',
           minimum: 0,
-          description: 'The first character to read. Default: 0.',
+          description: 'Default: 0.',
         },
         length: {
           type: 'integer',
           minimum: 1,
           maximum: most,
-          description: `How many characters to read. Default: ${most}.`,
+          description: `Characters. Default: ${most}.`,
         },
       },
       required: ['tool_use_id'],
@@ -39,7 +38,7 @@ export const readResult = (): Tool =>
         .find(({ toolUseId }) => toolUseId === id);
       if (result !== undefined) return partOf(result, from, length);
       throw new Error(
-        `No result with the tool_use_id ${JSON.stringify(id)} is known. Take the id from the marker, or run the tool again.`,
+        `No result has the tool_use_id ${JSON.stringify(id)}. Take it from the marker, or run the tool again.`,
       );
     },
   });
@@ -48,7 +47,7 @@ const partOf = (result: ToolResultBlock, from: number, length: number): ToolOutp
   const text = textOf(result);
   const begin = characterStart(text, Math.min(from, text.length));
   const end = characterEnd(text, Math.min(begin + length, text.length));
-  const rest = end < text.length ? ` It goes on with {"from": ${end}}.` : '';
+  const rest = end < text.length ? ` Continue with {"from": ${end}}.` : '';
   const head = `[Characters ${begin} to ${end} of ${text.length}.${rest}]\n`;
   const media = begin === 0 ? result.content.filter(isMedia) : [];
   return toolOutput({ content: [textBlock(head + text.slice(begin, end)), ...media] });

@@ -1,7 +1,7 @@
-import { catchError, concat, defer, EMPTY, type Observable, tap } from 'rxjs';
+import { catchError, concat, defer, EMPTY, tap } from 'rxjs';
 import { isMillraceError } from '../errors.js';
 import type { Message } from '../message.js';
-import type { Model, ModelChunk, ModelContext } from '../model.js';
+import type { Model, ModelContext } from '../model.js';
 import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
 import { countMessages } from './count-request.js';
@@ -16,29 +16,30 @@ import { plainCounter } from './token-counter.js';
  */
 export const shortenOnOverflow = (model: Model): Model => {
   checkModel('shortenOnOverflow()', model);
-  return around(model, ({ messages, ...options }, context) => {
-    const send$ = (shown: readonly Message[]): Observable<ModelChunk> =>
-      model.stream$({ ...options, messages: shown }, context);
-    return defer(() => {
+  return around(model, (request, context) =>
+    defer(() => {
       let hasContent = false;
-      return send$(messages).pipe(
+      return model.stream$(request, context).pipe(
         tap(({ type }) => (hasContent ||= type !== 'usage' && type !== 'restart')),
         catchError((error: unknown) => {
           const isOverflow = isMillraceError(error) && error.code === 'contextTooLong';
           const shorter =
-            isOverflow && !hasContent ? shortened(model.name, messages, context) : undefined;
+            isOverflow && !hasContent
+              ? shortened(model.name, request.messages, context)
+              : undefined;
           if (shorter === undefined) throw error;
+          const { messages, warning: message } = shorter;
           // Whoever hears of it may leave, and then nothing is sent.
           const warned$ = defer(() => {
-            context.report({ type: 'warning', message: shorter.warning });
-            context.shortened?.(shorter.messages);
+            context.report({ type: 'warning', message });
+            context.shortened?.(messages);
             return EMPTY;
           });
-          return concat(warned$, send$(shorter.messages));
+          return concat(warned$, model.stream$({ ...request, messages }, context));
         }),
       );
-    });
-  });
+    }),
+  );
 };
 
 /** The messages cut to half of what they were, around those that the call was asked with; nothing if all the rest is needed, or if a message has begun. */

@@ -27,7 +27,6 @@ export type { Interrupt, Interruption } from '../interruption.js';
 export type { Limits } from '../limits.js';
 export {
   addEphemeral,
-  answerTools,
   append,
   compact,
   correct,
@@ -35,7 +34,6 @@ export {
   end,
   type EndedRun,
   hasEnded,
-  nextIteration,
   note,
   type Notes,
   type OpenRun,

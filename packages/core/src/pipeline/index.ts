@@ -1,7 +1,6 @@
 // What a stage of one's own is made of, and where it is put. Most agents need none of it.
 export type { CallContext, CallStage } from './call-stage.js';
 export {
-  addNote,
   addSources,
   answerWith,
   type CallState,
@@ -14,7 +13,6 @@ export {
   withHistory,
   withQuestion,
 } from './call-state.js';
-export { consultInCall$ } from './consult-in-call.js';
 export { completeCall } from './complete-call.js';
 export { limitCalls } from './limit-calls.js';
 export { loadHistory } from './load-history.js';

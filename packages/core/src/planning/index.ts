@@ -2,7 +2,7 @@
 export { analyseTask } from './analyse-task.js';
 export { completeTask, type CompleteTaskOptions } from './complete-task.js';
 export { plan, type PlanOptions } from './plan.js';
-export { isPlan, type Plan, planKey, type PlanStatus, type PlanStep } from './plan-key.js';
+export { isPlan, type Plan, type PlanStatus, type PlanStep } from './plan-key.js';
 export { planText } from './plan-state.js';
 export { createPlanTools } from './plan-tools.js';
 export type { PlanningOptions } from './planning-options.js';

@@ -3,7 +3,6 @@ export { agentTool, type AgentToolOptions, type DelegationSchema } from './agent
 export { aggregate } from './aggregate.js';
 export { asAgent, type StepAgentOptions } from './as-agent.js';
 export { createStep, type StepRun } from '../compose/step-runs.js';
-export { runStep } from './run-step.js';
 export { debate, type DebateOptions } from './debate.js';
 export { handoff, type HandoffOptions } from './handoff.js';
 export {
