@@ -3,7 +3,7 @@ import type { Demand } from './demand.js';
 import { misuse } from './errors.js';
 import type { InputMessage } from './input.js';
 import { isRecord } from './json.js';
-import type { Model, RequestOptions, ToolChoice } from './model.js';
+import type { RequestOptions } from './model.js';
 import {
   checkOptions,
   defined,
@@ -21,78 +21,35 @@ import {
   wholeNumber,
 } from './options.js';
 import type { Use } from './layer.js';
-import type { Limits, OnLimit, TemperatureRamp, Timeouts } from './limits.js';
+import type { Limits } from './limits.js';
+import type { PreparedOptions } from './preparation.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
-import type { ToolSelection } from './tools/select.js';
 import type { Approver, ToolContext, ToolEntry } from './tools/types.js';
 
 /** What one call may say otherwise than its agent. */
-export interface CallOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
-  readonly model?: Model;
+export interface CallOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends PreparedOptions {
   /**
    * What was said before, for a call without a session: shown before the input, left out where there is no room, never stored. Messages of other agents become
    * messages of users with their names. What `prepare` guards is the input, not this.
    */
   readonly history?: readonly InputMessage[];
-  /** The tools of this call, instead of those of its session or agent. */
-  readonly tools?: readonly ToolEntry[];
   /** Tools of this call, beside those of its session or agent, whatever selects among these. A name that is there already is an error. */
   readonly addTools?: readonly ToolEntry[];
-  /** Which of the tools are shown. Default: all. */
-  readonly toolSelection?: ToolSelection;
-  readonly temperature?: number;
-  /** Tokens that each message of the model may have. */
-  readonly maxTokens?: number;
-  /** A choice that forces a tool covers the first request only. Default: the model decides. */
-  readonly toolChoice?: ToolChoice;
-  readonly stopSequences?: readonly string[];
   /**
    * What the answer must be: `reply.output` is of it. A model that answers otherwise is corrected twice at most, then the
    * call errors with `invalidResponse`.
    */
   readonly output?: Output;
-  /** Reasoning calls that the loop may make. Default: 10. */
-  readonly maxIterations?: number;
-  /**
-   * What happens then: one closing request without tools (`answer`, the default), a `maxIterations` error
-   * (`error`), or a reply with what there is (`partial`).
-   */
-  readonly onLimit?: OnLimit;
-  /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
-  readonly timeouts?: Timeouts;
   /** What a call does that finds its session busy. Default: `reject`. */
   readonly onBusy?: OnBusy;
   /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
   readonly maxQueue?: number;
   /** How often requests may be sent again, those of sub-agents included. Default: 10. */
   readonly retryBudget?: number;
-  /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
-  readonly parallel?: boolean | number;
-  /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
-  readonly maxObservation?: number;
-  /**
-   * Tools that the call may run: more are refused, and the model is asked to answer without. Uses that are not run do not count. Default:
-   * no limit.
-   */
-  readonly maxToolCalls?: number;
-  /** Failures of one tool in a row that are taken; with the next one, the model is told to leave the tool alone. Default: 2. */
-  readonly maxToolErrors?: number;
-  /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
-  readonly toolBackoffMs?: number;
-  /**
-   * Texts in a row that the model is told to write again, because no action can be read in them: models that write their actions as
-   * text (`textTools`), or whose vendor could not read them. Default: 2.
-   */
-  readonly maxParseRetries?: number;
-  /** How long it waits before that, times the texts in a row, in milliseconds. Default: 800. */
-  readonly parseBackoffMs?: number;
-  /**
-   * Raises the temperature with each such text by `step` (default: 0.2) up to `max` (default: 1.5); a text that can be read brings it back.
-   * A call without a `temperature` counts from 1. Default: off.
-   */
-  readonly temperatureRamp?: Partial<TemperatureRamp>;
   /**
    * What a resumed call does about a tool that had begun when it was broken off, and of which nobody knows how it ended: it ends with reason `suspended`,
    * and whoever finds out brings the result (`ask`, the default; without a session, where nobody could bring it, as `report`), it tells the model that nothing is known (`report`), or runs it again
@@ -257,29 +214,6 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   parent: [isRecord, 'the context that a tool was run with'],
   speaks: isFlag,
 };
-
-/** What a call may be prepared otherwise in. */
-export type PreparedOptions = Pick<
-  CallOptions,
-  | 'model'
-  | 'tools'
-  | 'temperature'
-  | 'maxTokens'
-  | 'toolChoice'
-  | 'stopSequences'
-  | 'maxIterations'
-  | 'onLimit'
-  | 'timeouts'
-  | 'parallel'
-  | 'maxObservation'
-  | 'maxToolCalls'
-  | 'maxToolErrors'
-  | 'toolSelection'
-  | 'toolBackoffMs'
-  | 'maxParseRetries'
-  | 'parseBackoffMs'
-  | 'temperatureRamp'
->;
 
 /** Refuses options that a call cannot be prepared with. */
 export const checkPrepared = (owner: string, options: unknown): void =>

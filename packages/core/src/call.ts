@@ -14,10 +14,9 @@ import type { PlannedCall } from './planned-call.js';
 import { createScope } from './create-scope.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import { createHooks } from './hooks.js';
-import { interrupts$ } from './interruption.js';
 import { isHalt } from './journal/halt.js';
 import { perform$ } from './perform.js';
-import { abortedError, stopBy } from './stop-by.js';
+import { abortedError, interrupts$, stopBy } from './stop-by.js';
 import type { View } from './view.js';
 
 /**

@@ -4,13 +4,12 @@ import type { Demand } from './demand.js';
 import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
 import type { LazyAbort } from './lazy-abort.js';
-import type { Locals, Perform } from './layer.js';
+import type { Locals, Perform } from './step.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { ToolUseBlock, UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
-import type { Lending } from './places.js';
 import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
 import type { Steering } from './steering.js';
@@ -18,6 +17,13 @@ import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
 import type { Approver, ToolContext } from './tools/types.js';
+
+/** To whom a context is lent: a tool use in a step, and what for, if not for its run. */
+export interface Lending {
+  readonly toolUseId: string;
+  readonly stepId: string;
+  readonly purpose?: 'approval' | undefined;
+}
 
 /** What the phases of one call share. A phase asks for the part it uses. */
 export interface Context {

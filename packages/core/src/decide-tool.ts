@@ -2,7 +2,7 @@ import { catchError, defaultIfEmpty, defer, map, type Observable, of, take } fro
 import { spentBelow, unlessHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
-import { failedBy } from './failed-by.js';
+import { isMillraceError, messageOf } from './errors.js';
 import { isHalt } from './journal/halt.js';
 import { isRecord } from './json.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
@@ -147,3 +147,17 @@ const notAnObject = (name: string, text: string): string =>
 
 const invalid = (name: string, problems: readonly string[]): string =>
   `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+
+/** What a model is told of an error of a tool. What a program has not set up is no matter of the model's. */
+export const failedBy = (
+  { hooks }: Pick<Context, 'hooks'>,
+  { iteration }: OpenRun,
+  name: string,
+  error: unknown,
+): ToolOutput => {
+  if (!isMillraceError(error) || error.code !== 'config') {
+    return failedOutput(`Failed: ${messageOf(error)}`);
+  }
+  hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
+  return failedOutput('Failed: the tool is not set up. Go on without it.');
+};

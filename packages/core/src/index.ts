@@ -2,7 +2,7 @@ export { type Agent, createAgent, type SessionOptions } from './agent.js';
 export type { AgentOptions } from './agent-options.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
-export type { CallDefaults, CallOptions, OnBusy, PreparedOptions } from './call-options.js';
+export type { CallDefaults, CallOptions, OnBusy } from './call-options.js';
 export { parallel } from './compose/parallel.js';
 export { race } from './compose/race.js';
 export { route, type Route } from './compose/route.js';
@@ -57,7 +57,7 @@ export {
   type StopChunk,
   stopMessage,
 } from './content-through.js';
-export type { Preparation } from './preparation.js';
+export type { Preparation, PreparedOptions } from './preparation.js';
 export type { CallStage } from './pipeline/call-stage.js';
 export type { PhaseFactory } from './phase.js';
 export type { RetrievedPassage, Span } from './retrieval/retriever.js';
@@ -101,20 +101,18 @@ export { usage$ } from './streams/usage.js';
 export { type Journal, type OpenJournal, stepJournal } from './journal/journal.js';
 export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
+export { type Layer, type LayerContext, type Use } from './layer.js';
 export {
   type Cell,
   cell,
   type Cut,
-  type Layer,
-  type LayerContext,
   type Locals,
   type Perform,
   type Step,
   type StepForm,
   toolResultOf,
   type ToolStepResult,
-  type Use,
-} from './layer.js';
+} from './step.js';
 export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';
 export {
   type AssistantBlock,

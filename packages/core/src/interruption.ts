@@ -1,25 +1,14 @@
 import {
   AsyncSubject,
-  catchError,
-  concatMap,
   defer,
-  EMPTY,
   finalize,
-  ignoreElements,
-  map,
   type MonoTypeOperatorFunction,
   type Observable,
   observeOn,
   of,
   type SchedulerLike,
   Subject,
-  takeUntil,
-  tap,
 } from 'rxjs';
-import { contained } from './contained.js';
-import { toMillraceError } from './errors.js';
-import type { Hooks } from './hooks.js';
-import type { Layer, Step } from './layer.js';
 
 /** A polite stop of one call. */
 export interface Interrupt {
@@ -81,28 +70,6 @@ export const createInterruption = (isHeld = false): Interruption => {
 export const toInterrupt = (signal: unknown): Interrupt =>
   typeof signal === 'string' ? { message: signal } : {};
 
-/** Interrupts a call when `interruptOn` emits, and emits nothing. If that errors, a `handlerError` reports it, and the call continues. */
-export const interrupts$ = (
-  interruptOn: Observable<unknown> | undefined,
-  interruption: Interruption,
-  hooks: Pick<Hooks, 'report' | 'iteration'>,
-): Observable<never> => {
-  if (interruptOn === undefined) return EMPTY;
-  const passOver = (cause: unknown): Observable<never> => {
-    const error = toMillraceError(cause);
-    const handler = { of: 'interruptOn', name: 'interruptOn' };
-    hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
-    return EMPTY;
-  };
-  return defer(() => interruptOn).pipe(
-    contained(),
-    map(toInterrupt),
-    catchError(passOver),
-    tap((interrupt) => interruption.trigger(interrupt)),
-    ignoreElements(),
-  );
-};
-
 /**
  * What must end before a step is cut: the calls that run below it, so that an interrupt works from the inside out, and interceptors after the fact, which
  * may be writing an audit or redacting.
@@ -140,28 +107,3 @@ export const holding =
   <T>(holds: Holds, stepId: string): MonoTypeOperatorFunction<T> =>
   (source) =>
     defer(() => source.pipe(finalize(holds.begin(stepId))));
-
-/**
- * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs
- * to its end.
- */
-export const interruptLayer = (
-  interruption: Pick<Interruption, 'current' | 'signal$'>,
-  holds: Pick<Holds, 'none$'>,
-): Layer => ({
-  name: 'interrupt',
-  priority: 40,
-  step:
-    () =>
-    (next) =>
-    <T>(step: Step<T>) =>
-      step.cut === undefined && step.optional !== true
-        ? next(step)
-        : defer(() =>
-            interruption.current === undefined
-              ? next(step).pipe(
-                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
-                )
-              : EMPTY,
-          ),
-});

@@ -12,10 +12,9 @@ import {
 } from 'rxjs';
 import type { CallPlan } from './call-plan.js';
 import { MillraceError } from './errors.js';
-import { interrupts$ } from './interruption.js';
 import type { SeatedCall } from './seats.js';
 import type { SteerOutcome } from './steering.js';
-import { stopBy } from './stop-by.js';
+import { interrupts$, stopBy } from './stop-by.js';
 import type { View } from './view.js';
 
 /**

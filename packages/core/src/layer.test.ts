@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, delay, EMPTY, map, of, tap, throwError } from 'rxjs';
 import { createAgent, type Layer, type Step, textOf, tool } from './index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
-import { type Cell, cell, createLocals, handedDown, layersOf } from './layer.js';
+import { handedDown, layersOf } from './layer.js';
+import { type Cell, cell, createLocals } from './step.js';
 
 const layer = (name: string, more: Omit<Layer, 'name'> = {}): Layer => ({ name, ...more });
 const names = (layers: readonly Layer[]): readonly string[] => layers.map(({ name }) => name);

@@ -4,81 +4,9 @@ import type { Demand } from './demand.js';
 import { MillraceError, misuse } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { isRecord } from './json.js';
-import type { ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Model } from './model.js';
 import type { PhaseFactory } from './phase.js';
-
-/**
- * One question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Everything that a call
- * asks of the world is a step, so a layer around steps sees all of it.
- */
-export interface Step<T> {
-  /** What is asked: `model`, `intent` (whether and how a tool is to run) and `tool` in the loop; other steps have kinds of their own. */
-  readonly kind: 'model' | 'intent' | 'tool' | (string & {});
-  /** The position in the call, unique and the same on every run of it: `3`, `3/0`, `3/0/intent`, `retrieve`. */
-  readonly id: string;
-  /** What is asked, for layers to look at: the request of a model, the tool call of an `intent` or a `tool`. */
-  readonly input: unknown;
-  /**
-   * Asks. Cold; emits one value and completes. Attempts are numbered from 1: a layer that subscribes again gets the next one. What the model, the tool or
-   * an interceptor makes of it, errors of tools and vetoes among them, is part of the value; an error is fatal to the call.
-   */
-  // A verb, as `perform` is: `step.run(1)`.
-  // eslint-disable-next-line rxjs-x/finnish
-  readonly run: (attempt: number) => Observable<T>;
-  /**
-   * Ends the step early, after `run` was unsubscribed or before it began: emits the value that stands for what there is, such as the partial message, and
-   * reports the events that are due. It is not asked once `run` has made its value: that one counts. Without it, the step always runs to its end.
-   */
-  // eslint-disable-next-line rxjs-x/finnish
-  readonly cut?: (why: Cut) => Observable<T>;
-  /** The step may complete empty: then nothing happened, and nothing is recorded. */
-  readonly optional?: true;
-  /** How a value of this step is stored and checked. The kinds of the loop need none. */
-  readonly form?: StepForm<T>;
-}
-
-/** Why a step ends early. */
-export interface Cut {
-  readonly reason: string;
-  /** For the model or the user, depending on the step. */
-  readonly message?: string;
-}
-
-/** How the value of a step is stored, and read again. */
-export interface StepForm<T> {
-  /** Makes plain JSON of it. Default: it is plain JSON. */
-  readonly write?: (value: T) => unknown;
-  /** Whether a stored value is what such a step gives: files may be broken. */
-  readonly isWritten: (written: unknown) => boolean;
-  /** Makes the value of what was stored. Default: it is the value. */
-  readonly read?: (written: unknown) => T;
-  /** What of the value JSON could not hold, as a warning; `undefined` if nothing is lost. */
-  readonly warning?: (written: unknown) => string | undefined;
-}
-
-/** Performs a step: the only way to ask the outside world. Emits exactly one value, or none for an optional step. */
-export type Perform = <T>(step: Step<T>) => Observable<T>;
-
-/** What a `tool` step comes to, as far as layers look at it. */
-export interface ToolStepResult {
-  /** As it was run, with the edits of interceptors. */
-  readonly toolUse: ToolUseBlock;
-  readonly result: ToolResultBlock;
-  /** Whether the tool was run at all. */
-  readonly executed: boolean;
-  /** It failed, or could not begin. A tool call that somebody denied has not failed. */
-  readonly failed: boolean;
-}
-
-/** Reads the value of a `tool` step; `undefined` for a step of another kind. */
-export const toolResultOf = (
-  { kind }: Pick<Step<unknown>, 'kind'>,
-  value: unknown,
-): ToolStepResult | undefined =>
-  // Only the loop makes steps of this kind.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  kind === 'tool' ? (value as ToolStepResult) : undefined;
+import type { Locals, Perform, Step } from './step.js';
 
 /** What the layers of one call share. */
 export interface LayerContext {
@@ -117,30 +45,6 @@ export interface Layer {
 
 /** What `use` takes: layers, and lists of layers that belong together. */
 export type Use = readonly (Layer | readonly Layer[])[];
-
-/** A mutable value that a layer keeps for a call or a family of calls: its steps, models and phases share it. */
-export interface Cell<T> {
-  readonly of: 'call' | 'family';
-  readonly create: () => T;
-}
-
-/** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
-export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
-
-/** Returns the value of a cell. */
-export type Locals = <T>(cell: Cell<T>) => T;
-
-/** Makes the cells of a call in its family. */
-export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
-  const own = new Map<Cell<unknown>, unknown>();
-  return <T>(key: Cell<T>) => {
-    const cells = key.of === 'call' ? own : family;
-    if (!cells.has(key)) cells.set(key, key.create());
-    // Only what the cell has created stands under it.
-    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-    return cells.get(key) as T;
-  };
-};
 
 /** The layers of a call, outermost first: its own and those that calls above it hand down, each once. */
 export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {
@@ -196,20 +100,6 @@ export const turnThrough = (
     .reduce((list, { turn }) => (turn === undefined ? list : turn(list)), phases);
 
 const priorityOf = ({ priority = 100 }: Layer): number => priority;
-
-/** Waits for something that is no question to the world, as a step of kind `wait`: an interrupt ends the wait, and `undefined` is emitted. It is never recorded. */
-export const waited$ = <T>(
-  { perform }: { readonly perform: Perform },
-  id: string,
-  source: Observable<T>,
-): Observable<T | undefined> =>
-  perform<T | undefined>({
-    kind: 'wait',
-    id,
-    input: undefined,
-    run: () => source,
-    cut: () => of(undefined),
-  });
 
 const runs: Perform = (step) => step.run(1);
 

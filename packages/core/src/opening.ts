@@ -8,7 +8,7 @@ import { failAs } from './fail-as.js';
 import { readHistory } from './input.js';
 import { isMessage } from './is-message.js';
 import { halting } from './journal/halt.js';
-import type { StepForm } from './layer.js';
+import type { StepForm } from './step.js';
 import { noMemory } from './memory.js';
 import type { Message, ToolMessage } from './message.js';
 import type { CallContext } from './pipeline/call-stage.js';

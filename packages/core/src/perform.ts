@@ -3,6 +3,7 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   finalize,
   first,
   map,
@@ -10,6 +11,7 @@ import {
   type Observable,
   of,
   take,
+  takeUntil,
   tap,
   throwError,
 } from 'rxjs';
@@ -33,8 +35,9 @@ import { oneState } from './pipeline/one-state.js';
 import { runLoop } from './pipeline/run-loop.js';
 import { replyOf } from './pipeline/review-reply.js';
 import type { Reply } from './reply.js';
-import { interruptLayer } from './interruption.js';
-import { layersOf, modelThrough, performThrough } from './layer.js';
+import type { Holds, Interruption } from './interruption.js';
+import { type Layer, layersOf, modelThrough, performThrough } from './layer.js';
+import type { Step } from './step.js';
 import { watchingSpending } from './spending.js';
 import { createSteering, type Steering } from './steering.js';
 
@@ -209,6 +212,31 @@ const asks = (
     throughLayers: modelThrough(layers, context),
   };
 };
+
+/**
+ * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs
+ * to its end.
+ */
+const interruptLayer = (
+  interruption: Pick<Interruption, 'current' | 'signal$'>,
+  holds: Pick<Holds, 'none$'>,
+): Layer => ({
+  name: 'interrupt',
+  priority: 40,
+  step:
+    () =>
+    (next) =>
+    <T>(step: Step<T>) =>
+      step.cut === undefined && step.optional !== true
+        ? next(step)
+        : defer(() =>
+            interruption.current === undefined
+              ? next(step).pipe(
+                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
+                )
+              : EMPTY,
+          ),
+});
 
 /** A call that nobody can interrupt needs nothing that waits for it. */
 const isInterruptible = (

@@ -3,6 +3,7 @@ import type { CallInfo } from './call-info.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { Fork } from './journal/call-record.js';
 import { unwritten } from './journal/journal.js';
+import type { Lending } from './context.js';
 import type { LazyAbort } from './lazy-abort.js';
 import { placeName } from './place-name.js';
 import type { OpenRun } from './run.js';
@@ -23,13 +24,6 @@ export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
 /** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
   parent !== undefined && placeOf(parent).scope.lineage.includes(call);
-
-/** To whom a context is lent: a tool use in a step, and what for, if not for its run. */
-export interface Lending {
-  readonly toolUseId: string;
-  readonly stepId: string;
-  readonly purpose?: 'approval' | undefined;
-}
 
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
 export const lend = (

@@ -1,7 +1,7 @@
 import { defer, type Observable, tap } from 'rxjs';
 import { isMillraceError } from './errors.js';
 import { isRecord } from './json.js';
-import type { Perform, Step } from './layer.js';
+import type { Perform, Step } from './step.js';
 import { isUsage } from './shape.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 

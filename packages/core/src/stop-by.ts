@@ -1,10 +1,17 @@
 import {
+  catchError,
+  defer,
+  EMPTY,
   identity,
+  ignoreElements,
+  map,
   merge,
   mergeMap,
   type MonoTypeOperatorFunction,
+  type Observable,
   pipe,
   takeUntil,
+  tap,
   throwError,
 } from 'rxjs';
 import { aborts$ } from './aborts.js';
@@ -12,7 +19,10 @@ import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallScope } from './call-scope.js';
 import { deadline } from './deadline.js';
-import { MillraceError } from './errors.js';
+import { contained } from './contained.js';
+import { MillraceError, toMillraceError } from './errors.js';
+import type { Hooks } from './hooks.js';
+import { type Interruption, toInterrupt } from './interruption.js';
 
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
 export const stopBy = <T>(
@@ -33,3 +43,25 @@ export const stopBy = <T>(
 /** The error of a call that somebody has left. */
 export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
   new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });
+
+/** Interrupts a call when `interruptOn` emits, and emits nothing. If that errors, a `handlerError` reports it, and the call continues. */
+export const interrupts$ = (
+  interruptOn: Observable<unknown> | undefined,
+  interruption: Interruption,
+  hooks: Pick<Hooks, 'report' | 'iteration'>,
+): Observable<never> => {
+  if (interruptOn === undefined) return EMPTY;
+  const passOver = (cause: unknown): Observable<never> => {
+    const error = toMillraceError(cause);
+    const handler = { of: 'interruptOn', name: 'interruptOn' };
+    hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
+    return EMPTY;
+  };
+  return defer(() => interruptOn).pipe(
+    contained(),
+    map(toInterrupt),
+    catchError(passOver),
+    tap((interrupt) => interruption.trigger(interrupt)),
+    ignoreElements(),
+  );
+};

@@ -6,7 +6,7 @@ import { isRecord } from '../json.js';
 import type { Message } from '../message.js';
 import { hasFields, isString } from '../shape.js';
 import { withPlainResults } from '../plain-details.js';
-import type { StepForm } from '../layer.js';
+import type { StepForm } from '../step.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
 export interface CallRecord {

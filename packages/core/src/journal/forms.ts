@@ -2,7 +2,7 @@ import type { Acted } from '../act.js';
 import type { Asked } from '../ask.js';
 import type { Decision } from '../decide-tool.js';
 import { isRecord } from '../json.js';
-import type { Step, StepForm } from '../layer.js';
+import type { Step, StepForm } from '../step.js';
 import { areContentBlocks } from '../message.js';
 import { withPlainDetails } from '../plain-details.js';
 import { endReasons, type Reply } from '../reply.js';

@@ -1,5 +1,5 @@
 import { hasFields, isOptional, isString } from '../shape.js';
-import type { StepForm } from '../layer.js';
+import type { StepForm } from '../step.js';
 
 /** What has become of a call that waited for its place in a session. */
 export interface SeatRecord {

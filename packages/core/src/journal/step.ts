@@ -1,7 +1,7 @@
 import { EMPTY, map, type Observable } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
-import type { Perform, Step } from '../layer.js';
+import type { Perform, Step } from '../step.js';
 import { formOf } from './forms.js';
 import { halting } from './halt.js';
 import type { OpenJournal } from './journal.js';

@@ -1,7 +1,7 @@
 import { defaultIfEmpty, defer, map, type Observable, of } from 'rxjs';
 import { hasFields, isOptional, isString, isUsage } from '../shape.js';
 import type { Context } from '../context.js';
-import type { Step } from '../layer.js';
+import type { Step } from '../step.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
 import { type Message, textOf } from '../message.js';

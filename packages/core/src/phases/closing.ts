@@ -5,7 +5,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
 import type { MillraceError } from '../errors.js';
 import { haltedError } from '../halted-error.js';
-import { waited$ } from '../layer.js';
+import { waited$ } from '../step.js';
 import {
   textBlock,
   textOf,

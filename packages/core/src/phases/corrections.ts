@@ -6,7 +6,7 @@ import { MillraceError } from '../errors.js';
 import { haltedError } from '../halted-error.js';
 import type { Limits } from '../limits.js';
 import { type AssistantMessage, textBlock, textOf, type UserMessage } from '../message.js';
-import { waited$ } from '../layer.js';
+import { waited$ } from '../step.js';
 import type { Malformed, RequestOptions } from '../model.js';
 import { correct, type Correction, end, type OpenRun, type Run } from '../run.js';
 

@@ -3,7 +3,7 @@ import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
-import { waited$ } from '../layer.js';
+import { waited$ } from '../step.js';
 import { textOf, toolUsesOf } from '../message.js';
 import type { RequestOptions } from '../model.js';
 import type { Context } from '../context.js';

@@ -1,7 +1,7 @@
 import { concatMap, defaultIfEmpty, defer, EMPTY, from, identity, map, toArray } from 'rxjs';
 import type { Context } from '../context.js';
 import { isMessage } from '../is-message.js';
-import type { StepForm } from '../layer.js';
+import type { StepForm } from '../step.js';
 import type { UserMessage } from '../message.js';
 import { isArrayOf } from '../shape.js';
 import { type Phase, phase } from '../phase.js';

@@ -3,7 +3,7 @@ import type { CallInfo } from '../call-info.js';
 import type { CallScope } from '../call-scope.js';
 import type { Hooks } from '../hooks.js';
 import type { Interruption } from '../interruption.js';
-import type { Perform } from '../layer.js';
+import type { Perform } from '../step.js';
 import type { Model } from '../model.js';
 import type { Reply } from '../reply.js';
 import type { Steering } from '../steering.js';

@@ -1,5 +1,5 @@
 import { concatMap, map, type Observable, of, race } from 'rxjs';
-import type { Step } from '../layer.js';
+import type { Step } from '../step.js';
 import { noMemory } from '../memory.js';
 import { isToPrepare, type Prepared, prepared$, preparedForm } from '../prepared.js';
 import type { CallStage } from './call-stage.js';

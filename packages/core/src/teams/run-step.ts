@@ -20,7 +20,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import type { Input } from '../input.js';
-import { waited$ } from '../layer.js';
+import { waited$ } from '../step.js';
 import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
 import { type Message, textOf } from '../message.js';
 import type { CallContext, CallStage } from '../pipeline/call-stage.js';

@@ -9,7 +9,8 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import { cell, type Layer, type LayerContext } from '../layer.js';
+import type { Layer, LayerContext } from '../layer.js';
+import { cell } from '../step.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { close$ } from '../phases/closing.js';
 import { type Spending, watchingSpending } from '../spending.js';
