@@ -23,7 +23,7 @@ import type { Context } from './context.js';
 import type { Hooks } from './hooks.js';
 import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
-import { dropWarning, supportedOptions } from './supported-options.js';
+import { dropWarning, supportedOptions } from './request-options.js';
 import { toModel } from './to-model.js';
 import { tokensIn } from './usage.js';
 

@@ -1,7 +1,7 @@
 import { catchError, concat, defer, EMPTY, type Observable, tap, throwError } from 'rxjs';
 import { misuse, toMillraceError } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { dropWarning, supportedOptions } from '../supported-options.js';
+import { dropWarning, supportedOptions } from '../request-options.js';
 import { around } from './around.js';
 import { checkModel } from './check-model.js';
 import { nothingYet, progressBehind, voiding$ } from './progress.js';

@@ -18,7 +18,7 @@ import type { Context } from '../context.js';
 import { readOutput$ } from '../read-output.js';
 import type { EndReason } from '../reply.js';
 import { append, end, type EndedRun, messagesOf, type OpenRun, type Run, spend } from '../run.js';
-import { withoutTools } from '../with-tools.js';
+import { withoutTools } from '../request-options.js';
 
 /** What the closing request needs of a call. */
 export type ClosingNeeds = Parameters<typeof ask$>[0] &

@@ -19,7 +19,7 @@ import {
   type Run,
   spend,
 } from '../run.js';
-import { withoutTools, withTools } from '../with-tools.js';
+import { withoutTools, withTools } from '../request-options.js';
 import {
   improve,
   isEmpty,

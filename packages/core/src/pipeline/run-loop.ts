@@ -15,11 +15,10 @@ import { readOutput$ } from '../read-output.js';
 import { numbered } from '../retrieval/numbered.js';
 import { end, type OpenRun, open, type Run } from '../run.js';
 import { says } from '../say.js';
-import { dropWarning, supportedOptions } from '../supported-options.js';
+import { dropWarning, supportedOptions, withTools } from '../request-options.js';
 import { activateOnly } from '../tools/live-toolkit.js';
 import { createView } from '../tools/select.js';
 import { refuseUnknownChoice } from '../toolkit.js';
-import { withTools } from '../with-tools.js';
 import type { CallContext, CallStage } from './call-stage.js';
 import type { CallState } from './call-state.js';
 

@@ -5,7 +5,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import type { ModelRequest } from '../model.js';
 import { ready } from '../models/ready.js';
 import { messagesOf, note, type OpenRun, type Run, spend } from '../run.js';
-import { withoutTools } from '../with-tools.js';
+import { withoutTools } from '../request-options.js';
 import type { PlanningOptions } from './planning-options.js';
 import { type PlanningPrompt, writtenPrompt } from './planning-prompt.js';
 

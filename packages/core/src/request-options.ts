@@ -1,4 +1,5 @@
 import type { Model, ModelReport, RequestOptions } from './model.js';
+import type { Toolkit } from './toolkit.js';
 
 /** The warning that an option was left out. */
 export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
@@ -15,4 +16,25 @@ export const supportedOptions = (
   if (dropped.length === 0) return { options, dropped };
   const kept = Object.entries(options).filter(([name]) => !dropped.some((it) => it === name));
   return { options: Object.fromEntries(kept), dropped };
+};
+
+/** A request with the tools there are just now. */
+export const withTools = (
+  request: RequestOptions,
+  { declarations }: Pick<Toolkit, 'declarations'>,
+): RequestOptions => (declarations.length > 0 ? { ...request, tools: declarations } : request);
+
+/**
+ * A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they
+ * stay declared where they can be forbidden.
+ */
+export const withoutTools = (
+  { toolChoice: _toolChoice, ...request }: RequestOptions,
+  toolkit: Pick<Toolkit, 'declarations'>,
+  { unsupported }: Pick<Model, 'unsupported'>,
+): RequestOptions => {
+  if (toolkit.declarations.length === 0 || unsupported?.includes('toolChoice') === true) {
+    return request;
+  }
+  return { ...withTools(request, toolkit), toolChoice: 'none' };
 };
