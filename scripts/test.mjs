@@ -6,7 +6,7 @@ const tiers = [
   {
     name: 'quick',
     goal: 'units, contracts and properties',
-    minutes: 2,
+    minutes: 5,
     // Every test that is in no other tier.
     paths: [],
   },
@@ -47,8 +47,16 @@ const layered = [
     minutes: 1,
     paths: [
       `${core}/(agent|demand|history|interceptor|interrupt|layer|loop|output|phase-list|prepared|properties|session|session-properties|sub-agent|uncertain|watch)\\.test`,
-      `${core}/(compose|journal|phases|sessions|tools|traffic)/`,
+      `${core}/(compose|phases|sessions|tools|traffic)/`,
+      `${core}/journal/[^/]+\\.test`,
     ],
+    env: { MILLRACE_LAYERS: 'pass' },
+  },
+  {
+    name: 'cuts',
+    goal: 'the same, for calls that are cut anywhere',
+    minutes: 1,
+    paths: [`${core}/journal/cuts/`],
     env: { MILLRACE_LAYERS: 'pass' },
   },
   {
