@@ -13,6 +13,7 @@ import { createToolRunning, type Ran, type ToolRunning } from './run-tool.js';
 import { createUncertain } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
+import type { Cut } from './step.js';
 import type { Planned } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
@@ -117,15 +118,16 @@ const createDeciding = (
         }),
       );
     },
-    cut$: (): Observable<Decision> =>
+    cut$: ({ message }: Cut): Observable<Decision> =>
       defer(() => {
         const toolUse = announced;
         if (toolUse !== undefined) {
-          return of({ ...answered(toolUse, failedOutput(interrupted)), failed: true });
+          const why = message ?? interrupted;
+          return of({ ...answered(toolUse, failedOutput(why)), failed: true });
         }
         hasRun = true;
         announce(asked);
-        return of(answered(asked, failedOutput(notRun)));
+        return of(answered(asked, failedOutput(message ?? notRun)));
       }),
   };
 };
@@ -198,9 +200,9 @@ const createActing = (
           : createUncertain(context, run, decision, plan);
       return running.ran$.pipe(concatMap(finished$));
     },
-    cut$: (): Observable<Acted> =>
+    cut$: ({ message = interrupted }: Cut): Observable<Acted> =>
       defer(() => {
-        const given = ran ?? running?.interrupted() ?? notBegun(decision);
+        const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
         // What it is kept back for, the model will not be asked any more.
         return finish$(
           context,
@@ -213,9 +215,9 @@ const createActing = (
 };
 
 /** What a tool use comes to that is cut before it begins. A journal cannot tell that from one that had begun, so both come to the same. */
-const notBegun = (decision: Decision): Ran => ({
+const notBegun = (decision: Decision, why: string): Ran => ({
   toolUse: decision.toolUse,
-  output: decision.answer ?? failedOutput(interrupted),
+  output: decision.answer ?? failedOutput(why),
   executed: decision.answer === undefined,
   failed: decision.answer === undefined || decision.failed,
   ...costOf(decision),

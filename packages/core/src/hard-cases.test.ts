@@ -1,12 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  concatMap,
-  delay,
   EMPTY,
   lastValueFrom,
   map,
   NEVER,
-  of,
   type SchedulerLike,
   timer,
   VirtualTimeScheduler,
@@ -22,21 +19,10 @@ import {
   textOf,
   tool,
 } from './index.js';
-import { runUntil, stepsIn } from './journal/dying-driver.test-support.js';
+import { runUntil, slow, stepsIn } from './journal/dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './journal/index.js';
 import { record, scriptedModel, text, toolUse, verifyEvents } from './testing/index.js';
 import { budget, sharedBudget } from './traffic/index.js';
-
-/** A store that takes its time to write. */
-const slow = (driver: CallStoreDriver, time: SchedulerLike): CallStoreDriver => ({
-  ...driver,
-  claim$: (callId) =>
-    driver.claim$(callId).pipe(
-      map(({ append$ }) => ({
-        append$: (batch) => of(batch).pipe(delay(1, time), concatMap(append$)),
-      })),
-    ),
-});
 
 const asking = (agent: Agent) =>
   tool({

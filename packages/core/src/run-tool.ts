@@ -15,7 +15,7 @@ import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
-import { checked$, type Decision, failedBy, interrupted, timeoutOf } from './decide-tool.js';
+import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';
 import { messageOf } from './errors.js';
 import { isHalt } from './journal/halt.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
@@ -44,8 +44,8 @@ export interface Ran extends CostBelow {
 export interface ToolRunning {
   /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
   readonly ran$: Observable<Ran>;
-  /** What it has come to if it is cut now. */
-  readonly interrupted: () => Ran;
+  /** What it has come to if it is cut now, with the reason for the model. */
+  readonly cutAs: (why: string) => Ran;
 }
 
 /** A tool use that comes to something without being run. */
@@ -55,7 +55,7 @@ export const without = (
   { executed, failed }: Pick<Ran, 'executed' | 'failed'>,
 ): ToolRunning => {
   const ran = { toolUse: decision.toolUse, output, executed, failed, ...costOf(decision) };
-  return { ran$: of(ran), interrupted: () => ran };
+  return { ran$: of(ran), cutAs: () => ran };
 };
 
 /** Prepares the run of a tool. */
@@ -99,7 +99,7 @@ export const createToolRunning = (
       unlessHalted(lent),
       map(ranTo),
     ),
-    interrupted: () => ranTo(failedOutput(interrupted)),
+    cutAs: (why) => ranTo(failedOutput(why)),
   };
 };
 

@@ -34,7 +34,7 @@ export interface Step<T> {
 /** Why a step ends early. */
 export interface Cut {
   readonly reason: string;
-  /** For the model or the user, depending on the step. */
+  /** What stands in the place of a tool's result. Default: that it was interrupted. */
   readonly message?: string;
 }
 

@@ -1,6 +1,27 @@
-import { concatMap, defer, lastValueFrom, map, type Observable, Subject } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  delay,
+  lastValueFrom,
+  map,
+  type Observable,
+  of,
+  type SchedulerLike,
+  Subject,
+} from 'rxjs';
 import type { SessionStore } from '../sessions/index.js';
 import { type CallStoreDriver, inProcessCalls, type NewRecord } from './index.js';
+
+/** A store that takes its time to write. */
+export const slow = (driver: CallStoreDriver, time: SchedulerLike): CallStoreDriver => ({
+  ...driver,
+  claim$: (callId) =>
+    driver.claim$(callId).pipe(
+      map(({ append$ }) => ({
+        append$: (batch) => of(batch).pipe(delay(1, time), concatMap(append$)),
+      })),
+    ),
+});
 
 /** A process that ends when so much is written, records and states of sessions: what comes behind is lost, and nobody hears of it. `end` gives back what it held. */
 export const dyingAfter = (driver: CallStoreDriver, writes: number) => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  concatMap,
   delay,
   firstValueFrom,
   ignoreElements,
@@ -28,7 +27,7 @@ import {
   tool,
 } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
+import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 
 /** A user stops it while its first tool runs. The tool never ends by itself. */
@@ -58,17 +57,6 @@ const stopped = (
 
 const call$ = ({ agent, interruptOn }: ReturnType<typeof stopped>) =>
   agent.session('s').call$('?', { callId: 'c', interruptOn });
-
-/** A store that takes its time to write. */
-const slow = (driver: CallStoreDriver, time: SchedulerLike): CallStoreDriver => ({
-  ...driver,
-  claim$: (callId) =>
-    driver.claim$(callId).pipe(
-      map(({ append$ }) => ({
-        append$: (batch) => of(batch).pipe(delay(1, time), concatMap(append$)),
-      })),
-    ),
-});
 
 /** Runs something in a process that ends when so many records are written. */
 const runSlowlyUntil = (
