@@ -1,7 +1,6 @@
 // Passages of documents for the model to cite, and the citations of its answer.
 import { createAgent, textOf } from '@millrace/core';
-import { insertStageAfter, loadHistory, retrieve } from '@millrace/core/pipeline';
-import { citationsIn } from '@millrace/core/retrieval';
+import { citationsIn, retrieve } from '@millrace/core/retrieval';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { documentRetriever, markdownFiles } from '@millrace/tools';
 
@@ -16,7 +15,7 @@ const model = scriptedModel(({ system = '' }) => [
 const agent = createAgent({
   model,
   instructions: 'Answer from the passages, and cite them by their numbers.',
-  pipeline: insertStageAfter(loadHistory, retrieve(retriever, { limit: 3 })),
+  use: [retrieve(retriever, { limit: 3 })],
 });
 
 const reply = await agent.call('How do I stop an agent?');

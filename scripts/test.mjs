@@ -69,7 +69,7 @@ const layered = [
       `${core}/sessions/(forked-session|hostile-states|in-process-sessions|keep-sessions)\\.test`,
       `${core}/phases/(corrections|store-memory)\\.test`,
       `${core}/tools/`,
-      `${core}/traffic/(?!budget)`,
+      `${core}/traffic/(?!budget|limit-calls)`,
     ],
     env: { MILLRACE_LAYERS: 'async' },
   },

@@ -13,7 +13,6 @@ const features = {
   'long-term-memory': ['long-term-memory'],
   memories: ['memories'],
   output: ['output', 'read-output', 'partial-output'],
-  pipeline: ['pipeline'],
   planning: ['planning'],
   presets: ['presets'],
   retrieval: ['retrieval'],
@@ -21,7 +20,10 @@ const features = {
   suspension: ['suspension', 'tools/suspend'],
   teams: ['teams'],
   'text-tools': ['text-tools'],
-  'tool-selection': ['tool-selection', 'tools/(?:select|[^/]+-selector|manage-tools|tool-group)'],
+  'tool-selection': [
+    'tool-selection',
+    'tools/(?:select(?:-tools)?|[^/]+-selector|manage-tools|tool-group)',
+  ],
   traffic: ['traffic', 'limit-rate', 'limit-concurrency', 'budget'],
 };
 

@@ -1,5 +1,5 @@
 // Stands in the place of packages/core/src/layer.ts where a suite runs with layers: adds one to every agent.
-import { delay } from 'rxjs';
+import { concatMap, delay, timer } from 'rxjs';
 import { readUse as read } from '../../packages/core/src/layer.ts';
 
 export * from '../../packages/core/src/layer.ts';
@@ -8,6 +8,7 @@ const kinds = {
   /** Passes everything on. */
   pass: {
     name: 'pass',
+    call: () => (next) => (call) => next(call),
     step: () => (next) => (step) => next(step),
     model: () => (next) => next,
     turn: (phases) => phases,
@@ -15,6 +16,11 @@ const kinds = {
   /** Passes everything on, later. */
   async: {
     name: 'async',
+    call:
+      ({ scheduler }) =>
+      (next) =>
+      (call) =>
+        timer(0, scheduler).pipe(concatMap(() => next(call))),
     step:
       ({ scheduler }) =>
       (next) =>

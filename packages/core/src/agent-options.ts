@@ -8,8 +8,6 @@ import type { MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
 import { having, isFunction, isModel, isObject, isText, listOf, type Rule } from './options.js';
 import { nativePhases } from './phase-list.js';
-import type { CallStage } from './pipeline/call-stage.js';
-import { nativePipeline } from './pipeline/native-pipeline.js';
 import type { InputSchema } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
@@ -32,10 +30,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
    * of them, such as `logEvents`, `redact` and `guardOutput`.
    */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Layers around the steps, the models and the turns of every call, such as `budget({ tokens })` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)`, `budget({ tokens })` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
-  /** What happens in a call around its loop, as a list of stages. Default: `nativePipeline`. */
-  readonly pipeline?: readonly CallStage[];
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
   /** Writes down the steps of every call, so that `resume$` can go on with one that was broken off: a store of calls, such as `createCallStore` makes. Default: it remembers none. */
@@ -53,7 +49,6 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
 /** What happens in the calls of an agent: lists of its own, checked. */
 export interface AgentParts {
   readonly interceptors: readonly Interceptor[];
-  readonly pipeline: readonly CallStage[];
   readonly defaults: CallDefaults;
   readonly use: readonly Layer[];
 }
@@ -66,12 +61,10 @@ export const partsOf = (
   const { defaults = {} } = options;
   checkDefaults(`${owner}, 'defaults'`, defaults);
   const interceptors = options.interceptors?.flat() ?? [];
-  const pipeline = [...(options.pipeline ?? nativePipeline)];
   if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
   const use = readUse(owner, options.use);
   if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
-  if (!areFunctions(pipeline)) throw noStages(owner);
-  return { interceptors, pipeline, defaults, use };
+  return { interceptors, defaults, use };
 };
 
 const areFunctions = (list: unknown): boolean =>
@@ -90,7 +83,6 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   memory: isFunction,
   interceptors: listOf('interceptors'),
   use: listOf('layers'),
-  pipeline: listOf('stages'),
   context: isContext,
   journal: having('open$', 'a Journal, such as a store of calls'),
   defaults: isObject,
@@ -104,9 +96,4 @@ const noInterceptor = (owner: string): MillraceError =>
 const noPhases = (owner: string): MillraceError =>
   misuse(
     `${owner}: the 'turn' of a layer must return a list of phases, such as that of insertBefore(reasoning, myPhase) does.`,
-  );
-
-const noStages = (owner: string): MillraceError =>
-  misuse(
-    `${owner}: 'pipeline' takes a list of stages, such as insertStageAfter(loadHistory, retrieve(retriever)) makes.`,
   );

@@ -471,7 +471,7 @@ describe('a session', () => {
 
   it('S3: is free again after an error', async () => {
     const session = createAgent({ model: scriptedModel(() => NEVER, [text('b')]) }).session('s');
-    const timeouts = { callMs: 1 };
+    const timeouts = { callMs: 50 };
     await expect(session.call('1', { timeouts })).rejects.toMatchObject({ code: 'timeout' });
     expect(textOf(await session.call('2'))).toBe('b');
   });

@@ -1,11 +1,16 @@
 import { concat, defer, finalize, type Observable } from 'rxjs';
 import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
 import { createArrivals } from './arrivals.js';
-import { call$ } from './call.js';
+import { runLoop } from './call/answer.js';
+import { conversation } from './call/conversation.js';
+import { preparing } from './call/prepare.js';
+import { reviewing } from './call/review.js';
+import { type CallSetup, call$ } from './run-call.js';
+import { namesOf } from './tools/live-toolkit.js';
+import { selectTools } from './tools/select-tools.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { forksAbove, isJournaled, isWithin } from './places.js';
 import { type CallOptions, isContext, withDefaults } from './call-options.js';
-import type { PlannedCall } from './planned-call.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import { createHotEvents } from './hot-events.js';
@@ -57,8 +62,9 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
 export const defineAgent = <const Output extends InputSchema | undefined, Default = undefined>(
   owner: string,
   options: AnyAgentOptions<Output>,
+  answer: CallSetup['answer'] = runLoop,
 ): Agent<OutputOf<Output, Default>> => {
-  const { interceptors, pipeline, defaults, use } = partsOf(owner, options);
+  const { interceptors, defaults, use } = partsOf(owner, options);
   const { name = 'agent', journal = noJournal, model: ownModel } = options;
   const { instructions, memory: memoryOf = inProcessMemory(), tools = [], context = [] } = options;
   const hot = createHotEvents();
@@ -68,6 +74,8 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const toolkit = createToolkit(defaults.tools ?? tools);
   const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
+  const around = [...preparing(interceptors), reviewing, selectTools];
+  const talking = conversation({ instructions });
 
   const begin$ = <Seen>(
     named: OwnSession | undefined,
@@ -78,17 +86,21 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   ): Observable<Seen> => {
     const session =
       named && forkedSession(named, forksAbove(given.parent), (id) => ownSession(id, named));
-    const { tools: _tools, output, model = ownModel, ...rest } = withDefaults(defaults, given);
+    const { tools: _tools, output, model = ownModel, ...others } = withDefaults(defaults, given);
     const own = given.tools === undefined ? undefined : createToolkit(given.tools);
-    const plan: Omit<PlannedCall, 'toolkit'> = {
+    const { history, addTools = [], ...rest } = others;
+    const carried = resumed?.begun.history;
+    const isPlain = history === undefined && carried === undefined;
+    const setup: Omit<CallSetup, 'toolkit'> = {
       agentName: name,
+      answer,
       model,
       ownOutput: output !== undefined,
       output: outputOf(output, 'The call') ?? ownOutput,
-      instructions,
       interceptors,
-      pipeline,
+      native: [isPlain ? talking : conversation({ instructions, history, carried }), ...around],
       use: [...use, ...readUse('The call', given.use)],
+      pinned: namesOf(addTools),
       options: {
         ...rest,
         context: [...context, ...(session?.context ?? []), ...(rest.context ?? [])],
@@ -106,9 +118,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       // What a call without a session does to its tools is its own.
       const kept = own === undefined ? session?.record.toolkit : undefined;
       const cell = kept ?? { current: own ?? toolkit };
-      const whole: PlannedCall = {
-        ...plan,
-        toolkit: rest.addTools === undefined ? cell : withAdded(cell, rest.addTools),
+      const whole: CallSetup = {
+        ...setup,
+        toolkit: addTools.length === 0 ? cell : withAdded(cell, addTools),
       };
       if (resumed !== undefined) {
         const { journal: open, begun } = resumed;

@@ -12,9 +12,10 @@ import type { RetryBudget } from './model.js';
 import type { Reply } from './reply.js';
 import type { SessionRecord } from './sessions/session-records.js';
 import type { ContextValues } from './tools/context-key.js';
-import type { Layer } from './layer.js';
+import type { Layer, LayerContext } from './layer.js';
 import type { Cell, Locals } from './step.js';
 import type { Spending } from './spending.js';
+import type { Steering } from './steering.js';
 import type { Trampoline } from './trampoline.js';
 import type { Approver } from './tools/types.js';
 
@@ -74,6 +75,14 @@ export interface CallScope {
   readonly forks: readonly Fork[];
   /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
+}
+
+/** A call with its ways to the outside world. */
+export interface CallContext extends CallScope, LayerContext {
+  readonly interruption: Interruption;
+  readonly demand: JoinableDemand;
+  readonly interceptors: readonly Interceptor[];
+  readonly steering: Steering | undefined;
 }
 
 /** The journal that has been opened for a call. */

@@ -1,9 +1,13 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, asking, type Stage } from './ask.js';
+import type { Call } from './call/call.js';
+import { limitsOf } from './call-options.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
+import type { LayerContext } from './layer.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
-import type { ModelRequest } from './model.js';
+import type { Model, ModelRequest } from './model.js';
+import { ready } from './models/ready.js';
 import type { OpenRun } from './run.js';
 import { hasFields, isBoolean, isOptional, isString, isUsage } from './shape.js';
 import { noUsage, type Usage } from './usage.js';
@@ -120,4 +124,23 @@ const read = (asked: Asked): Consulted => {
   return text === ''
     ? { status: 'failed', why: 'The model said nothing.', usage }
     : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
+};
+
+/**
+ * Asks the model of a call, or another one, from a layer before the loop or after it, as `consult$` does. Before the loop, `charge` adds what that cost. A call
+ * of steps has no model of its own: without another it is a failure.
+ */
+export const consultInCall$ = (
+  context: LayerContext,
+  call: Pick<Call, 'model' | 'options' | 'onUncertain'>,
+  { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
+): Observable<Consulted> => {
+  if (model === undefined) {
+    const why = 'An agent that is made of steps has no model to be asked: give one.';
+    return of({ status: 'failed', why, usage: noUsage });
+  }
+  const { options, onUncertain } = call;
+  const limits = limitsOf({ ...options, onUncertain });
+  const asks = { ...context, model: ready(model), limits, toolUseIds: new Set<string>() };
+  return consult$(asks, { iteration: context.hooks.iteration() }, consultation);
 };

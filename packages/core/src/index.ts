@@ -58,7 +58,6 @@ export {
   stopMessage,
 } from './content-through.js';
 export type { Preparation, PreparedOptions } from './preparation.js';
-export type { CallStage } from './pipeline/call-stage.js';
 export type { PhaseFactory } from './phase.js';
 export type { RetrievedPassage, Span } from './retrieval/retriever.js';
 export type {
@@ -101,7 +100,8 @@ export { usage$ } from './streams/usage.js';
 export { type Journal, type OpenJournal, stepJournal } from './journal/journal.js';
 export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
 export type { Resumable, ResumeOptions } from './journal/resume.js';
-export { type Layer, type LayerContext, type Use } from './layer.js';
+export type { Answer, Layer, LayerContext, Use } from './layer.js';
+export type { Call } from './call/call.js';
 export {
   type Cell,
   cell,

@@ -10,7 +10,7 @@ import {
   takeUntil,
   throwError,
 } from 'rxjs';
-import type { CallPlan } from './call-plan.js';
+import type { CallSetup } from './run-call.js';
 import { MillraceError } from './errors.js';
 import type { SeatedCall } from './seats.js';
 import type { SteerOutcome } from './steering.js';
@@ -23,7 +23,7 @@ import type { View } from './view.js';
  * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
  */
 export const join$ = <Seen>(
-  { input, options, ownOutput }: CallPlan,
+  { input, options, ownOutput }: CallSetup,
   running: SeatedCall,
   view: View<Seen>,
 ): Observable<Seen> =>

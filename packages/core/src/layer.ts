@@ -1,23 +1,59 @@
-import { defer, Observable, of, type SchedulerLike, type Subscriber, tap } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  filter,
+  map,
+  NEVER,
+  Observable,
+  of,
+  race,
+  type SchedulerLike,
+  type Subscriber,
+  take,
+  tap,
+} from 'rxjs';
+import type { Call } from './call/call.js';
 import type { CallInfo } from './call-info.js';
+import { contained } from './contained.js';
 import type { Demand } from './demand.js';
 import { MillraceError, misuse } from './errors.js';
+import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
+import type { Holds, Interruption } from './interruption.js';
 import { isRecord } from './json.js';
-import type { Model } from './model.js';
+import type { Model, RetryBudget } from './model.js';
 import type { PhaseFactory } from './phase.js';
+import type { Reply } from './reply.js';
 import type { Locals, Perform, Step } from './step.js';
+import type { ContextValues } from './tools/context-key.js';
 
-/** What the layers of one call share. */
+/** What the layers of one call share. It is made once and never changes; a layer asks for the part it uses. */
 export interface LayerContext {
   readonly call: CallInfo;
-  /** Reports events of the call. */
-  readonly hooks: Pick<Hooks, 'report' | 'iteration'>;
+  /** Reports events of the call, and sends them through its interceptors. */
+  readonly hooks: Hooks;
   readonly scheduler: SchedulerLike;
   readonly demand: Demand;
   /** Returns the value of a cell, created the first time it is asked for. */
   readonly local: Locals;
+  /** Performs a step of the call, through all its layers: the only way to ask the outside world. */
+  readonly perform: Perform;
+  /** Wraps a model, whichever is asked for the call, in the layers of the call. */
+  readonly throughLayers: (model: Model) => Model;
+  readonly interruption: Interruption;
+  /** What must end before a step is cut. */
+  readonly holds: Holds;
+  /** How often a family of calls may send requests again. It only shrinks. */
+  readonly retryBudget: RetryBudget;
+  /** What tools find under context keys. */
+  readonly values: ContextValues;
+  /** The calls above this one, the outermost first, and itself. */
+  readonly lineage: readonly CallInfo[];
 }
+
+/** Answers one call, from its input to its reply. Cold; emits one reply and completes. */
+export type Answer = (call: Call) => Observable<Reply>;
 
 /**
  * An ability that is added to an agent or a call through `use`. Each part is made once per call. The loop knows none of them, so an agent without a layer
@@ -32,6 +68,12 @@ export interface Layer {
   readonly inherit?: true | 'voice';
   /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
+  /**
+   * Wraps the call: passes it on with `next(call)`, as it is or edited, at most once; answers it without the loop, as with `answerWith`; or errors, which
+   * fails the call. It emits one reply, which is passed on when the layer completes. An interrupt does not wait for a layer that has not passed the call on yet: the
+   * call is passed on as it was. What must not be passed over waits in a step.
+   */
+  readonly call?: (context: LayerContext) => (next: Answer) => Answer;
   /**
    * Wraps every step. A layer has three moves: pass the step on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call. Completing
    * empty is a cut, too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value.
@@ -67,6 +109,72 @@ const replaced = (layers: readonly Layer[]): readonly Layer[] =>
 /** Those of a call's layers that also apply to a call which its tools make. */
 export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
   layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
+
+/** Composes the layers around the answer to a call. Those of the house are held to nothing: they wait in steps only, and emit one reply. */
+export const answerThrough = (
+  layers: readonly Layer[],
+  context: LayerContext,
+  innermost: Answer,
+  ofTheHouse: ReadonlySet<Layer>,
+): Answer =>
+  layers.reduceRight<Answer>((next, layer) => {
+    if (layer.call === undefined) return next;
+    return ofTheHouse.has(layer)
+      ? layer.call(context)(next)
+      : oneReply(layer.name, layer.call(context), context, next);
+  }, innermost);
+
+/** Holds a layer to passing a call on once and to one reply. An interrupt passes over it as long as it has not passed the call on. */
+const oneReply = (
+  name: string,
+  around: (next: Answer) => Answer,
+  { interruption }: Pick<LayerContext, 'interruption'>,
+  next: Answer,
+): Answer => {
+  const answer$: Answer = (call) =>
+    defer(() => {
+      let hasPassed = false;
+      const passed$: Answer = (edited) =>
+        defer(() => {
+          if (hasPassed) throw odd(name, 'passed the call on twice');
+          if (!isCall(edited)) throw odd(name, 'passed on something that is no call');
+          hasPassed = true;
+          return next(edited);
+        });
+      const replied$ = oneOf$<Reply>(
+        () => around(passed$)(call).pipe(contained()),
+        () => odd(name, 'answered with two replies'),
+        (subscriber) => subscriber.error(odd(name, 'answered with no reply')),
+      ).pipe(
+        map((reply) => {
+          if (isReply(reply)) return of(reply);
+          throw odd(name, 'answered with something that is no reply');
+        }),
+        failAs('unknown', `In the layer '${name}'`),
+      );
+      const passedOver$ = interruption.signal$.pipe(
+        filter(() => !hasPassed),
+        map(() => next(call)),
+      );
+      return race(replied$, concat(passedOver$, NEVER)).pipe(
+        take(1),
+        concatMap((reply$) => reply$),
+      );
+    });
+  return answer$;
+};
+
+const isCall = (value: unknown): boolean =>
+  isRecord(value) && Array.isArray(value['input']) && Array.isArray(value['history']);
+
+const isReply = (value: unknown): value is Reply =>
+  isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
+
+const odd = (name: string, what: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The layer '${name}' has ${what}. A layer passes a call on at most once, as it is or as a transition made it, and emits one reply: that of 'next', or one of its own such as answerWith() makes.`,
+  );
 
 /** Composes the layers around steps. Without any, performing a step is running it. */
 export const performThrough = (layers: readonly Layer[], context: LayerContext): Perform => {
@@ -122,31 +230,45 @@ const remembering = <T>(step: Step<T>): Step<T> => {
   return remembered;
 };
 
-/** Holds a layer to one value per step, passed on when the layer completes, and cuts the step in its place if there is none. */
+/** Holds a layer to one value per step, and cuts the step in its place if there is none. */
 const oneValue =
   (name: string, perform: Perform): Perform =>
   <T>(step: Step<T>) =>
-    new Observable<T>((subscriber) => {
-      const values: T[] = [];
-      const next = (value: T): void => {
-        if (values.push(value) > 1) subscriber.error(twice(name, step));
-      };
-      const complete = (): void => {
-        if (values.length > 0 || step.optional === true) {
-          values.forEach((value) => subscriber.next(value));
-          subscriber.complete();
-        } else if (step.cut === undefined) subscriber.error(uncuttable(name, step));
+    oneOf$(
+      () => perform(step),
+      () => twice(name, step),
+      (subscriber) => {
+        if (step.optional === true) subscriber.complete();
+        else if (step.cut === undefined) subscriber.error(uncuttable(name, step));
         else subscriber.add(step.cut({ reason: 'interrupted' }).subscribe(subscriber));
-      };
-      const error = (cause: unknown): void => subscriber.error(cause);
-      let inner: Subscriber<T> | undefined;
-      // Before the subscription: a step that is synchronous must be left from within it.
-      subscriber.add(() => inner?.unsubscribe());
-      new Observable<T>((own) => {
-        inner = own;
-        perform(step).subscribe(own);
-      }).subscribe({ next, error, complete });
-    });
+      },
+    );
+
+/** Passes on the one value of a source when it completes. A second one is an error. */
+const oneOf$ = <T>(
+  source: () => Observable<T>,
+  several: () => MillraceError,
+  none: (subscriber: Subscriber<T>) => void,
+): Observable<T> =>
+  new Observable<T>((subscriber) => {
+    const values: T[] = [];
+    const next = (value: T): void => {
+      if (values.push(value) > 1) subscriber.error(several());
+    };
+    const complete = (): void => {
+      values.forEach((value) => subscriber.next(value));
+      if (values.length === 0) none(subscriber);
+      else subscriber.complete();
+    };
+    const error = (cause: unknown): void => subscriber.error(cause);
+    let inner: Subscriber<T> | undefined;
+    // Before the subscription: a step that is synchronous must be left from within it.
+    subscriber.add(() => inner?.unsubscribe());
+    new Observable<T>((own) => {
+      inner = own;
+      source().subscribe(own);
+    }).subscribe({ next, error, complete });
+  });
 
 const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
   new MillraceError(
@@ -179,7 +301,7 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   });
 };
 
-const parts = ['name', 'priority', 'inherit', 'single', 'step', 'model', 'turn'];
+const parts = ['name', 'priority', 'inherit', 'single', 'call', 'step', 'model', 'turn'];
 
 const isLayer = (value: unknown): value is Layer =>
   isRecord(value) && typeof value['name'] === 'string' && value['name'] !== '';

@@ -126,7 +126,6 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   concurrency: wholeNumber(1),
   memory: ofAgent,
   interceptors: ofAgent,
-  pipeline: ofAgent,
   context: ofAgent,
   journal: ofAgent,
   use: ofAgent,

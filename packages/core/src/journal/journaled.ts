@@ -1,9 +1,8 @@
 import { catchError, concat, defer, type Observable, throwError } from 'rxjs';
 import type { Arrival } from '../arrivals.js';
 import { toMillraceError } from '../errors.js';
-import { call$ } from '../call.js';
+import { type CallSetup, call$ } from '../run-call.js';
 import { randomId } from '../call-scope.js';
-import type { PlannedCall } from '../planned-call.js';
 import type { View } from '../view.js';
 import { begunBefore, callStep } from './call-record.js';
 import type { Draining } from './draining.js';
@@ -12,13 +11,13 @@ import type { Journal, OpenJournal } from './journal.js';
 /** Makes one call of a plan, and writes it down until it is drained. It begins when those of its session have that were made before. */
 export const journaled$ = <Seen>(
   journal: Journal,
-  plan: PlannedCall,
+  setup: CallSetup,
   view: View<Seen>,
   { track$, untilDrained }: Draining,
   arrival: Arrival | undefined,
 ): Observable<Seen> =>
   defer(() => {
-    const { callId = randomId() } = plan.options;
+    const { callId = randomId() } = setup.options;
     let hasBegun = false;
     const begin$ = (open: OpenJournal): Observable<Seen> => {
       if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
@@ -29,7 +28,7 @@ export const journaled$ = <Seen>(
           resumes: false,
           ...(arrival !== undefined && { hasArrived: arrival.begun }),
         };
-        return call$({ ...plan, opened, options: { ...plan.options, callId } }, view);
+        return call$({ ...setup, opened, options: { ...setup.options, callId } }, view);
       });
       return arrival === undefined ? called$ : concat(arrival.inTurn$, called$);
     };
@@ -40,8 +39,8 @@ export const journaled$ = <Seen>(
         if (hasBegun) return failed$;
         // It has no place in its session: it must not end the call that has it.
         const opened = { journal: { step$: () => failed$ }, resumes: false };
-        const options = { ...plan.options, callId };
-        return call$({ ...plan, session: undefined, opened, options }, view);
+        const options = { ...setup.options, callId };
+        return call$({ ...setup, session: undefined, opened, options }, view);
       }),
     );
     return track$(written$, callId);

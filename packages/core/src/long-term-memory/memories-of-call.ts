@@ -1,8 +1,7 @@
 import { entry } from '../memories/transcript.js';
 import { type Message, textOf } from '../message.js';
 import type { CallInfo } from '../call-info.js';
-import type { CallState } from '../pipeline/call-state.js';
-import { textToSelectBy } from '../pipeline/select-tools.js';
+import type { EndedRun } from '../run.js';
 import { completeTaskName } from '../planning/complete-task.js';
 import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
@@ -37,15 +36,16 @@ const ownTools: readonly string[] = [
  */
 export const memoriesOfCall = (
   call: CallInfo,
-  state: CallState,
+  input: readonly Message[],
+  run: EndedRun | undefined,
   reply: Reply,
   { summariseTool }: Pick<MemorySettings, 'summariseTool'>,
 ): readonly NewMemory[] => {
   if (!answered.includes(reply.reason)) return [];
   const { callId } = call;
-  const createdAt = state.createdAt;
+  const { createdAt } = reply;
   const metadata = originIn(call);
-  const answering = answeringRun(state);
+  const answering = answeringRun(run);
   const tools = reply.toolUses.flatMap((run): readonly NewMemory[] => {
     const isOwn = ownTools.includes(run.name) || run.toolUseId === answering?.toolUseId;
     const text = summariseTool === false || isOwn ? '' : summariseTool(run);
@@ -55,7 +55,7 @@ export const memoriesOfCall = (
       ? []
       : [{ id, text, kind: 'toolCall', createdAt, metadata: about }];
   });
-  const said = turnOf(askedIn(call, state), textOf(reply));
+  const said = turnOf(askedIn(call, run?.messages ?? input), textOf(reply));
   const id = `${callId}/memory/conversation`;
   return said === ''
     ? tools
@@ -66,7 +66,7 @@ export const memoriesOfCall = (
 const most = 1_000;
 
 /** The run of a tool whose result was the answer, which is remembered as that. */
-const answeringRun = ({ run }: CallState): ToolRun | undefined => {
+const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
   if (run?.status !== 'toolFinal') return undefined;
   const answer = textOf(run.answer).slice(0, most);
   const last = run.messages.findLast(({ role }) => role === 'tool');
@@ -88,13 +88,14 @@ const part = (heading: string, text: string, length: number): string =>
   text.trim() === '' ? '' : entry(heading, cutText(text, length));
 
 /** What the user has said to this call; where it only brings results, what was asked before. */
-const askedIn = ({ callId }: CallInfo, state: CallState): string => {
-  const own = (state.run?.messages ?? state.input).filter(
-    ({ id, role }: Message) => role !== 'tool' && id.startsWith(`${callId}/input/`),
-  );
+const askedIn = ({ callId }: CallInfo, messages: readonly Message[]): string => {
+  const isOwn = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
+  const own = messages.filter((message) => message.role !== 'tool' && isOwn(message));
   const said = own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
   const text = said.map(textOf).join('\n');
-  return text.trim() === '' ? textToSelectBy({ ...state, question: undefined }) : text;
+  if (text.trim() !== '') return text;
+  const before = messages.findLast((message) => message.role === 'user' && !isOwn(message));
+  return before === undefined ? '' : textOf(before);
 };
 
 /** What is remembered of one run of a tool, unless an agent says otherwise: its name, what it was asked, and what came out or went wrong. */

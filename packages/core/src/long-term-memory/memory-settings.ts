@@ -1,5 +1,5 @@
 import type { ToolRun } from '../reply.js';
-import type { CallState } from '../pipeline/call-state.js';
+import type { Call } from '../call/call.js';
 import type { LongTermMemory } from './long-term-memory.js';
 import type { ScopeOfCall } from './scope-of-call.js';
 
@@ -39,7 +39,7 @@ export interface LongTermMemoryOptions {
    */
   readonly placement?: 'beforeHistory' | 'beforeInput';
   /** What is looked for before the loop; nothing, where it is blank. Default: what was asked, as text. */
-  readonly query?: (state: CallState) => string;
+  readonly query?: (call: Call) => string;
   /** How long the memory may take each time, in milliseconds: a call waits for it. Default: 5,000. */
   readonly timeoutMs?: number;
   /** Says what is remembered of one run of a tool; nothing, where it gives none. `false`: nothing of any. Default: name, input and output, cut. */

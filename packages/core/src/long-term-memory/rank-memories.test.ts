@@ -10,7 +10,8 @@ import {
   scriptedModel,
   text,
 } from '../testing/index.js';
-import { insertStageAfter, loadHistory, withQuestion } from '../pipeline/index.js';
+import { withQuestion } from '../call/index.js';
+import type { Layer } from '../index.js';
 import { type LongTermMemoryOptions, withLongTermMemory } from './index.js';
 import { forAnn, remembering, shownTo, warningsIn } from './memories.test-support.js';
 
@@ -164,12 +165,14 @@ describe('withLongTermMemory, ranking by the model', () => {
     expect(shownTo(model)[0]?.match(/^Memory \d/gmu)).toHaveLength(4);
   });
 
-  it('G3: goes by the question, as another stage has understood it', async () => {
+  it('G3: goes by the question, as another layer has understood it', async () => {
     const model = scriptedModel([text('[1]')], [text('Tea.')]);
-    const pipeline = insertStageAfter(loadHistory, () =>
-      map((state) => withQuestion(state, 'Which tea is hot?')),
-    );
-    const options = withLongTermMemory({ model, pipeline }, { memory: someTeas(), rank: true });
+    const meant: Layer = {
+      name: 'meant',
+      priority: 78,
+      call: () => (next) => (call) => next(withQuestion(call, 'Which tea is hot?')),
+    };
+    const options = withLongTermMemory({ model, use: [meant] }, { memory: someTeas(), rank: true });
     await createAgent(options).call('Which one?', forAnn);
     expect(shownTo(model)[0]).toContain('> Which tea is hot?');
   });

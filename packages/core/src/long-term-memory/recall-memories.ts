@@ -1,16 +1,16 @@
-import { concatMap, map, of } from 'rxjs';
-import { textBlock, type UserMessage } from '../message.js';
-import type { CallContext, CallStage } from '../pipeline/call-stage.js';
+import { concatMap } from 'rxjs';
 import {
-  type CallState,
+  type Call,
   charge,
   hideTools,
   isOpen,
+  questionOf,
   recall,
   recallBeforeInput,
-} from '../pipeline/call-state.js';
-import { consultInCall$ } from '../pipeline/consult-in-call.js';
-import { textToSelectBy } from '../pipeline/select-tools.js';
+} from '../call/call.js';
+import { consultInCall$ } from '../consult.js';
+import type { Layer, LayerContext } from '../layer.js';
+import { textBlock, type UserMessage } from '../message.js';
 import { section } from '../prompt/assemble.js';
 import { findMemories$ } from './find-memories.js';
 import type { RecalledMemory } from './long-term-memory.js';
@@ -22,53 +22,55 @@ import type { ShownMemories } from './shown-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 
 /**
- * Makes the stage that recalls what may help with what was asked, and shows it. A call of which nobody says whose it is has no
- * memory, and no tools for one.
+ * Makes the layer that recalls what may help with what was asked, and shows it, once other layers have found out what is meant. A call of which nobody says whose it is
+ * has no memory, and no tools for one.
  */
-export const recallStage = (
+export const recallMemories = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
   shown: ShownMemories,
   position: string,
-): CallStage => {
-  const recallMemories: CallStage = (context) =>
-    concatMap((state) => {
-      if (!isOpen(state)) return of(state);
-      const { call, hooks, scope: own } = context;
-      const scope = scopeIn({ call, hooks, values: own.values });
-      if (scope === undefined) return of(hideTools(state, ...memoryToolNames));
-      if (!isStatic(settings)) return of(state);
-      return findMemories$(settings, context, {
-        scope,
-        position,
-        known: [],
-        iteration: 0,
-        text: () => settings.query(state),
-        aim: () => ({ goal: textToSelectBy(state) }),
-        consult$: (asked) => consultInCall$(context, state, asked),
-      }).pipe(
-        map(({ memories, usage }) => {
-          shown.add(call, memories);
-          const told = withRecalled(settings, state, context, memories);
-          return usage === undefined ? told : charge(told, rankMemories, usage);
-        }),
-      );
-    });
-  return recallMemories;
-};
+): Layer => ({
+  name: recallLayer,
+  priority: 85,
+  call: (context) => (next) => (call) => {
+    if (!isOpen(call)) return next(call);
+    const scope = scopeIn(context);
+    if (scope === undefined) return next(hideTools(call, ...memoryToolNames));
+    if (!isStatic(settings)) return next(call);
+    return findMemories$(settings, context, {
+      scope,
+      position,
+      known: [],
+      iteration: 0,
+      text: () => settings.query(call),
+      aim: () => ({ goal: questionOf(call) }),
+      consult$: (asked) => consultInCall$(context, call, asked),
+    }).pipe(
+      concatMap(({ memories, usage }) => {
+        shown.add(context.call, memories);
+        const told = withRecalled(settings, call, context, memories);
+        return next(usage === undefined ? told : charge(told, rankMemories, usage));
+      }),
+    );
+  },
+});
+
+/** The name of the layer, by which the memories of an agent are counted. */
+export const recallLayer = 'recallMemories';
 
 const withRecalled = (
   { placement }: MemorySettings,
-  state: CallState,
-  { call }: CallContext,
+  call: Call,
+  { call: { callId } }: Pick<LayerContext, 'call'>,
   memories: readonly RecalledMemory[],
-): CallState => {
-  if (memories.length === 0) return state;
+): Call => {
+  if (memories.length === 0) return call;
   const text = section(recalledTitle, writtenMemories(memories)) ?? '';
   const message: UserMessage = {
-    id: `${call.callId}/recalled/${state.recalled.length}`,
+    id: `${callId}/recalled/${call.recalled.length}`,
     role: 'user',
     content: [textBlock(text)],
   };
-  return placement === 'beforeInput' ? recallBeforeInput(state, message) : recall(state, message);
+  return placement === 'beforeInput' ? recallBeforeInput(call, message) : recall(call, message);
 };

@@ -4,6 +4,7 @@ import {
   contextKey,
   createAgent,
   inProcessMemory,
+  type Layer,
   stepJournal,
   on,
   prepare,
@@ -12,15 +13,10 @@ import {
   tool,
   toolResults,
 } from '../index.js';
-import {
-  answerWith,
-  type CallStage,
-  insertStageAfter,
-  loadHistory,
-  retrieve,
-} from '../pipeline/index.js';
+import { answerWith } from '../call/index.js';
 import { completeTask } from '../planning/index.js';
 import { guarded } from '../presets/index.js';
+import { retrieve } from '../retrieval/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
   inProcessLongTermMemory,
@@ -103,7 +99,7 @@ describe('withLongTermMemory, static', () => {
         tools: [look],
         memory: conversations,
         ...(found && {
-          pipeline: insertStageAfter(loadHistory, retrieve(retriever, { placement: found })),
+          use: [retrieve(retriever, { placement: found })],
         }),
       };
       const settings = { memory: remembering('Likes tea.'), placement };
@@ -122,8 +118,7 @@ describe('withLongTermMemory, static', () => {
   it('R1: it stands with what is found also where nothing is found, so that the history can be cached', async () => {
     const model = scriptedModel([text('Hello.')], [text('Tea.')]);
     const nothing = retrieve({ retrieve$: () => of([]) }, { placement: 'beforeInput' });
-    const pipeline = insertStageAfter(loadHistory, nothing);
-    const options = { model, pipeline };
+    const options = { model, use: [nothing] };
     const memory = remembering('Likes tea.');
     const session = createAgent(withLongTermMemory(options, { memory })).session('s');
     await session.call('Hi.', forAnn);
@@ -361,9 +356,15 @@ describe('withLongTermMemory, static', () => {
         return memory.recall$(scope, query);
       },
     };
-    const cached: CallStage = () => map((state) => answerWith(state, 'From the cache.'));
-    const pipeline = insertStageAfter(loadHistory, cached);
-    const early = withLongTermMemory({ model: scriptedModel(), pipeline }, { memory: watched });
+    const cached: Layer = {
+      name: 'cached',
+      priority: 65,
+      call: (context) => () => (call) => answerWith(context, call, 'From the cache.'),
+    };
+    const early = withLongTermMemory(
+      { model: scriptedModel(), use: [cached] },
+      { memory: watched },
+    );
     expect(textOf(await createAgent(early).call('Tea?', forAnn))).toBe('From the cache.');
     expect(await heldOf(memory)).toContain('user:\n  Tea?\nassistant:\n  From the cache.');
     expect(asked).toEqual([]);

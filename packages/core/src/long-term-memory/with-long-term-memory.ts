@@ -11,19 +11,11 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import type { CallStage } from '../pipeline/call-stage.js';
+import { questionOf } from '../call/call.js';
 import { insertBefore } from '../phase-list.js';
 import type { Layer } from '../layer.js';
 import type { PhaseFactory } from '../phase.js';
 import { reasoning } from '../phases/reasoning.js';
-import { loadHistory } from '../pipeline/load-history.js';
-import {
-  insertStageAfter,
-  insertStageBefore,
-  nativePipeline,
-} from '../pipeline/native-pipeline.js';
-import { saveHistory } from '../pipeline/save-history.js';
-import { selectTools, textToSelectBy } from '../pipeline/select-tools.js';
 import type { InputSchema } from '../schema.js';
 import { withOwnTools } from '../with-own-tools.js';
 import { toolSummary } from './memories-of-call.js';
@@ -35,8 +27,8 @@ import {
 } from './memory-settings.js';
 import { memoryTools } from './memory-tools.js';
 import { recallForStep } from './recall-for-step.js';
-import { recallStage } from './recall-memories.js';
-import { recordStage } from './record-memories.js';
+import { recallLayer, recallMemories } from './recall-memories.js';
+import { recordMemories } from './record-memories.js';
 import { scopeInCall } from './scope-in-call.js';
 import { userOfCall } from './scope-of-call.js';
 import { createShownMemories } from './shown-memories.js';
@@ -54,7 +46,7 @@ export const withLongTermMemory = <const Output extends InputSchema | undefined 
 ): AgentOptions<Output> => {
   checkOptions('withLongTermMemory()', settings, rules, ['memory']);
   const whole: MemorySettings = { ...defaults, ...defined(settings), memory: settings.memory };
-  const remembering = withStages(options, whole);
+  const remembering = withLayers(options, whole);
   return isAgentic(whole) ? withMemoryTools(remembering, whole) : remembering;
 };
 
@@ -66,43 +58,30 @@ const defaults: Omit<MemorySettings, 'memory'> = {
   candidates: 10,
   recallForSteps: true,
   placement: 'beforeHistory',
-  query: textToSelectBy,
+  query: questionOf,
   timeoutMs: 5_000,
   summariseTool: toolSummary,
   forgetTool: false,
 };
 
-const made = new WeakSet<CallStage>();
-
-/** Recalls where all is known that other stages have found out about what was asked. */
-const withStages = <Output extends InputSchema | undefined>(
+/** Each memory of an agent has steps of its own in the journal. */
+const withLayers = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
 ): AgentOptions<Output> => {
-  const { pipeline = nativePipeline } = options;
-  const nth = pipeline.filter((stage) => made.has(stage)).length;
-  // Each memory of an agent has steps of its own in the journal.
+  const { use = [] } = options;
+  const nth = use.flat().filter(({ name }) => name === recallLayer).length;
   const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
   const recalls = place('recallMemories');
   const scopeIn = scopeInCall(settings.scope);
   const shown = createShownMemories();
-  const stage = recallStage(settings, scopeIn, shown, recalls);
-  made.add(stage);
-  const recalling = pipeline.includes(selectTools)
-    ? insertStageBefore(selectTools, stage, pipeline)
-    : insertStageAfter(loadHistory, stage, pipeline);
-  if (!isStatic(settings)) return { ...options, pipeline: recalling };
-  const recording = recordStage(settings, scopeIn, place('recordMemories'));
-  return {
-    ...options,
-    pipeline: insertStageAfter(saveHistory, recording, recalling),
-    ...(settings.recallForSteps && {
-      use: [
-        ...(options.use ?? []),
-        recallingSteps(recallForStep(settings, scopeIn, shown, recalls)),
-      ],
-    }),
-  };
+  const recalling = recallMemories(settings, scopeIn, shown, recalls);
+  if (!isStatic(settings)) return { ...options, use: [...use, recalling] };
+  const recording = recordMemories(settings, scopeIn, place('recordMemories'));
+  const inTurns = settings.recallForSteps
+    ? [recallingSteps(recallForStep(settings, scopeIn, shown, recalls))]
+    : [];
+  return { ...options, use: [...use, recalling, recording, ...inTurns] };
 };
 
 /** An agent that is made of steps has no turns to recall in. */

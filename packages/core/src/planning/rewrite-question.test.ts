@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
 import { createAgent, inProcessMemory, textOf, toolResults } from '../index.js';
-import { insertStageAfter, loadHistory, retrieve } from '../pipeline/index.js';
+import { retrieve } from '../retrieval/index.js';
 import {
   finish,
   marbles,
@@ -22,12 +22,8 @@ const sessionOf = (answers: readonly ScriptedAnswer[], options: RewriteQuestionO
       return of([]);
     },
   };
-  const pipeline = insertStageAfter(loadHistory, retrieve(retriever));
-  const agent = createAgent({
-    model,
-    memory,
-    pipeline: insertStageAfter(loadHistory, rewriteQuestion(options), pipeline),
-  });
+  const use = [retrieve(retriever), rewriteQuestion(options)];
+  const agent = createAgent({ model, memory, use });
   return { session: agent.session('s'), model, asked, memory };
 };
 const says = (words: string): ScriptedAnswer => [text(words)];
@@ -107,7 +103,7 @@ describe('rewriteQuestion', () => {
             of([{ id: 'a', role: 'user', content: [{ type: 'text', text: 'One' }] } as const]),
           append$: () => of(undefined),
         }),
-        pipeline: insertStageAfter(loadHistory, rewriteQuestion({ above: 0 })),
+        use: [rewriteQuestion({ above: 0 })],
       });
       const reason$ = agent
         .session('s')

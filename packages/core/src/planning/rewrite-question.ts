@@ -1,11 +1,10 @@
-import { concatMap, map, of } from 'rxjs';
+import { concatMap } from 'rxjs';
 import { textOf } from '../message.js';
 import { entry, transcriptOf } from '../memories/transcript.js';
 import { checkOptions, wholeNumber } from '../options.js';
-import type { CallStage } from '../pipeline/call-stage.js';
-import { addNote, charge, isOpen, withQuestion } from '../pipeline/call-state.js';
-import { consultInCall$ } from '../pipeline/consult-in-call.js';
-import { instruction } from '../consult.js';
+import { addNote, charge, isOpen, withQuestion } from '../call/call.js';
+import { consultInCall$, instruction } from '../consult.js';
+import type { Layer } from '../layer.js';
 import { type PlanningOptions, planningRules } from './planning-options.js';
 import { rewriteQuestionPrompt, writtenPrompt } from './planning-prompt.js';
 
@@ -22,21 +21,23 @@ const shown = 12;
 const most = 2_000;
 
 /**
- * Makes a stage that writes what was asked anew, so that it can be understood without the conversation before it: one request, where there is enough of a
- * conversation. Passages, tools and memories are looked for by it, and the model sees it as `[Question]`. What was asked stays as it
- * is, also in memory. Put it behind `loadHistory`: `insertStageAfter(loadHistory, rewriteQuestion())`.
+ * Makes a layer that writes what was asked anew, so that it can be understood without the conversation before it: one request, if there is enough of a
+ * conversation. Passages, tools and memories are searched by it, and the model sees it as `[Question]`. What was asked stays as it
+ * is, also in memory.
  */
-export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage => {
+export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => {
   checkOptions('rewriteQuestion()', options, { ...planningRules, above: wholeNumber(0) });
   const { above = 3, prompt = rewriteQuestionPrompt, maxTokens = 500, model } = options;
   const { name: phase = 'rewriteQuestion' } = options;
-  const rewriting: CallStage = (context) =>
-    concatMap((state) => {
-      const { history, input, plan } = state;
+  return {
+    name: phase,
+    priority: 78,
+    call: (context) => (next) => (call) => {
+      const { history, input, toolkit } = call;
       const asked = input.map(textOf).join('\n').trim();
       const isCut = context.interruption.current !== undefined;
-      if (!isOpen(state) || isCut || asked === '' || history.length <= above) return of(state);
-      const view = { tools: plan.toolkit.current.declarations, messages: history, iteration: 0 };
+      if (!isOpen(call) || isCut || asked === '' || history.length <= above) return next(call);
+      const view = { tools: toolkit.current.declarations, messages: history, iteration: 0 };
       const conversation = transcriptOf(history.slice(-shown)).join('');
       const material = `${conversation}\nWhat the user says next:\n${entry('user', asked)}`;
       const request = {
@@ -45,25 +46,26 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): CallStage
         messages: [instruction(context.call.callId, phase, material)],
       };
       const warning = (why: string): string => `The question is taken as it was asked: ${why}`;
-      return consultInCall$(context, state, {
+      const said$ = consultInCall$(context, call, {
         phase,
         position: phase,
         request,
         model,
         warning,
-      }).pipe(
-        map((said) => {
-          const charged = charge(state, phase, said.usage);
-          if (said.status !== 'answered' || said.text === asked) return charged;
+      });
+      return said$.pipe(
+        concatMap((said) => {
+          const charged = charge(call, phase, said.usage);
+          if (said.status !== 'answered' || said.text === asked) return next(charged);
           if (said.isCutShort || said.text.length > most) {
             const message = warning('what the model made of it is too long.');
             context.hooks.report(0, { type: 'warning', message });
-            return charged;
+            return next(charged);
           }
           const meant = `What is asked last means: ${said.text}`;
-          return addNote(withQuestion(charged, said.text), 'Question', meant);
+          return next(addNote(withQuestion(charged, said.text), 'Question', meant));
         }),
       );
-    });
-  return rewriting;
+    },
+  };
 };

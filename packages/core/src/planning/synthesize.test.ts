@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, of, throwError } from 'rxjs';
 import { createAgent, inProcessMemory, textOf, tool } from '../index.js';
 import { acting, insertAfter } from '../phases/index.js';
-import { insertStageAfter, loadHistory, retrieve } from '../pipeline/index.js';
+import { retrieve } from '../retrieval/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { completeTask, synthesize, type SynthesizeOptions } from './index.js';
 
@@ -23,9 +23,8 @@ const agentOf = (
     model,
     memory,
     tools: [look, completeTask()],
-    use: [insertAfter(acting, synthesize(options))],
+    use: [insertAfter(acting, synthesize(options)), ...(cites ? [retrieve(retriever)] : [])],
     defaults: { maxIterations },
-    ...(cites && { pipeline: insertStageAfter(loadHistory, retrieve(retriever)) }),
   });
   return { agent, model };
 };

@@ -11,13 +11,10 @@ import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
 import { withoutPhase } from '../phase-list.js';
 import { storeMemory } from '../phases/store-memory.js';
-import { limitCalls } from '../pipeline/limit-calls.js';
-import { loadHistory } from '../pipeline/load-history.js';
-import { insertStageAfter } from '../pipeline/native-pipeline.js';
-import { prepareCall } from '../pipeline/prepare-call.js';
-import { retrieve, type RetrieveOptions } from '../pipeline/retrieve.js';
+import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
 import type { Retriever } from '../retrieval/retriever.js';
 import type { InputSchema } from '../schema.js';
+import { limitCalls } from '../traffic/limit-calls.js';
 import { createSemaphore, type Semaphore } from '../traffic/semaphore.js';
 
 /** What may be otherwise in an agent that is let out to users. */
@@ -61,8 +58,6 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
   const { memory = inProcessMemory(), interceptors = [], defaults } = options;
   const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
-  // What guards refuse does not wait.
-  const limited = insertStageAfter(prepareCall, limitCalls(calls), options.pipeline);
   return {
     ...options,
     model: limits.retry === false ? options.model : retry(options.model, limits.retry),
@@ -73,12 +68,13 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
       ...interceptors,
       fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
     ],
-    // Memory is written at the end, and only then.
-    use: [...(options.use ?? []), withoutPhase(storeMemory)],
-    pipeline:
-      retriever === undefined
-        ? limited
-        : insertStageAfter(loadHistory, retrieve(retriever, limits.retrieve), limited),
+    use: [
+      limitCalls(calls),
+      ...(retriever === undefined ? [] : [retrieve(retriever, limits.retrieve)]),
+      ...(options.use ?? []),
+      // Memory is written at the end, and only then.
+      withoutPhase(storeMemory),
+    ],
     defaults: {
       maxIterations: 15,
       maxToolCalls: 10,

@@ -16,8 +16,6 @@ import { insertAfter, insertBefore } from '../phase-list.js';
 import { acting } from '../phases/acting.js';
 import { reasoning } from '../phases/reasoning.js';
 import type { Layer } from '../layer.js';
-import { loadHistory } from '../pipeline/load-history.js';
-import { insertStageAfter, nativePipeline } from '../pipeline/native-pipeline.js';
 import { analyseTask } from '../planning/analyse-task.js';
 import { completeTask } from '../planning/complete-task.js';
 import { isPrompt } from '../planning/planning-options.js';
@@ -82,15 +80,10 @@ export const planner = <const Output extends InputSchema | undefined = undefined
     use: [
       ...(keeping.use ?? []),
       ...(analyse ? [insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)))] : []),
+      ...(above === false
+        ? []
+        : [rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) })]),
     ],
-    pipeline:
-      above === false
-        ? (options.pipeline ?? nativePipeline)
-        : insertStageAfter(
-            loadHistory,
-            rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) }),
-            options.pipeline,
-          ),
     // What is said of the plan takes turns, too.
     defaults: { maxIterations: plan ? 12 : 6, parallel: 5, ...defined(keeping.defaults) },
   };

@@ -19,14 +19,14 @@ import { says } from '../say.js';
 import type { Validator } from '../schema.js';
 
 /** What a program has come to. */
-export interface Answer {
+export interface StepAnswer {
   readonly message: AssistantMessage;
   /** The reply that it is, where it is one: it says more than a message. */
   readonly reply: Reply | undefined;
 }
 
 /** Reads what a step has emitted last as the answer of the call, or throws an `invalidState` error that says what it may be. */
-export const answerOf = (value: unknown, call: CallInfo): Answer => {
+export const answerOf = (value: unknown, call: CallInfo): StepAnswer => {
   if (isReply(value)) return { message: replied(value, call), reply: value };
   if (typeof value === 'string' && value !== '') return said(call, value);
   if (isSaid(value)) return said(call, contentOf(value), value.name);
@@ -40,7 +40,7 @@ const said = (
   call: CallInfo,
   content: string | readonly ContentBlock[],
   name?: string,
-): Answer => ({
+): StepAnswer => ({
   message: { ...says(call, 'answer', content), ...(name === undefined ? {} : { name }) },
   reply: undefined,
 });
@@ -99,7 +99,7 @@ const joined = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBl
 /** Ends a run with an answer: for the reason of the reply that it is, with its output, or one that is read from the text where the call has a schema. */
 export const endAnswered$ = (
   run: OpenRun,
-  { message, reply }: Answer,
+  { message, reply }: StepAnswer,
   output: Validator | undefined,
 ): Observable<EndedRun> => {
   const { reason = 'answer', finish = 'stop', suspensions, output: given } = reply ?? {};

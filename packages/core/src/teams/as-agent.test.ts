@@ -22,7 +22,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { insertStageBefore, retrieve, runLoop } from '../pipeline/index.js';
+import { retrieve } from '../retrieval/index.js';
 import {
   finish,
   marbles,
@@ -374,7 +374,7 @@ describe('asAgent', () => {
         .pipe(map(({ reason }) => reason));
       expectObservable(hanging).toBe('--(r|)', { r: 'interrupted' });
       const waiting = asAgent(sequential(saying('a', 'A')), {
-        pipeline: insertStageBefore(runLoop, () => () => NEVER),
+        use: [{ name: 'never', call: () => () => () => NEVER }],
       })
         .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
         .pipe(map(({ reason }) => reason));
@@ -434,10 +434,7 @@ describe('asAgent', () => {
 
   it('C1: what was found for it is in its reply', async () => {
     const team = asAgent(sequential(saying('a', 'A')), {
-      pipeline: insertStageBefore(
-        runLoop,
-        retrieve({ retrieve$: () => of([{ source: 's', text: 'found' }]) }),
-      ),
+      use: [retrieve({ retrieve$: () => of([{ source: 's', text: 'found' }]) })],
     });
     expect((await team.call('?')).sources).toEqual([{ source: 's', text: 'found' }]);
   });
@@ -460,7 +457,6 @@ describe('asAgent', () => {
     expect(() => asAgent(map(String), { model: scriptedModel() } as never)).toThrow(
       "asAgent() has no option 'model'",
     );
-    expect(() => asAgent(map(String), { pipeline: [] })).toThrow('the list has no such stage');
     expect(() => createStep('x' as never)).toThrow('createStep() needs a function');
   });
 });

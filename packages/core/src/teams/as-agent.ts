@@ -3,8 +3,6 @@ import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import type { OutOf, Composable } from '../compose/step.js';
 import { checkOptions, type Rule } from '../options.js';
-import { nativePipeline, replaceStage } from '../pipeline/native-pipeline.js';
-import { runLoop } from '../pipeline/run-loop.js';
 import type { Reply } from '../reply.js';
 import type { InputSchema } from '../schema.js';
 import { runStep } from './run-step.js';
@@ -30,11 +28,7 @@ export const asAgent = <
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
   checkOptions('asAgent()', options, stepAgentRules);
-  const { pipeline = nativePipeline } = options;
-  return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', {
-    ...options,
-    pipeline: replaceStage(runLoop, runStep(step), pipeline),
-  });
+  return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
 };
 
 const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;

@@ -8,10 +8,10 @@ import {
   type Observable,
   of,
   takeLast,
-  tap,
 } from 'rxjs';
-import { splitOptions } from '../call-options.js';
-import type { CallPlan } from '../call-plan.js';
+import { begin, concluded } from '../call/answer.js';
+import type { Call } from '../call/call.js';
+import type { CallContext } from '../call-scope.js';
 import { lend, spentBelow, unlessHalted } from '../places.js';
 import { isStep, runnerOf, type Composable } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';
@@ -23,57 +23,46 @@ import type { Input } from '../input.js';
 import { waited$ } from '../step.js';
 import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
 import { type Message, textOf } from '../message.js';
-import type { CallContext, CallStage } from '../pipeline/call-stage.js';
-import type { CallState } from '../pipeline/call-state.js';
-import { inPlaceOfLoop } from '../pipeline/loop-stages.js';
-import { begun$ } from '../pipeline/run-loop.js';
 import { contextMessage, notesMessage } from '../prompt/assemble.js';
 import { numbered } from '../retrieval/numbered.js';
-import { hasEnded, open, type OpenRun, spend } from '../run.js';
+import { type EndedRun, hasEnded, type OpenRun, spend } from '../run.js';
+import type { Answer } from '../layer.js';
 import { tokensIn, type Usage } from '../usage.js';
-import { type Answer, answerOf, endAnswered$ } from './answer-of.js';
+import { answerOf, endAnswered$, type StepAnswer } from './answer-of.js';
 
-/**
- * Makes a stage that runs a step in the place of the loop: `asAgent` puts it into a pipeline in the place of `runLoop`. What the step emits
- * last is the answer.
- */
-export const runStep = (step: Composable): CallStage => {
+/** Makes the innermost answer of an agent that is made of a step: what the step emits last is the answer. */
+export const runStep = (step: Composable): ((context: CallContext) => Answer) => {
   if (!isStep(step)) {
     throw misuse(
       'asAgent() needs a step: an agent, a session, or an operator such as sequential().',
     );
   }
   const run = runnerOf(step);
-  const ranStep: CallStage = (context) =>
-    concatMap((state) => {
-      const { hooks, interruption } = context;
-      const { sources, plan } = state;
-      if (sources.length > 0) hooks.report(0, { type: 'retrieved', passages: sources });
-      warnOfIdle(plan, context);
-      const { history, input, late, spent } = state;
-      return begun$(open(history, input, { late, spent }), state, context).pipe(
-        concatMap((begun) =>
-          hasEnded(begun)
-            ? of({ ...state, run: begun })
-            : answer$(run, begun, state, context).pipe(
-                concatMap(({ answer, usage }) => {
-                  const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
-                  return ended$(spent, answer, state, context);
-                }),
-              ),
-        ),
-        tap(() => interruption.close()),
+  return (context) => (call) =>
+    defer(() => {
+      const begun = begin(call, context);
+      warnOfIdle(call, context);
+      if (hasEnded(begun)) return of(concluded(begun, call, context));
+      return answer$(run, begun, call, context).pipe(
+        concatMap(({ answer, usage }) => {
+          const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
+          return ended$(spent, answer, call, context).pipe(
+            map((ended) => {
+              const sources = [...(answer?.reply?.sources ?? []), ...call.sources];
+              return concluded(ended, { ...call, sources }, context);
+            }),
+          );
+        }),
       );
     });
-  return inPlaceOfLoop(ranStep);
 };
 
 /** The options that are the loop's have nothing to act on. */
-const warnOfIdle = ({ model, options }: CallPlan, { hooks }: CallContext): void => {
-  const { timeouts: _, ...prepared } = splitOptions(options).prepared;
+const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
+  const { timeouts: _, ...prepared } = options;
   const idle = [
     ...(model === undefined ? [] : ['model']),
-    ...(options.addTools === undefined ? [] : ['addTools']),
+    ...(pinned.length === 0 ? [] : ['addTools']),
     ...Object.keys(prepared),
   ];
   if (idle.length === 0) return;
@@ -85,21 +74,20 @@ const warnOfIdle = ({ model, options }: CallPlan, { hooks }: CallContext): void 
 const answer$ = (
   run: StepRun<Input>,
   begun: OpenRun,
-  state: CallState,
+  asked: Call,
   context: CallContext,
-): Observable<{ readonly answer: Answer | undefined; readonly usage: Usage }> =>
+): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
   defer(() => {
-    const { plan, input } = state;
-    const { call, scope, interruption } = context;
-    const history = historyOf(state, call.callId);
+    const { call, interruption } = context;
+    const history = historyOf(asked, call.callId);
     const said = history.length === 0 ? {} : { history };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const lending = { toolUseId: 'step', stepId: 'steps' };
-    const parent = lend(scope, plan.toolkit, lending, begun, abort, isOver);
-    const last$ = defer(() => run(inputOf(input), { parent, speaks: true, ...said })).pipe(
+    const parent = lend(context, asked.toolkit, lending, begun, abort, isOver);
+    const last$ = defer(() => run(inputOf(asked.input), { parent, speaks: true, ...said })).pipe(
       contained(),
-      failAs('unknown', `The steps of the agent '${plan.agentName}' failed`),
+      failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
       takeLast(1),
       map((value) => answerOf(value, call)),
       defaultIfEmpty(undefined),
@@ -119,7 +107,7 @@ const answer$ = (
 
 /** What a model would be shown before the input. */
 const historyOf = (
-  { recalled, history, sources, notes }: CallState,
+  { recalled, history, sources, notes }: Call,
   callId: string,
 ): readonly Message[] => [
   ...recalled,
@@ -138,21 +126,20 @@ const inputOf = (input: readonly Message[]): Input => {
 
 const ended$ = (
   begun: OpenRun,
-  answer: Answer | undefined,
-  state: CallState,
+  answer: StepAnswer | undefined,
+  { output }: Call,
   context: CallContext,
-): Observable<CallState> => {
-  const { plan, sources } = state;
+): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
-    return of({ ...state, run: endInterrupted(begun, context, answer?.message) });
+    return of(endInterrupted(begun, context, answer?.message));
   }
   if (answer === undefined) {
     throw new MillraceError(
       'emptyAnswer',
-      `The steps of the agent '${plan.agentName}' have answered nothing.`,
+      `The steps of the agent '${nameOf(context)}' have answered nothing.`,
     );
   }
-  return endAnswered$(begun, answer, plan.output).pipe(
-    map((run) => ({ ...state, run, sources: [...(answer.reply?.sources ?? []), ...sources] })),
-  );
+  return endAnswered$(begun, answer, output);
 };
+
+const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
 import { summarise } from '../memories/index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
-import { insertStageAfter, loadHistory } from '../pipeline/index.js';
 import {
   analyseTask,
   completeTask,
@@ -240,11 +239,7 @@ describe('budgets and other models', () => {
       }),
       [[toolUse('complete_task', {}), used(70, 25)]],
     ],
-    [
-      'rewriteQuestion',
-      (model) => ({ pipeline: insertStageAfter(loadHistory, rewriteQuestion({ model })) }),
-      [],
-    ],
+    ['rewriteQuestion', (model) => ({ use: [rewriteQuestion({ model })] }), []],
     [
       'summarise',
       (model) => ({ use: [insertBefore(reasoning, summarise({ contextWindow: 600, model }))] }),

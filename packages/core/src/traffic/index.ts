@@ -5,6 +5,7 @@ export {
   limitConcurrency,
   type LimitConcurrencyOptions,
 } from './limit-concurrency.js';
+export { limitCalls } from './limit-calls.js';
 export { limitRate, type LimitRateOptions } from './limit-rate.js';
 export { createSemaphore, type Semaphore, type SemaphoreOptions } from './semaphore.js';
 export {

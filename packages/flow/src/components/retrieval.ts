@@ -1,12 +1,6 @@
-import { createAgent, textOf } from '@millrace/core';
+import { createAgent, type Layer, textOf } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import {
-  addSources,
-  answerWith,
-  type CallStage,
-  insertStageAfter,
-  loadHistory,
-} from '@millrace/core/pipeline';
+import { addSources, answerWith } from '@millrace/core/call';
 import { numbered, type RetrievedPassage, type Retriever } from '@millrace/core/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
@@ -28,8 +22,8 @@ export const retrievalWork = (
     defer(() => {
       const text = render(template, scope);
       if (text.trim() === '') return of(done(noOutput));
-      const pipeline = insertStageAfter(loadHistory, looking(retriever, text, top_n));
-      return createAgent({ ...made, name: id, model: nobody, pipeline })
+      const use = [looking(retriever, text, top_n)];
+      return createAgent({ ...made, name: id, model: nobody, use })
         .call$(text, childCall(id, scope))
         .pipe(
           map((reply) =>
@@ -42,33 +36,35 @@ export const retrievalWork = (
     });
 };
 
-const looking = (retriever: Retriever, text: string, limit: number): CallStage => {
-  const looked: CallStage = ({ perform, hooks }) =>
-    concatMap((state) =>
-      perform<readonly RetrievedPassage[]>({
-        kind: 'retrieve',
-        id: 'retrieve',
-        input: text,
-        run: () =>
-          defer(() =>
-            retriever.retrieve$({
-              text,
-              limit,
-              report: (message) => hooks.report(0, { type: 'warning', message }),
-            }),
-          ).pipe(
-            take(1),
-            defaultIfEmpty([]),
-            map((found) => passagesIn(found).slice(0, limit)),
-          ),
-      }).pipe(
-        map((found) =>
-          answerWith(found.length > 0 ? addSources(state, found) : state, numbered(found)),
+/** Answers a call with the passages that are found for a text. */
+const looking = (retriever: Retriever, text: string, limit: number): Layer => ({
+  name: 'retrieve',
+  call: (context) => () => (call) => {
+    const { perform, hooks } = context;
+    return perform<readonly RetrievedPassage[]>({
+      kind: 'retrieve',
+      id: 'retrieve',
+      input: text,
+      run: () =>
+        defer(() =>
+          retriever.retrieve$({
+            text,
+            limit,
+            report: (message) => hooks.report(0, { type: 'warning', message }),
+          }),
+        ).pipe(
+          take(1),
+          defaultIfEmpty([]),
+          map((found) => passagesIn(found).slice(0, limit)),
         ),
-      ),
+    }).pipe(
+      concatMap((found) => {
+        const answered = found.length > 0 ? addSources(call, found) : call;
+        return answerWith(context, answered, numbered(found));
+      }),
     );
-  return looked;
-};
+  },
+});
 
 /** From outside: what is written into a prompt is what it should be. */
 const passagesIn = (found: unknown): readonly RetrievedPassage[] => {

@@ -10,7 +10,7 @@ import {
   windowMemory,
 } from '../../memories/index.js';
 import { insertBefore, reasoning } from '../../phases/index.js';
-import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
+import { retrieve } from '../../retrieval/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
@@ -123,22 +123,17 @@ const setUps: Readonly<Record<string, SetUp>> = {
       createAgent({
         ...options(process),
         model: script(process, [text('As it says [1].')]),
-        pipeline: insertStageAfter(
-          loadHistory,
+        use: [
           retrieve({
             retrieve$: (query) =>
               of([{ source: 'a', text: query.text }]).pipe(delay(2, process.scheduler)),
           }),
-          insertStageAfter(
-            loadHistory,
-            retrieve({
-              retrieve$: () => {
-                throw new Error('No index.');
-              },
-            }),
-            nativePipeline,
-          ),
-        ),
+          retrieve({
+            retrieve$: () => {
+              throw new Error('No index.');
+            },
+          }),
+        ],
       }),
   },
   'long-term memory of its own': {

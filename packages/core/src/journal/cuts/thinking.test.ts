@@ -2,7 +2,7 @@ import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
 import { createAgent } from '../../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
-import { insertStageAfter, loadHistory, nativePipeline, retrieve } from '../../pipeline/index.js';
+import { retrieve } from '../../retrieval/index.js';
 import {
   analyseTask,
   completeTask,
@@ -186,17 +186,12 @@ const setUps: Readonly<Record<string, SetUp>> = {
         model: process.model(({ messages }) => [
           text(`After ${messages.length}: ${messages.at(-1)?.id ?? ''}`),
         ]),
-        pipeline: insertStageAfter(
-          loadHistory,
+        use: [
           rewriteQuestion(),
-          insertStageAfter(
-            loadHistory,
-            retrieve({
-              retrieve$: ({ text: asked }) => of([{ source: 'a', text: `Of ${asked}` }]),
-            }),
-            nativePipeline,
-          ),
-        ),
+          retrieve({
+            retrieve$: ({ text: asked }) => of([{ source: 'a', text: `Of ${asked}` }]),
+          }),
+        ],
       }),
   },
   'the guarded agent': {

@@ -9,15 +9,14 @@ import {
   of,
   take,
 } from 'rxjs';
+import { addSources, type Call, type ContextPlacement, isOpen, questionOf } from '../call/call.js';
 import { contained } from '../contained.js';
 import { messageOf, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
+import type { Layer } from '../layer.js';
 import { checkOptions, defined, isFunction, oneOf, type Rule, wholeNumber } from '../options.js';
-import type { RetrievalQuery, RetrievedPassage, Retriever } from '../retrieval/retriever.js';
 import { isArrayOf } from '../shape.js';
-import type { CallStage } from './call-stage.js';
-import { addSources, type CallState, type ContextPlacement, isOpen } from './call-state.js';
-import { textToSelectBy } from './select-tools.js';
+import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js';
 
 /** How a call looks for what it needs to know. */
 export interface RetrieveOptions {
@@ -31,59 +30,67 @@ export interface RetrieveOptions {
   /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
   // It mostly gives no Observable, so its name does not end in $.
   // eslint-disable-next-line rxjs-x/finnish
-  readonly query?: (state: CallState) => string | Promise<string> | Observable<string>;
+  readonly query?: (call: Call) => string | Promise<string> | Observable<string>;
 }
 
 /**
- * Looks for passages before the loop, and shows them to the model with numbers that it can cite; `reply.sources` has them in that order, for
- * `citationsIn`. They are never stored. A retriever that fails is a `warning`, and the call goes on without. Put it behind
- * `loadHistory`: `insertStageAfter(loadHistory, retrieve(retriever))`.
+ * Looks for passages before the loop and shows them to the model with numbers that it can cite; `reply.sources` has them in that order, for
+ * `citationsIn`. They are never stored. A retriever that fails is a `warning`, and the call continues without. Several add to each other.
  */
-export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): CallStage => {
+export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): Layer => {
   if (!isRecord(retriever) || typeof retriever.retrieve$ !== 'function') {
     throw misuse('retrieve() takes a Retriever: an object with retrieve$(query).');
   }
   checkOptions('retrieve()', options, rules);
-  const { limit = 5, placement = 'system', query = textToSelectBy } = defined(options);
-  const retrieved: CallStage = ({ perform, hooks }) =>
-    concatMap((state) => {
-      if (!isOpen(state)) return of(state);
-      const report = (message: string): void => hooks.report(0, { type: 'warning', message });
-      const found$ = (): Observable<readonly RetrievedPassage[]> =>
-        defer(() => textIn(query(state))).pipe(
-          contained(),
-          take(1),
-          concatMap((text) =>
-            text.trim() === '' ? of([]) : passages$(retriever, { text, limit, report }),
+  const { limit = 5, placement = 'system', query = questionOf } = defined(options);
+  return {
+    name: 'retrieve',
+    priority: 80,
+    call:
+      ({ perform, hooks }) =>
+      (next) =>
+      (call) => {
+        if (!isOpen(call)) return next(call);
+        const report = (message: string): void => hooks.report(0, { type: 'warning', message });
+        const found$ = (): Observable<readonly RetrievedPassage[]> =>
+          defer(() => textIn(query(call))).pipe(
+            contained(),
+            take(1),
+            concatMap((text) =>
+              text.trim() === '' ? of([]) : passages$(retriever, { text, limit, report }),
+            ),
+            defaultIfEmpty([]),
+            catchError((error: unknown) => {
+              report(
+                `Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`,
+              );
+              return of([]);
+            }),
+          );
+        const { retrievals } = call;
+        return perform<readonly RetrievedPassage[]>({
+          kind: 'retrieve',
+          id: retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`,
+          input: call.input,
+          run: found$,
+          cut: () => of([]),
+          form: { isWritten: isArrayOf(isPassage) },
+        }).pipe(
+          concatMap((passages) =>
+            next(
+              addSources(
+                call,
+                passages,
+                // What stands there with it stays there, also where nothing is found.
+                passages.length > 0 || call.sources.length === 0
+                  ? placement
+                  : call.contextPlacement,
+              ),
+            ),
           ),
-          defaultIfEmpty([]),
-          catchError((error: unknown) => {
-            report(`Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`);
-            return of([]);
-          }),
         );
-      const { retrievals } = state;
-      const id = retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`;
-      const form = { isWritten: isArrayOf(isPassage) };
-      return perform<readonly RetrievedPassage[]>({
-        kind: 'retrieve',
-        id,
-        input: state.input,
-        run: found$,
-        cut: () => of([]),
-        form,
-      }).pipe(
-        map((passages) =>
-          addSources(
-            state,
-            passages,
-            // What stands there with it stays there, also where nothing is found.
-            passages.length > 0 || state.sources.length === 0 ? placement : state.contextPlacement,
-          ),
-        ),
-      );
-    });
-  return retrieved;
+      },
+  };
 };
 
 const textIn = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>

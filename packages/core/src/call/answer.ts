@@ -1,0 +1,190 @@
+import { defer, map, type Observable, of } from 'rxjs';
+import { limitsOf, requestOf } from '../call-options.js';
+import type { CallContext } from '../call-scope.js';
+import type { Context } from '../context.js';
+import { endInterrupted } from '../end-interrupted.js';
+import { endStopped } from '../end-stopped.js';
+import { MillraceError, misuse } from '../errors.js';
+import { type Answer, type LayerContext, turnThrough } from '../layer.js';
+import { loop } from '../loop.js';
+import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
+import { ready } from '../models/ready.js';
+import { nativePhases } from '../phase-list.js';
+import { lend } from '../places.js';
+import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
+import { readOutput$ } from '../read-output.js';
+import type { Reply } from '../reply.js';
+import { dropWarning, supportedOptions, withTools } from '../request-options.js';
+import { numbered } from '../retrieval/numbered.js';
+import { end, type EndedRun, hasEnded, type OpenRun, open, type Run } from '../run.js';
+import { says } from '../say.js';
+import { cell } from '../step.js';
+import { activateOnly } from '../tools/live-toolkit.js';
+import { createView } from '../tools/select.js';
+import { suspensionsIn } from '../tools/suspend.js';
+import { refuseUnknownChoice } from '../toolkit.js';
+import type { Call } from './call.js';
+import { preparedInput$ } from './prepare.js';
+
+/** Answers a call by running the loop until it ends: the innermost answer of an agent that has a model. */
+export const runLoop =
+  (context: CallContext): Answer =>
+  (call) =>
+    defer(() => {
+      const run = begin(call, context);
+      const own = contextOf(call, context);
+      toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
+      return of(run).pipe(
+        loop(own, turnThrough(context.layers, nativePhases)),
+        map((ended) => concluded(ended, call, context)),
+      );
+    });
+
+/**
+ * Answers a call without its loop, as from a cache: for a layer that does not pass the call on. An `output` is read from the answer, as from any other; a call that is not to
+ * run gets the reply that says so.
+ */
+export const answerWith = (
+  context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
+  call: Call,
+  answer: string | readonly ContentBlock[],
+): Observable<Reply> =>
+  defer(() => {
+    const run = begin(call, context);
+    return hasEnded(run)
+      ? of(run)
+      : call.status === 'interrupted'
+        ? of(endInterrupted(run, context))
+        : answered$(run, call, answer, context);
+  }).pipe(map((ended) => concluded(ended, call, context)));
+
+const answered$ = (
+  run: OpenRun,
+  { output }: Call,
+  answer: string | readonly ContentBlock[],
+  { call }: Pick<LayerContext, 'call'>,
+): Observable<EndedRun> => {
+  const message = says(call, 'answer', answer);
+  const ended = end(run, 'answer', message);
+  if (output === undefined) return of(ended);
+  return readOutput$(output, textOf(message)).pipe(
+    map((read) => {
+      if (read.valid) return { ...ended, output: read.value };
+      throw new MillraceError(
+        'invalidResponse',
+        `The answer of a layer is no valid output: ${read.problems.join('; ')}`,
+        { partial: textOf(message) },
+      );
+    }),
+  );
+};
+
+/** Begins the run of a call, and reports what was found for it. The run of a vetoed call has ended. */
+export const begin = (call: Call, context: Pick<LayerContext, 'call' | 'hooks'>): Run => {
+  const { sources: passages, history, input, late, notes, spent } = call;
+  if (passages.length > 0) context.hooks.report(0, { type: 'retrieved', passages });
+  const injected = injectedBy(call, context);
+  const run = open(history, input, { late, injected, notes, spent });
+  return call.status === 'vetoed' ? endStopped(run, context) : run;
+};
+
+/** How the loop of a call has ended, for the layers around it. */
+export const outcome = cell('call', (): { run?: EndedRun; isRemembered?: boolean } => ({}));
+
+/** Makes the reply of a run that has ended. Nothing is left to interrupt. */
+export const concluded = (
+  run: EndedRun,
+  call: Pick<Call, 'createdAt' | 'sources'>,
+  context: Pick<LayerContext, 'interruption' | 'local' | 'scheduler'>,
+): Reply => {
+  context.interruption.close();
+  context.local(outcome).run = run;
+  return replyOf(run, call, context);
+};
+
+const replyOf = (
+  run: EndedRun,
+  { createdAt, sources }: Pick<Call, 'createdAt' | 'sources'>,
+  { scheduler }: Pick<LayerContext, 'scheduler'>,
+): Reply => ({
+  ...run.answer,
+  reason: run.status,
+  finish: run.finish,
+  ...(run.output === undefined ? {} : { output: run.output }),
+  ...(run.status === 'suspended' && {
+    suspensions: run.suspensions ?? suspensionsIn(run.messages),
+  }),
+  ...(sources.length > 0 && { sources }),
+  iterations: run.iteration,
+  toolUses: run.toolRuns,
+  usage: run.usage,
+  usageByPhase: run.usageByPhase,
+  createdAt,
+  elapsedMs: scheduler.now() - createdAt,
+});
+
+const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+  );
+
+const injectedBy = (
+  { recalled, recalledPlacement, sources, contextPlacement }: Call,
+  { call }: Pick<LayerContext, 'call'>,
+): Injected => {
+  const isFoundLate = contextPlacement === 'beforeInput';
+  const found =
+    isFoundLate && sources.length > 0
+      ? [contextMessage(`${call.callId}/context`, numbered(sources))]
+      : [];
+  return isFoundLate || recalledPlacement === 'beforeInput'
+    ? { recalled: [], context: [...recalled, ...found] }
+    : { recalled, context: found };
+};
+
+const systemOf = ({ instructions, sources, contextPlacement }: Call): string | undefined =>
+  systemPrompt({
+    instructions,
+    context: contextPlacement === 'system' ? numbered(sources) : undefined,
+  });
+
+const contextOf = (call: Call, context: CallContext): Context => {
+  const { call: info, hooks } = context;
+  const { model: plain, toolkit: cell, output, options, memory } = call;
+  const shown = createView(cell, call.hidden);
+  const toolkit = shown();
+  if (plain === undefined)
+    throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
+  const model = ready(plain);
+  refuseUnknownChoice(options.toolChoice, toolkit);
+  const own = requestOf(options, systemOf(call), output?.jsonSchema);
+  const { dropped } = supportedOptions(model, withTools(own, toolkit));
+  const { options: request } = supportedOptions(model, own);
+  dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
+  toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
+  return {
+    ...context,
+    model,
+    get toolkit() {
+      return shown();
+    },
+    memory,
+    request,
+    output,
+    sources: call.sources,
+    limits: limitsOf({ ...options, onUncertain: call.onUncertain }),
+    awaitApproval: (toolUse, iteration) =>
+      context.record?.await({ callId: info.callId, toolUse }, (change) =>
+        hooks.report(iteration, change),
+      ) ?? (() => undefined),
+    toolUseIds: new Set(),
+    prepareInput$: (messages, place) =>
+      preparedInput$(call, context, hooks.iteration(), place, messages),
+    activateOnly: (groups) => {
+      activateOnly(cell, groups);
+      // It was told before the step that says so was written down.
+      context.replaying?.passed();
+    },
+    lend: (lending, run, abort) => lend(context, cell, lending, run, abort),
+  };
+};

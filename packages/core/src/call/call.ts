@@ -1,0 +1,133 @@
+import type { Memory } from '../memory.js';
+import { type Message, textOf } from '../message.js';
+import type { Limits } from '../limits.js';
+import type { Model } from '../model.js';
+import type { PreparedOptions } from '../preparation.js';
+import type { RetrievedPassage } from '../retrieval/retriever.js';
+import type { Notes } from '../run.js';
+import type { Validator } from '../schema.js';
+import type { ToolkitCell } from '../tools/live-toolkit.js';
+import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';
+
+/** One call on its way in. Layers edit it by named transitions before its loop runs; it never changes afterwards. */
+export interface Call {
+  /** Whether the call is to run: it may have been interrupted before it began, or an interceptor of `prepare` may have vetoed it. */
+  readonly status: 'prepared' | 'interrupted' | 'vetoed';
+  /** What was asked. The memory layer takes out the results that it brings for suspended tools. */
+  readonly input: readonly Message[];
+  /** An agent made of steps has none. */
+  readonly model: Model | undefined;
+  /** The tools, as they are just now. */
+  readonly toolkit: ToolkitCell;
+  /** The names of tools that are shown whatever is selected. */
+  readonly pinned: readonly string[];
+  /** The names of tools that the model is not shown. */
+  readonly hidden: readonly string[];
+  /** Its requests, limits and time-outs, without the model and the tools. */
+  readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
+  /** What becomes of a tool that was running when the call was cut off. */
+  readonly onUncertain: Limits['onUncertain'];
+  /** What the answer must be, if it must be something. */
+  readonly output: Validator | undefined;
+  /** Where the messages of the call are kept. */
+  readonly memory: Memory;
+  /** What was said before, with results that came since in their places. */
+  readonly history: readonly Message[];
+  /** These results, as memory is to have them. */
+  readonly late: readonly Message[];
+  /** What the agent tells the model in every request. */
+  readonly instructions: string | undefined;
+  /** When it began, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** What is remembered of earlier sessions: shown, and never stored. */
+  readonly recalled: readonly Message[];
+  /** Where the model reads that; also right before the input if `contextPlacement` says so. */
+  readonly recalledPlacement: 'beforeHistory' | 'beforeInput';
+  /** The passages found for it, in the order of the numbers that the model cites. */
+  readonly sources: readonly RetrievedPassage[];
+  /** How many retrievals there were. */
+  readonly retrievals: number;
+  /** Where the model reads the passages. */
+  readonly contextPlacement: ContextPlacement;
+  /** The stand-alone form of the question, if it refers to what was said before. Passages, tools and memories are searched by it. */
+  readonly question: string | undefined;
+  /** What every request tells the model beside the messages, by title. */
+  readonly notes: Notes;
+  /** What has been spent before the loop, by phase. */
+  readonly spent: UsageByPhase;
+}
+
+/**
+ * Where found passages stand: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call
+ * to call.
+ */
+export type ContextPlacement = 'system' | 'beforeInput';
+
+/** Adds passages to those that were found. */
+export const addSources = (
+  call: Call,
+  sources: readonly RetrievedPassage[],
+  contextPlacement: ContextPlacement = call.contextPlacement,
+): Call => ({
+  ...call,
+  sources: [...call.sources, ...sources],
+  retrievals: call.retrievals + 1,
+  contextPlacement,
+});
+
+/** Adds messages that every request shows before the history, or before the input if the passages found stand there. They are never stored. */
+export const recall = (call: Call, ...messages: readonly Message[]): Call => ({
+  ...call,
+  recalled: [...call.recalled, ...messages],
+});
+
+/**
+ * Adds messages that every request shows, and puts everything recalled right before the input: what changes from call to call then stands after the history,
+ * which providers can cache.
+ */
+export const recallBeforeInput = (call: Call, ...messages: readonly Message[]): Call => ({
+  ...recall(call, ...messages),
+  recalledPlacement: 'beforeInput',
+});
+
+/** Replaces the history that memory gave. */
+export const withHistory = (call: Call, history: readonly Message[]): Call => ({
+  ...call,
+  history,
+});
+
+/** Tells the model something in every request, under a title. It is never stored. */
+export const addNote = (call: Call, title: string, text: string): Call => ({
+  ...call,
+  notes: { ...call.notes, [title]: text },
+});
+
+/** Sets the stand-alone form of the question. */
+export const withQuestion = (call: Call, question: string): Call => ({ ...call, question });
+
+/** Adds what was spent before the loop, under the name of a phase. */
+export const charge = (call: Call, phase: string, usage: Usage): Call => ({
+  ...call,
+  spent: addToPhase(call.spent, phase, usage),
+});
+
+/** Hides tools from the model. */
+export const hideTools = (call: Call, ...names: readonly string[]): Call => ({
+  ...call,
+  hidden: [...new Set([...call.hidden, ...names])],
+});
+
+/** Whether the call is to run: it was neither interrupted before it began nor vetoed. */
+export const isOpen = ({ status }: Pick<Call, 'status'>): boolean => status === 'prepared';
+
+/** The text of the question, in its stand-alone form if there is one. If a call brings results and no words, it is what was asked last. */
+export const questionOf = ({
+  input,
+  history,
+  question,
+}: Pick<Call, 'input' | 'history' | 'question'>): string => {
+  if (question !== undefined) return question;
+  const said = input.map(textOf).join('\n');
+  const asked = history.findLast(({ role }: Message) => role === 'user');
+  return said === '' && asked !== undefined ? textOf(asked) : said;
+};

@@ -1,0 +1,209 @@
+import { concat, concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
+import type { CallInfo } from '../call-info.js';
+import { limitsOf } from '../call-options.js';
+import { contained } from '../contained.js';
+import { cutObservation } from '../cut-observation.js';
+import { MillraceError } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import { type InputMessage, readHistory } from '../input.js';
+import { isMessage } from '../is-message.js';
+import { halting } from '../journal/halt.js';
+import type { Layer, LayerContext } from '../layer.js';
+import { noMemory } from '../memory.js';
+import type { Message, ToolMessage } from '../message.js';
+import { withPlainResults } from '../plain-details.js';
+import { remember$ } from '../remember.js';
+import type { Reply } from '../reply.js';
+import { unpaired } from '../run.js';
+import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
+import type { StepForm } from '../step.js';
+import { brought$ } from '../tools/brought.js';
+import { assertResumes, suspensionsIn, withResults } from '../tools/suspend.js';
+import { outcome } from './answer.js';
+import type { Call } from './call.js';
+
+/** What a conversation knows beside its memory. */
+export interface ConversationOptions {
+  readonly instructions: string | ((call: CallInfo) => string) | undefined;
+  /** What was said before, in the place of what memory holds. */
+  readonly history?: readonly InputMessage[] | undefined;
+  /** What was said before a fork: it is in no memory. */
+  readonly carried?: readonly Message[] | undefined;
+}
+
+/**
+ * Keeps the conversation: loads what memory holds, with the results that the call brings for suspended tools in their places, and stores what the call adds
+ * that the turns of the loop have not stored. What an inner layer answers is stored as well.
+ */
+export const conversation = (options: ConversationOptions): Layer => ({
+  name: 'conversation',
+  priority: 60,
+  single: true,
+  call: (context) => (next) => (call) => {
+    const goesOn = call.status === 'prepared' && context.interruption.current === undefined;
+    return context
+      .perform<Opening>({
+        kind: 'open',
+        id: 'open',
+        input: call.input,
+        run: () => opening$(call, options, context, goesOn),
+        cut: () => opening$(call, options, context, false, true),
+        form: openingForm(context.call),
+      })
+      .pipe(
+        concatMap((opening) => {
+          const opened: Call = { ...call, ...opening, input: splitInput(call.input).input };
+          return next(opened).pipe(
+            concatMap((reply) => concat(saved$(opened, reply, context), of(reply))),
+          );
+        }),
+      );
+  },
+});
+
+/** Stores what memory lacks: the messages since it was last written, and the final one unless it is empty. */
+const saved$ = (
+  { memory, history, input, late }: Call,
+  { id, role, name, content, iterations }: Reply,
+  { hooks, local }: LayerContext,
+): Observable<never> =>
+  defer(() => {
+    const end = local(outcome);
+    end.isRemembered = memory !== noMemory;
+    const { run } = end;
+    const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
+    // A layer may have made the reply by itself.
+    const { messages, stored } = run ?? {
+      messages: [...history, ...input],
+      stored: history.length,
+    };
+    const lacking = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
+    return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
+  });
+
+/** Results of suspended tools come first, in a message of their own. */
+const splitInput = (
+  messages: Call['input'],
+): { readonly results: ToolMessage | undefined; readonly input: Call['input'] } => {
+  const [first, ...others] = messages;
+  return first?.role === 'tool'
+    ? { results: first, input: others }
+    : { results: undefined, input: messages };
+};
+
+/** What a call begins with, and would begin with again if it were resumed. */
+type Opening = Pick<Call, 'history' | 'late' | 'instructions' | 'createdAt'>;
+
+/** The opening of a call in its journal, with the name of its agent: a call below another has no other record. */
+const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
+  write: ({ history, late, ...opening }) => ({
+    ...opening,
+    agent: agent.at(-1),
+    history: withPlainResults(history),
+    late: withPlainResults(late),
+  }),
+  isWritten: (written) =>
+    hasFields(written, {
+      history: isArrayOf(isMessage),
+      late: isArrayOf(isMessage),
+      instructions: isOptional(isString),
+      createdAt: isNumeric,
+      agent: isOptional(isString),
+    }),
+  read: (written) => {
+    const { agent: name, ...opening } = asWritten(written);
+    if (name !== undefined && name !== agent.at(-1)) throw ofAnother(callId, name, agent);
+    return opening;
+  },
+});
+
+/** Checked before it is read. */
+const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  written as ReturnType<typeof asWritten>;
+
+const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): MillraceError =>
+  halting(
+    new MillraceError(
+      'invalidState',
+      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it: which of them comes first must not depend on which is quicker. Give each call that a tool makes side by side a 'callId' of its own.`,
+    ),
+  );
+
+/** Opens a call: what memory holds, or what the caller says was said before, the results that were waited for, what the agent tells the model. */
+const opening$ = (
+  { memory, input: asked, options }: Call,
+  { instructions, history: given, carried }: ConversationOptions,
+  { call, scheduler, hooks }: Pick<LayerContext, 'call' | 'scheduler' | 'hooks'>,
+  /** Whether the call is to run: only then results are taken. */
+  goesOn: boolean,
+  /** Whether it is interrupted while the memory is read: nothing is known of what was said then. */
+  isCut = false,
+): Observable<Opening> => {
+  const { results: brought, input } = splitInput(asked);
+  const { maxObservation } = limitsOf(options);
+  const createdAt = scheduler.now();
+  // What the forked call was brought is in what the fork carries on.
+  const isBrought = carried !== undefined && suspensionsIn(carried).length === 0;
+  const results = goesOn && !isBrought ? brought : undefined;
+  const past = carried === undefined || memory === noMemory ? [] : carried;
+  const loaded$ =
+    given === undefined
+      ? defer(() => memory.load$()).pipe(
+          contained(),
+          failAs('memory', 'The memory could not be read'),
+        )
+      : defer(() => of(readHistory(given, call)));
+  return (isCut ? of([]) : carried === undefined ? loaded$ : of(carried)).pipe(
+    take(1),
+    defaultIfEmpty([]),
+    concatMap((loaded) => {
+      const history = usable(loaded, results === undefined ? input : asked, call);
+      if (goesOn) assertResumes(history, results);
+      if (results === undefined) return of({ history, late: past });
+      return brought$(hooks, history, results).pipe(
+        map((edited) => cutResults(edited, maxObservation)),
+        map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
+      );
+    }),
+    map(({ history, late }) => ({
+      history,
+      late,
+      instructions: typeof instructions === 'function' ? instructions(call) : instructions,
+      createdAt,
+    })),
+  );
+};
+
+const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
+  ...results,
+  content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
+});
+
+/** Checked, because a memory is foreign code. */
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+const usable = (
+  loaded: readonly Message[],
+  input: readonly Message[],
+  { callId }: CallInfo,
+): readonly Message[] => {
+  if (!isList(loaded)) {
+    throw new MillraceError('memory', 'The memory gave no list of messages.');
+  }
+  if (!loaded.every(isMessage)) {
+    throw new MillraceError('memory', 'The memory gave something that is no message.');
+  }
+  const history = withResults(loaded);
+  const fault = unpaired(history);
+  if (fault !== undefined) {
+    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
+  }
+  if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
+    throw new MillraceError(
+      'conflict',
+      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+    );
+  }
+  return history;
+};

@@ -1,0 +1,19 @@
+// What a layer around calls of one's own is made of. Most agents need none of it.
+export { answerWith } from './answer.js';
+export {
+  addNote,
+  addSources,
+  type Call,
+  charge,
+  type ContextPlacement,
+  hideTools,
+  isOpen,
+  questionOf,
+  recall,
+  recallBeforeInput,
+  withHistory,
+  withQuestion,
+} from './call.js';
+export type { Answer } from '../layer.js';
+export type { Hooks } from '../hooks.js';
+export type { Holds, Interruption } from '../interruption.js';

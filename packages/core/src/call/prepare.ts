@@ -1,0 +1,210 @@
+import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
+import { checkPrepared } from '../call-options.js';
+import type { CallContext } from '../call-scope.js';
+import { isMillraceError } from '../errors.js';
+import { type InputMessage, readInput } from '../input.js';
+import { type Interceptor, ordered } from '../interceptor.js';
+import { isMessage } from '../is-message.js';
+import { plainOptionsIn } from '../journal/call-record.js';
+import { isRecord } from '../json.js';
+import type { Layer, LayerContext } from '../layer.js';
+import { noMemory } from '../memory.js';
+import type { UserMessage } from '../message.js';
+import type { Preparation, PreparedOptions } from '../preparation.js';
+import { hasFields, isArrayOf, isString } from '../shape.js';
+import { createStage, type Stage, through$ } from '../stage.js';
+import { readSteered } from '../steering.js';
+import type { Step, StepForm } from '../step.js';
+import { createToolkit, refuseUnknownChoice, type Toolkit } from '../toolkit.js';
+import type { Call } from './call.js';
+
+/** Sends every call through guards and the other interceptors of `prepare`. Nothing is remembered that has not passed all of them. */
+export const preparing = (interceptors: readonly Interceptor[]): readonly Layer[] =>
+  ordered(interceptors, 'prepare').length === 0
+    ? []
+    : [
+        {
+          name: 'prepare',
+          priority: 55,
+          call: (context) => (next) => (call) =>
+            context
+              .perform(preparation(call, interceptors, context))
+              .pipe(
+                concatMap((prepared) =>
+                  next(
+                    prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory },
+                  ),
+                ),
+              ),
+        },
+      ];
+
+const preparation = (
+  call: Call,
+  interceptors: readonly Interceptor[],
+  context: Needs,
+): Step<Call> => {
+  let hasBegun = false;
+  const cut$ = (): Observable<Call> =>
+    // Interceptors that need no time have seen the input of a call that is interrupted from the start.
+    hasBegun ? interrupted$ : race(prepare$(), interrupted$);
+  const prepare$ = (): Observable<Call> => {
+    hasBegun = true;
+    return prepared$(call, interceptors, context);
+  };
+  const interrupted$ = of<Call>({ ...call, status: 'interrupted' });
+  const form = preparedForm(call, context);
+  const { input } = call;
+  const step: Step<Call> = {
+    kind: 'prepare',
+    id: 'prepare',
+    input,
+    run: prepare$,
+    cut: cut$,
+    form,
+  };
+  return step;
+};
+
+type Needs = Pick<LayerContext, 'call' | 'hooks'>;
+
+const prepared$ = (
+  call: Call,
+  interceptors: readonly Interceptor[],
+  context: Needs,
+): Observable<Call> => {
+  const { entries } = call.toolkit.current;
+  const stages = stagesOf(interceptors, context, 0, (value) => {
+    callWith(call, entries, value.options);
+    readInput(value.input, context.call);
+  });
+  return through$(preparationOf(call, entries, context.call, call.input), stages).pipe(
+    map((done): Call => ({
+      ...callWith(call, entries, done.options),
+      input: readInput(done.input, context.call),
+    })),
+    defaultIfEmpty<Call, Call>({ ...call, status: 'vetoed' }),
+  );
+};
+
+/** How a prepared call is written down: of its options what JSON can hold, the others by name. */
+const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
+  const { entries } = call.toolkit.current;
+  return {
+    write: ({ options, model, toolkit, input, status }) => ({
+      status,
+      input,
+      options: plainOptionsIn(options),
+      lost: [
+        ...(model === call.model ? [] : ['model']),
+        ...(toolkit === call.toolkit ? [] : ['tools']),
+        ...(options.toolSelection === call.options.toolSelection ? [] : ['toolSelection']),
+      ],
+    }),
+    isWritten: (written) =>
+      hasFields(written, {
+        status: (status) =>
+          status === 'prepared' || status === 'interrupted' || status === 'vetoed',
+        input: isArrayOf(isMessage),
+        options: isRecord,
+        lost: isArrayOf(isString),
+      }),
+    read: (written) => {
+      const { status, input, options } = asWritten(written);
+      checkPrepared('A prepared call', options);
+      const { toolSelection } = call.options;
+      const kept = toolSelection === undefined ? options : { ...options, toolSelection };
+      return { ...callWith(call, entries, kept), input: readInput(input, info), status };
+    },
+    warning: (written) => {
+      const { lost } = asWritten(written);
+      return lost.length === 0
+        ? undefined
+        : `An interceptor had prepared the call with ${lost.join(', ')} of its own, which a journal cannot hold: it goes on with those of its agent, or of resume$().`;
+    },
+  };
+};
+
+/** Checked before it is read. */
+const asWritten = (
+  written: unknown,
+): Pick<Call, 'input' | 'status'> & {
+  readonly options: PreparedOptions;
+  readonly lost: readonly string[];
+} =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  written as ReturnType<typeof asWritten>;
+
+/** Sends what is said to a running call through the same interceptors. What they say of options comes too late. */
+export const preparedInput$ = (
+  call: Call,
+  context: Needs & Pick<CallContext, 'interceptors'>,
+  iteration: number,
+  place: string,
+  messages: readonly UserMessage[],
+): Observable<readonly UserMessage[]> => {
+  const { call: info, hooks } = context;
+  const read = (value: Preparation): readonly UserMessage[] =>
+    readSteered(value.input, info, place);
+  const stages = stagesOf(context.interceptors, context, iteration, read);
+  if (stages.length === 0) return of(readSteered(messages, info, place));
+  return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
+    map(read),
+    // What a guard refuses harms nobody but who has said it.
+    catchError((error: unknown) => {
+      if (!isMillraceError(error) || error.code !== 'guardRejected') throw error;
+      hooks.report(iteration, { type: 'warning', message: error.message });
+      return EMPTY;
+    }),
+  );
+};
+
+const stagesOf = (
+  interceptors: readonly Interceptor[],
+  { hooks }: Pick<Needs, 'hooks'>,
+  iteration: number,
+  check: (value: Preparation) => unknown,
+): readonly Stage<Preparation>[] =>
+  ordered(interceptors, 'prepare').map(({ name, operator, failOpen }) =>
+    createStage<Preparation>({
+      name,
+      what: 'preparation',
+      failOpen,
+      operate$: (value) => of(value).pipe(operator),
+      isUsable: (value): value is Preparation => {
+        if (!isPreparation(value)) return false;
+        check(value);
+        return true;
+      },
+      onVeto: () => hooks.report(iteration, { type: 'vetoed', of: 'prepare', name }),
+      onPassedOver: (_, error) =>
+        hooks.report(iteration, { type: 'handlerError', of: 'prepare', name, error }),
+    }),
+  );
+
+const isPreparation = (value: unknown): value is Preparation => {
+  if (!isRecord(value)) return false;
+  checkPrepared('A prepared call', value['options']);
+  return true;
+};
+
+const preparationOf = (
+  { options: prepared, model }: Call,
+  tools: Toolkit['entries'],
+  call: LayerContext['call'],
+  input: readonly InputMessage[],
+): Preparation => {
+  const options = Object.freeze({ ...prepared, ...(model !== undefined && { model }), tools });
+  return Object.freeze({ call, input, options });
+};
+
+/** `shown` are the tools that the interceptors were shown: who gives them back wants those of the call, which may have changed meanwhile. */
+const callWith = (
+  call: Call,
+  shown: Toolkit['entries'],
+  { model = call.model, tools = shown, ...options }: PreparedOptions,
+): Call => {
+  const toolkit = tools === shown ? call.toolkit : { current: createToolkit(tools) };
+  refuseUnknownChoice(options.toolChoice, toolkit.current);
+  return { ...call, model, toolkit, options };
+};
