@@ -7,6 +7,7 @@ import { freezeResult } from './freeze-message.js';
 import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
+import { made$ } from './one-value.js';
 import type { OpenRun } from './run.js';
 import { rejectedResult } from './rejected-result.js';
 import { createToolRunning, type Ran, type ToolRunning } from './run-tool.js';
@@ -54,38 +55,37 @@ export const act$ = (
   run: OpenRun,
   plan: Planned,
   known?: ToolResultBlock,
-): Observable<Acted> =>
-  defer(() => {
-    const position = `${run.iteration}/${plan.index}`;
-    const deciding = createDeciding(context, run, plan, known);
-    return context
-      .perform({
-        kind: 'intent',
-        id: `${position}/intent`,
-        input: plan.toolUse,
-        run: deciding.run$,
-        cut: deciding.cut$,
-      })
-      .pipe(
-        concatMap((decision) => {
-          const acting = createActing(context, run, plan, decision, deciding.hasRun());
-          return context
-            .perform({
-              kind: 'tool',
-              id: position,
-              input: decision.toolUse,
-              run: acting.run$,
-              cut: acting.cut$,
-            })
-            .pipe(
-              tap(({ groups }) => {
-                // A tool that is not run again has left them so.
-                if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
-              }),
-            );
-        }),
-      );
-  });
+): Observable<Acted> => {
+  const position = `${run.iteration}/${plan.index}`;
+  const deciding = createDeciding(context, run, plan, known);
+  return context
+    .perform({
+      kind: 'intent',
+      id: `${position}/intent`,
+      input: plan.toolUse,
+      run: deciding.run$,
+      cut: deciding.cut$,
+    })
+    .pipe(
+      concatMap((decision) => {
+        const acting = createActing(context, run, plan, decision, deciding.hasRun());
+        return context
+          .perform({
+            kind: 'tool',
+            id: position,
+            input: decision.toolUse,
+            run: acting.run$,
+            cut: acting.cut$,
+          })
+          .pipe(
+            tap(({ groups }) => {
+              // A tool that is not run again has left them so.
+              if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+            }),
+          );
+      }),
+    );
+};
 
 /** Decides what becomes of a tool use: the work of an intent, and its early end. */
 const createDeciding = (
@@ -119,15 +119,15 @@ const createDeciding = (
       );
     },
     cut$: ({ message }: Cut): Observable<Decision> =>
-      defer(() => {
+      made$(() => {
         const toolUse = announced;
         if (toolUse !== undefined) {
           const why = message ?? interrupted;
-          return of({ ...answered(toolUse, failedOutput(why)), failed: true });
+          return { ...answered(toolUse, failedOutput(why)), failed: true };
         }
         hasRun = true;
         announce(asked);
-        return of(answered(asked, failedOutput(message ?? notRun)));
+        return answered(asked, failedOutput(message ?? notRun));
       }),
   };
 };

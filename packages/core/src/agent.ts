@@ -1,4 +1,4 @@
-import { concat, defer, finalize, type Observable } from 'rxjs';
+import { concat, defer, finalize, type Observable, Subject } from 'rxjs';
 import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
 import { createArrivals } from './arrivals.js';
 import { runLoop } from './call/answer.js';
@@ -12,8 +12,8 @@ import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { forksAbove, isJournaled, isWithin } from './places.js';
 import { type CallOptions, isContext, withDefaults } from './call-options.js';
 import { type MillraceError, misuse } from './errors.js';
-import type { AgentEvent } from './events.js';
-import { createHotEvents } from './hot-events.js';
+import type { AgentEvent, Listener } from './events.js';
+import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
 import { join$ } from './join.js';
 import { noJournal, type OpenJournal } from './journal/journal.js';
@@ -129,7 +129,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       // A call that a tool makes is written down where that tool is.
       const isOwn = journal !== noJournal && !isJournaled(rest.parent);
       const arrival = isOwn && session !== undefined ? arrive(session.seat.sessionId) : undefined;
-      const begun$ = defer(() => {
+      const beginning = (): Observable<Seen> => {
         const running = rest.onBusy === 'steer' ? session?.seat.running : undefined;
         if (running !== undefined && !isWithin(rest.parent, running.call)) {
           arrival?.begun();
@@ -137,8 +137,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
         }
         if (isOwn) return journaled$(journal, whole, view, draining, arrival);
         return rest.parent === undefined ? draining.track$(call$(whole, view)) : call$(whole, view);
-      });
-      if (arrival === undefined) return begun$;
+      };
+      if (arrival === undefined) return beginning();
+      const begun$ = defer(beginning);
       // Who joins a call looks whether there is one when it is his turn.
       const inTurn$ = rest.onBusy === 'steer' ? concat(arrival.inTurn$, begun$) : begun$;
       return inTurn$.pipe(finalize(arrival.begun));
@@ -225,3 +226,24 @@ const noMemoryMade = (owner: string): MillraceError =>
   misuse(
     `${owner}: 'memory' must give an object with load$() and append$(messages) for each session.`,
   );
+
+/** A stream of events that runs whether or not somebody listens. */
+interface HotEvents extends Listener {
+  /** Hot. Never errors, never completes. */
+  readonly events$: Observable<AgentEvent>;
+}
+
+/** Makes a hot stream that shows one event to all its subscribers before it shows the next to any. */
+const createHotEvents = (): HotEvents => {
+  const subject = new Subject<AgentEvent>();
+  const deliver = createTrampoline();
+  return {
+    events$: subject.asObservable(),
+    get hears() {
+      return subject.observed;
+    },
+    next: (event) => {
+      if (subject.observed) deliver(() => subject.next(event));
+    },
+  };
+};

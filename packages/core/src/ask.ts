@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, tap } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, tap } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { discard } from './discard.js';
@@ -6,6 +6,7 @@ import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
+import { made$ } from './one-value.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
@@ -132,16 +133,15 @@ export const asking = (
         return hooks.emit$(iteration, stage.before({ messages, options })).pipe(
           concatMap((event) => receive$(context, { iteration }, stage.show, event, own, answering)),
           concatMap((finish) =>
-            answered$(context, { iteration }, stage, finish, own).pipe(
+            answered$(context, { iteration }, stage, { finish, model }, own).pipe(
               holding(holds, position),
-              map((asked) => ({ ...asked, model })),
             ),
           ),
           defaultIfEmpty(undefined),
           map((asked) => asked ?? cutShort('vetoed', own)),
         );
       }),
-    cut$: () => defer(() => of(cutShort('interrupted', draft ?? begun(1)))),
+    cut$: () => made$(() => cutShort('interrupted', draft ?? begun(1))),
   };
 };
 
@@ -153,7 +153,7 @@ const answered$ = (
   { hooks, toolUseIds }: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
   stage: Stage,
-  finish: Finish,
+  { finish, model }: { readonly finish: Finish; readonly model: string },
   draft: Draft,
 ): Observable<Extract<Asked, { status: 'answered' }>> => {
   const message = frozen(draft.message());
@@ -169,6 +169,7 @@ const answered$ = (
       isShown: draft.deltas().length > 0,
       halt: draft.halt,
       malformed: draft.malformed,
+      model,
     })),
   );
 };

@@ -27,6 +27,8 @@ export interface CallScope {
   /** How the call ends: with its reply behind the last event, or with its error. */
   readonly reply$: AsyncSubject<Reply>;
   readonly interruption: Interruption;
+  /** Whether an interrupt can come. A call that nobody can interrupt needs nothing that waits for it. */
+  readonly isInterruptible: boolean;
   /** What must end before a step of the call is cut. */
   readonly holds: Holds;
   /** Holds the step of the call above whose tool makes this one; call what it returns once. */
@@ -61,8 +63,8 @@ export interface CallScope {
   readonly voice: readonly Interceptor[];
   /** What is known of the session in which it is: its own, or that of the calls above. */
   readonly record: SessionRecord | undefined;
-  /** Counts a cost in the session and in the calls above. */
-  readonly spend: (spending: Spending) => void;
+  /** Counts a cost in the session and in the calls above, if there are any. */
+  readonly spend: ((spending: Spending) => void) | undefined;
   /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];
   /** The cells of a whole family of calls. */

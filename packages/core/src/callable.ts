@@ -16,8 +16,9 @@ import type { Input } from './input.js';
 import { isRecord } from './json.js';
 import { defined } from './options.js';
 import type { Reply } from './reply.js';
+import type { Demand } from './demand.js';
 import type { Infer, InputSchema } from './schema.js';
-import { toAsyncIterable } from './to-async-iterable.js';
+import { pullFrom } from './streams/pull-from.js';
 import { eventsOf, replyOf, type View } from './view.js';
 
 /** What the reply of a call holds: of the call's own schema where it has one, else of its agent's. */
@@ -109,3 +110,12 @@ const inOrder: Flatten = (project) => concatMap(project);
 
 /** The loop has validated the output; this tells the compiler of what. */
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
+
+/**
+ * Lets a `for await` pull from an Observable. It subscribes at the first `next()`, and again for each
+ * iteration; values that wait for the consumer close the demand; `return()`, as `break` calls it,
+ * unsubscribes at once.
+ */
+const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({
+  [Symbol.asyncIterator]: () => pullFrom(open),
+});

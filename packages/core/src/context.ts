@@ -36,6 +36,8 @@ export interface Context {
   readonly memory: Memory;
   readonly hooks: Hooks;
   readonly interruption: Interruption;
+  /** Whether an interrupt can come. */
+  readonly isInterruptible: boolean;
   /** What must end before a step is cut. */
   readonly holds: Holds;
   /** What is said to the call while it runs. Only a call of a session can be spoken to. */

@@ -63,6 +63,7 @@ export const createScope = ({
     metadata,
     context,
     approve,
+    interruptOn,
     retryBudget = 10,
     speaks = false,
   } = options;
@@ -101,6 +102,12 @@ export const createScope = ({
     events$,
     reply$: new AsyncSubject(),
     interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
+    isInterruptible:
+      interruptOn !== undefined ||
+      parent !== undefined ||
+      sessionId !== undefined ||
+      // It may have been interrupted before.
+      resumes,
     holds: createHolds(ownScheduler),
     holdAbove: () => above?.hold() ?? noop,
     demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
@@ -123,10 +130,13 @@ export const createScope = ({
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     record: record ?? scope?.record,
     reportHalt: (error) => above?.haltBy(error),
-    spend: (spending) => {
-      record?.spend(spending.usage);
-      above?.spend(spending);
-    },
+    spend:
+      record === undefined && above === undefined
+        ? undefined
+        : (spending) => {
+            record?.spend(spending.usage);
+            above?.spend(spending);
+          },
     layers: layersOf(layers, handedDown(scope?.layers ?? [], isHeard)),
     cells,
     local: createLocals(cells),

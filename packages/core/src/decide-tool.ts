@@ -1,5 +1,5 @@
-import { catchError, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
-import { spentBelow, unlessHalted } from './places.js';
+import { catchError, defer, map, type Observable, of, reduce } from 'rxjs';
+import { spentBelow, refuseHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { isMillraceError, messageOf } from './errors.js';
@@ -66,7 +66,9 @@ export const decision$ = (
     checked$(context, tool, toolUse, plan);
   return check$(asked).pipe(
     approved(context, run, { tool, lent, check$ }),
+    abortsUnlessComplete(abort),
     map((checked): Decision => {
+      refuseHalted(lent);
       const { toolUse } = checked;
       return checked.status === 'ready'
         ? { toolUse, failed: false, ...spentBelow(lent), value: checked.value }
@@ -77,12 +79,11 @@ export const decision$ = (
             ...spentBelow(lent),
           };
     }),
-    abortsUnlessComplete(abort),
     catchError((error: unknown) => {
+      refuseHalted(lent);
       if (isHalt(error)) throw error;
       return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
     }),
-    unlessHalted(lent),
   );
 };
 
@@ -99,10 +100,9 @@ export const checked$ = (
   const { name } = tool;
   const extras = name === plan.toolUse.name ? plan.extras : {};
   return defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
-    take(1),
-    defaultIfEmpty(noVerdict),
+    reduce((first: Validation | undefined, validation) => first ?? validation, undefined),
     deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-    map((validation) =>
+    map((validation = noVerdict) =>
       validation.valid
         ? { status: 'ready', toolUse, input: inputOf(validation), value: validation.value }
         : { ...validation, status: 'refused', toolUse, why: invalid(name, validation.problems) },

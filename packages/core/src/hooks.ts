@@ -3,10 +3,9 @@ import {
   identity,
   map,
   type MonoTypeOperatorFunction,
+  noop,
   type Observable,
-  of,
   type SchedulerLike,
-  tap,
 } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { CallInfo } from './call-info.js';
@@ -27,6 +26,7 @@ import {
 import { freezeResult } from './freeze-message.js';
 import type { Replaying } from './journal/replaying.js';
 import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
+import { made$ } from './one-value.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
 import { isUsable } from './usable.js';
@@ -124,9 +124,10 @@ export const createHooks = ({
   }));
   const transforms = ordered(voice, 'chunks');
 
-  const intercepted$ = <Payload extends ModifiablePayload>(
+  const passed$ = <Payload extends ModifiablePayload>(
     iteration: number,
     payload: Payload,
+    arrive: (event: EventOf<Payload['type']>) => void,
   ): Observable<EventOf<Payload['type']>> => {
     // Frozen before, too: who edits in place would edit what later requests are made of.
     const own: ModifiablePayload = payload;
@@ -135,22 +136,29 @@ export const createHooks = ({
     const isOfType = (out: ModifiableEvent): out is EventOf<Payload['type']> =>
       isEvent(out, payload.type);
     const ofType = stages.filter(({ type }) => type === payload.type);
-    if (ofType.length === 0 && isOfType(event)) return of(event);
+    const arrived = (out: EventOf<Payload['type']>): EventOf<Payload['type']> => {
+      arrive(out);
+      return out;
+    };
+    if (ofType.length === 0 && isOfType(event)) return made$(() => arrived(event));
     return through$<ModifiableEvent>(
       event,
       ofType.map(({ stage }) => stage),
-    ).pipe(filter(isOfType), map(freezeEvent));
+    ).pipe(
+      filter(isOfType),
+      map((out) => arrived(freezeEvent(out))),
+    );
   };
   return {
     report,
     show: (iteration, type, chunk) =>
       tell(type, iteration, (around) => Object.assign(around, chunk)),
-    intercepted$,
+    intercepted$: (iteration, payload) => passed$(iteration, payload, noop),
     iteration: () => latest,
     isSettled: () => settled,
     emit$: (iteration, payload) =>
-      intercepted$(iteration, payload).pipe(
-        tap((event) => tell(payload.type, iteration, (around) => ({ ...event, ...around }))),
+      passed$(iteration, payload, (event) =>
+        tell(payload.type, iteration, (around) => ({ ...event, ...around })),
       ),
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(

@@ -1,13 +1,14 @@
 import {
   AsyncSubject,
   defer,
-  finalize,
   type MonoTypeOperatorFunction,
+  noop,
   type Observable,
   observeOn,
   of,
   type SchedulerLike,
   Subject,
+  tap,
 } from 'rxjs';
 
 /** A polite stop of one call. */
@@ -102,8 +103,13 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
   };
 };
 
-/** Holds a step as long as the source runs. */
-export const holding =
-  <T>(holds: Holds, stepId: string): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    defer(() => source.pipe(finalize(holds.begin(stepId))));
+/** Holds a step as long as the source runs. It is subscribed to once. */
+export const holding = <T>(holds: Holds, stepId: string): MonoTypeOperatorFunction<T> => {
+  let end = noop;
+  return tap({
+    subscribe: () => {
+      end = holds.begin(stepId);
+    },
+    finalize: () => end(),
+  });
+};

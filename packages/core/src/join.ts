@@ -35,9 +35,12 @@ export const join$ = <Seen>(
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
     return merge(
       view(running),
-      merge(steered$, interrupts$(options.interruptOn, interruption, hooks)).pipe(
-        takeUntil(ended$),
-      ),
+      merge(
+        steered$,
+        options.interruptOn === undefined
+          ? EMPTY
+          : interrupts$(options.interruptOn, interruption, hooks),
+      ).pipe(takeUntil(ended$)),
     ).pipe(
       stopBy(options, running),
       finalize(() => leave?.()),

@@ -1,4 +1,4 @@
-import { defer, type MonoTypeOperatorFunction, tap } from 'rxjs';
+import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 
 /** An abort whose signal is made for whoever asks for it: most tools never do, and it costs more than all else of a run. */
 export interface LazyAbort {
@@ -26,19 +26,17 @@ export const createLazyAbort = (): LazyAbort => {
 };
 
 /** Aborts what is left, or fails, before it completes. */
-export const abortsUnlessComplete =
-  <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    defer(() => {
-      let isComplete = false;
-      return source.pipe(
-        tap({
-          complete: () => {
-            isComplete = true;
-          },
-          finalize: () => {
-            if (!isComplete) abort.abort();
-          },
-        }),
-      );
-    });
+export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
+  let isComplete = false;
+  return tap({
+    subscribe: () => {
+      isComplete = false;
+    },
+    complete: () => {
+      isComplete = true;
+    },
+    finalize: () => {
+      if (!isComplete) abort.abort();
+    },
+  });
+};

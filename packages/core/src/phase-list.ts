@@ -1,4 +1,4 @@
-import { listEditing } from './list-editing.js';
+import { misuse } from './errors.js';
 import type { Layer } from './layer.js';
 import type { PhaseFactory } from './phase.js';
 import { acting } from './phases/acting.js';
@@ -19,31 +19,35 @@ export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   limit,
 ]);
 
-const edited = listEditing('phase', nativePhases);
-
 /** A layer that edits the phases of a turn. */
 export type PhaseEdit = Layer & Required<Pick<Layer, 'turn'>>;
 
 /** Puts a phase before another: before its first place, if it has two. */
-export const insertBefore = (place: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
-  name: 'insertBefore',
-  turn: (phases) => edited.insertBefore('insertBefore')(place, added, phases),
-});
+export const insertBefore = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('insertBefore', place, (phases, at) => phases.toSpliced(at, 0, added));
 
 /** Puts a phase after another: after its first place, if it has two. */
-export const insertAfter = (place: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
-  name: 'insertAfter',
-  turn: (phases) => edited.insertAfter('insertAfter')(place, added, phases),
-});
+export const insertAfter = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('insertAfter', place, (phases, at) => phases.toSpliced(at + 1, 0, added));
 
 /** Puts a phase into each place of another. */
-export const replacePhase = (former: PhaseFactory, added: PhaseFactory): PhaseEdit => ({
-  name: 'replacePhase',
-  turn: (phases) => edited.replace('replacePhase')(former, added, phases),
-});
+export const replacePhase = (former: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('replacePhase', former, (phases) => phases.map((it) => (it === former ? added : it)));
 
 /** Leaves a phase out, wherever it is. What it guarantees goes with it. */
-export const withoutPhase = (dropped: PhaseFactory): PhaseEdit => ({
-  name: 'withoutPhase',
-  turn: (phases) => edited.without('withoutPhase')(dropped, phases),
+export const withoutPhase = (dropped: PhaseFactory): PhaseEdit =>
+  edit('withoutPhase', dropped, (phases) => phases.filter((it) => it !== dropped));
+
+const edit = (
+  name: string,
+  place: PhaseFactory,
+  change: (phases: readonly PhaseFactory[], at: number) => readonly PhaseFactory[],
+): PhaseEdit => ({
+  name,
+  turn: (phases) => {
+    const at = phases.indexOf(place);
+    if (at !== -1) return change(phases, at);
+    const names = phases.map((phase) => phase.name || 'one without a name').join(', ');
+    throw misuse(`${name}(): the list has no such phase. It has: ${names}.`);
+  },
 });

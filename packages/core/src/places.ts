@@ -1,4 +1,3 @@
-import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { type MillraceError, misuse } from './errors.js';
 import type { Fork } from './journal/call-record.js';
@@ -76,7 +75,7 @@ export const lend = (
     },
     spend: (spending) => {
       spent = addSpending(spent, spending);
-      scope.spend(spending);
+      scope.spend?.(spending);
     },
     callIds: createCallIds(below),
   });
@@ -145,12 +144,11 @@ const createCallIds = (below: string): CallIds => {
 /** What the calls of a tool, and those below them, have cost until now. */
 export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(lent).spent);
 
-/** Errors where a call below was stopped by its journal: nothing must be written down of a tool that was stopped with it. */
-export const unlessHalted = <T>(lent: ToolContext): MonoTypeOperatorFunction<T> =>
-  tap(() => {
-    const { halt } = placeOf(lent);
-    if (halt !== undefined) throw halt;
-  });
+/** Throws if a call below was stopped by its journal: nothing must be recorded of a tool that was stopped with it. */
+export const refuseHalted = (lent: ToolContext): void => {
+  const { halt } = placeOf(lent);
+  if (halt !== undefined) throw halt;
+};
 
 const places = new WeakMap<ToolContext, Place>();
 

@@ -1,14 +1,11 @@
 import {
   catchError,
-  concat,
+  concatMap,
   defer,
-  EMPTY,
-  ignoreElements,
   type Observable,
   of,
-  repeat,
+  reduce,
   takeWhile,
-  tap,
   throwError,
 } from 'rxjs';
 import { contained } from './contained.js';
@@ -17,7 +14,7 @@ import { discard } from './discard.js';
 import type { Draft } from './draft.js';
 import { MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel, ChunkOf } from './events.js';
-import { type Message, textOf } from './message.js';
+import { textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
 import type { Context } from './context.js';
 import type { Hooks } from './hooks.js';
@@ -61,36 +58,35 @@ export const receive$ = (
     draft.deltas().forEach((kept) => show(hooks, iteration, kept));
   };
   const fail = (cause: unknown): MillraceError =>
-    withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft);
-  /** Whatever comes of it is in the draft, and goes no further. */
-  const send$ = (messages: readonly Message[]): Observable<never> =>
-    defer<Observable<MessageChunk>>(() => model.stream$({ ...options, messages }, lent)).pipe(
+    withUsage(
+      withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft),
+      draft,
+    );
+  /** What comes of a response is in the draft. A message that its provider paused goes on in the next one. */
+  const finished$ = (nth: number): Observable<Finish> =>
+    defer<Observable<MessageChunk>>(() => {
+      const begun = draft.message();
+      const shown = toModel(asked.messages);
+      const messages = begun.content.length > 0 ? [...shown, begun] : shown;
+      return model.stream$({ ...options, messages }, lent);
+    }).pipe(
       contained(),
       hooks.transformed(iteration),
-      tap(take),
-      takeWhile(({ type }) => type !== 'stop'),
-      ignoreElements(),
-      catchError((cause: unknown) => throwError(() => fail(cause))),
+      takeWhile((chunk) => {
+        take(chunk);
+        return chunk.type !== 'stop';
+      }),
+      reduce(() => true, true),
+      concatMap(() => {
+        if (draft.finish !== 'pause' || nth === maxResponses) {
+          return of(finishOf(draft, model.name));
+        }
+        draft.resume();
+        return finished$(nth + 1);
+      }),
     );
-  const response$ = defer(() => {
-    const begun = draft.message();
-    const shown = toModel(asked.messages);
-    const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-    return send$(messages);
-  });
-  const another$ = defer(() => {
-    draft.resume();
-    return of(true);
-  });
   dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
-  return concat(
-    response$.pipe(
-      repeat({ count: maxResponses, delay: () => (draft.finish === 'pause' ? another$ : EMPTY) }),
-    ),
-    defer(() => finishOf(draft, model.name)),
-  ).pipe(
-    catchError((error: unknown) => throwError(() => withUsage(toMillraceError(error), draft))),
-  );
+  return finished$(1).pipe(catchError((cause: unknown) => throwError(() => fail(cause))));
 };
 
 /** Tells whether a message has come to its end. */
@@ -122,8 +118,8 @@ const lentTo = (
   };
 };
 
-const finishOf = (draft: Draft, model: string): Observable<Finish> => {
-  if (isWhole(draft)) return of(draft.finish);
+const finishOf = (draft: Draft, model: string): Finish => {
+  if (isWhole(draft)) return draft.finish;
   throw new MillraceError(
     'invalidResponse',
     draft.finish === 'pause'

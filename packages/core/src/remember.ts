@@ -25,12 +25,11 @@ export const remember$ = (
 ): Observable<never> =>
   defer(() => {
     assertPaired(messages);
-    return memory === noMemory
-      ? EMPTY
-      : appended$(memory, [...late, ...messages].map(freezeMessage));
-  }).pipe(
-    contained(),
-    failAs('memory', 'The memory could not be written'),
-    tap((change) => memoryChanges(change).forEach((told) => hooks.report(iteration, told))),
-    ignoreElements(),
-  );
+    if (memory === noMemory) return EMPTY;
+    return appended$(memory, [...late, ...messages].map(freezeMessage)).pipe(
+      contained(),
+      failAs('memory', 'The memory could not be written'),
+      tap((change) => memoryChanges(change).forEach((told) => hooks.report(iteration, told))),
+      ignoreElements(),
+    );
+  });

@@ -11,6 +11,7 @@ import {
   map,
   merge,
   NEVER,
+  noop,
   type Observable,
   of,
   take,
@@ -135,18 +136,18 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
           else seen$.error(failure);
         }
       });
-    const descending$: Observable<never> =
-      above === undefined
-        ? EMPTY
-        : above.signal$.pipe(
-            tap((interrupt) => interruption.trigger(interrupt)),
-            ignoreElements(),
-          );
-    const interrupted$ = interrupts$(options.interruptOn, interruption, hooks);
+    const descending$ = above?.signal$.pipe(
+      tap((interrupt) => interruption.trigger(interrupt)),
+      ignoreElements(),
+    );
+    const interrupted$ =
+      options.interruptOn && interrupts$(options.interruptOn, interruption, hooks);
+    const interrupting = [descending$, interrupted$].filter((source$) => source$ !== undefined);
+    const replied$ = perform$(setup, scope, hooks);
     return merge(
       view(scope),
       // The reply ends the wait for an interrupt too.
-      merge(descending$, interrupted$, perform$(setup, scope, hooks)).pipe(
+      (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$)).pipe(
         take(1),
         stopBy(options, scope),
         tap({ complete: end }),
@@ -278,23 +279,22 @@ const begin$ = (
   scope: CallScope,
   hooks: Hooks,
   place: Place,
-): Observable<Reply> =>
-  defer(() => {
-    const { input, steps, memory, end = () => undefined } = place;
-    const { session, opened } = setup;
-    hooks.report(0, { type: 'preCall', input });
-    if (memory !== noMemory && opened?.resumes !== true) {
-      session?.record.takeUntold().forEach((change) => hooks.report(0, change));
-    }
-    const context = contextOf(setup, scope, hooks, place);
-    const house = new Set(setup.native);
-    const answer = answerThrough(context.layers, context, setup.answer(context), house);
-    const made$ = answer(callOf(setup, input, memory, scope.scheduler.now())).pipe(
-      take(1),
-      map((reply) => completed(frozen(reply), setup, context, end)),
-    );
-    return scope.journal === unwritten ? made$ : merge(steps.interrupt$, made$);
-  });
+): Observable<Reply> => {
+  const { input, steps, memory, end = noop } = place;
+  const { session, opened } = setup;
+  hooks.report(0, { type: 'preCall', input });
+  if (memory !== noMemory && opened?.resumes !== true) {
+    session?.record.takeUntold().forEach((change) => hooks.report(0, change));
+  }
+  const context = contextOf(setup, scope, hooks, place);
+  const house = new Set(setup.native);
+  const answer = answerThrough(context.layers, context, setup.answer(context), house);
+  const made$ = answer(callOf(setup, input, memory, scope.scheduler.now())).pipe(
+    take(1),
+    map((reply) => completed(frozen(reply), setup, context, end)),
+  );
+  return scope.journal === unwritten ? made$ : merge(steps.interrupt$, made$);
+};
 
 /** Ends the call: gives its place in the session on, and reports the last event, `postCall`. */
 const completed = (
@@ -325,7 +325,7 @@ const contextOf = (
   const { interruption, holds } = scope;
   const ours = [
     ...(steps.layer === undefined ? [] : [steps.layer]),
-    ...(isInterruptible(setup, scope) ? [interruptLayer(interruption, holds)] : []),
+    ...(scope.isInterruptible ? [interruptLayer(interruption, holds)] : []),
     ...(isSuperseded ? [superseding(interruption)] : []),
   ];
   const layers = ours.length === 0 ? scope.layers : layersOf([...scope.layers, ...ours], []);
@@ -338,10 +338,12 @@ const contextOf = (
     perform: (step) => perform(step),
     throughLayers: (model) => throughLayers(model),
   };
-  const perform = watchingSpending(performThrough(layers, context), setup.model?.name ?? '', {
-    live: scope.spend,
-    replayed: scope.spend,
-  });
+  const { spend } = scope;
+  const performs = performThrough(layers, context);
+  const perform =
+    spend === undefined
+      ? performs
+      : watchingSpending(performs, setup.model?.name ?? '', { live: spend, replayed: spend });
   const throughLayers = modelThrough(layers, context);
   return context;
 };
@@ -380,17 +382,6 @@ const interruptLayer = (
               : EMPTY,
           ),
 });
-
-/** A call that nobody can interrupt needs nothing that waits for it. */
-const isInterruptible = (
-  { options: { interruptOn, parent }, session }: CallSetup,
-  { replaying }: Pick<CallScope, 'replaying'>,
-): boolean =>
-  interruptOn !== undefined ||
-  parent !== undefined ||
-  session !== undefined ||
-  // It may have been interrupted before.
-  replaying !== undefined;
 
 const callOf = (
   { model, toolkit, pinned, output, options }: CallSetup,

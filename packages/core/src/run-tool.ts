@@ -1,16 +1,5 @@
-import {
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  filter,
-  identity,
-  map,
-  type Observable,
-  of,
-  takeLast,
-} from 'rxjs';
-import { spentBelow, unlessHalted } from './places.js';
+import { catchError, concatMap, defer, identity, map, type Observable, of, reduce } from 'rxjs';
+import { spentBelow, refuseHalted } from './places.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
 import type { Context } from './context.js';
@@ -82,12 +71,17 @@ export const createToolRunning = (
     ...addCost(costOf(decision), spentBelow(lent)),
   });
   return {
-    ran$: input$(context, tool, decision, plan).pipe(
-      concatMap((input) =>
-        'why' in input
-          ? of(failedOutput(input.why))
-          : output$(context, run, tool, { toolUse, value: input.value }, lent),
-      ),
+    ran$: ('value' in decision
+      ? output$(context, run, tool, decision, lent)
+      : // A journal does not hold the value: the input is read again.
+        checked$(context, tool, toolUse, plan).pipe(
+          concatMap((checked) =>
+            checked.status === 'refused'
+              ? of(failedOutput(checked.why))
+              : output$(context, run, tool, checked, lent),
+          ),
+        )
+    ).pipe(
       deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
       abortsUnlessComplete(abort),
       catchError((error: unknown) => {
@@ -95,24 +89,14 @@ export const createToolRunning = (
         if (isHalt(error)) throw error;
         return of(failedBy(context, run, name, error));
       }),
-      defaultIfEmpty(toOutput(undefined)),
-      unlessHalted(lent),
-      map(ranTo),
+      map((output) => {
+        refuseHalted(lent);
+        return ranTo(output);
+      }),
     ),
     cutAs: (why) => ranTo(failedOutput(why)),
   };
 };
-
-/** What a tool is run with. A journal does not hold it: the input is read again then. */
-const input$ = (
-  context: Needs,
-  tool: Tool,
-  decision: Decision,
-  plan: Planned,
-): Observable<{ readonly value: unknown } | { readonly why: string }> =>
-  'value' in decision
-    ? of({ value: decision.value })
-    : checked$(context, tool, decision.toolUse, plan);
 
 type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
 
@@ -121,7 +105,7 @@ const output$ = (
   context: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  { toolUse, value }: { readonly toolUse: ToolUseBlock; readonly value: unknown },
+  { toolUse, value }: Pick<Decision, 'toolUse' | 'value'>,
   lent: ToolContext,
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
@@ -142,13 +126,11 @@ const output$ = (
         }),
   );
   return attempt$.pipe(
-    filter((emission): emission is OutputEmission => {
-      if (emission.type === 'output') return true;
+    reduce((last, emission) => {
+      if (emission.type === 'output') return emission.output;
       hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });
-      return false;
-    }),
-    takeLast(1),
-    map(({ output }) => output),
+      return last;
+    }, toOutput(undefined)),
   );
 };
 

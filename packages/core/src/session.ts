@@ -1,9 +1,16 @@
-import { defer, firstValueFrom, lastValueFrom, type Observable, of } from 'rxjs';
+import {
+  defer,
+  filter,
+  firstValueFrom,
+  lastValueFrom,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+} from 'rxjs';
 import type { Callable } from './callable.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import type { Memory } from './memory.js';
-import { ofSession } from './of-session.js';
 import type { QueuedCall } from './seats.js';
 import type { SessionState } from './sessions/session-state.js';
 import { loadedState$, savedState$, type SessionPlace } from './sessions/session-states.js';
@@ -116,3 +123,22 @@ export const createSession = <Output>(
 };
 
 const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };
+
+/** Lets the events of one session's calls through, and those of all calls below them, whatever session those are in. */
+const ofSession =
+  (id: string): MonoTypeOperatorFunction<AgentEvent> =>
+  (event$) =>
+    defer(() => {
+      const running = new Set<string>();
+      return event$.pipe(
+        filter(({ type, callId, parentId, sessionId }) => {
+          const isOurs =
+            sessionId === id ||
+            running.has(callId) ||
+            (parentId !== undefined && running.has(parentId));
+          if (isOurs) running.add(callId);
+          if (type === 'postCall' || type === 'error') running.delete(callId);
+          return isOurs;
+        }),
+      );
+    });

@@ -1,4 +1,4 @@
-import { defer, type Observable, tap } from 'rxjs';
+import { type Observable, tap } from 'rxjs';
 import { isMillraceError } from './errors.js';
 import { isRecord } from './json.js';
 import type { Perform, Step } from './step.js';
@@ -80,33 +80,31 @@ export const watchingSpending = (
   return <T>(step: Step<T>) => {
     const { kind, id } = step;
     if (kind !== 'model' && kind !== 'intent' && kind !== 'tool') return next(step);
-    return defer(() => {
-      let hasRun = false;
-      const run = (attempt: number): Observable<T> => {
-        // The cost of a tool includes that of deciding on it.
-        const before = hasRun || kind !== 'tool' ? undefined : decided.get(`${id}/intent`);
-        hasRun = true;
-        if (before !== undefined) replayed(before);
-        return step.run(attempt);
-      };
-      return next({ ...step, run }).pipe(
-        tap({
-          next: (value) => {
-            const spending = spendingIn(value, kind, model);
-            if (kind === 'intent') {
-              if (!hasRun) decided.set(id, spending);
-            } else if (!hasRun) replayed(spending);
-            else if (kind === 'model') live(spending);
-            else if (isExecuted(value)) live({ ...noSpending, toolCalls: 1 });
-          },
-          error: (error: unknown) => {
-            if (kind === 'model' && isMillraceError(error) && error.usage !== undefined) {
-              live(requestSpending(model, error.usage));
-            }
-          },
-        }),
-      );
-    });
+    let hasRun = false;
+    const run = (attempt: number): Observable<T> => {
+      // The cost of a tool includes that of deciding on it.
+      const before = hasRun || kind !== 'tool' ? undefined : decided.get(`${id}/intent`);
+      hasRun = true;
+      if (before !== undefined) replayed(before);
+      return step.run(attempt);
+    };
+    return next({ ...step, run }).pipe(
+      tap({
+        next: (value) => {
+          const spending = spendingIn(value, kind, model);
+          if (kind === 'intent') {
+            if (!hasRun) decided.set(id, spending);
+          } else if (!hasRun) replayed(spending);
+          else if (kind === 'model') live(spending);
+          else if (isExecuted(value)) live({ ...noSpending, toolCalls: 1 });
+        },
+        error: (error: unknown) => {
+          if (kind === 'model' && isMillraceError(error) && error.usage !== undefined) {
+            live(requestSpending(model, error.usage));
+          }
+        },
+      }),
+    );
   };
 };
 

@@ -2,19 +2,23 @@ import {
   catchError,
   defer,
   EMPTY,
+  fromEvent,
   identity,
   ignoreElements,
   map,
   merge,
   mergeMap,
+  NEVER,
   type MonoTypeOperatorFunction,
   type Observable,
+  of,
   pipe,
+  share,
+  take,
   takeUntil,
   tap,
   throwError,
 } from 'rxjs';
-import { aborts$ } from './aborts.js';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallScope } from './call-scope.js';
@@ -46,11 +50,10 @@ export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceErr
 
 /** Interrupts a call when `interruptOn` emits, and emits nothing. If that errors, a `handlerError` reports it, and the call continues. */
 export const interrupts$ = (
-  interruptOn: Observable<unknown> | undefined,
+  interruptOn: Observable<unknown>,
   interruption: Interruption,
   hooks: Pick<Hooks, 'report' | 'iteration'>,
 ): Observable<never> => {
-  if (interruptOn === undefined) return EMPTY;
   const passOver = (cause: unknown): Observable<never> => {
     const error = toMillraceError(cause);
     const handler = { of: 'interruptOn', name: 'interruptOn' };
@@ -64,4 +67,24 @@ export const interrupts$ = (
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
+};
+
+/** One listener a signal, however many calls share it: Node warns of more than ten. */
+const shared = new WeakMap<AbortSignal, Observable<unknown>>();
+
+/** Emits the reason of a signal once, also when it has aborted before; never without a signal. */
+const aborts$ = (signal: AbortSignal | undefined): Observable<unknown> =>
+  signal === undefined
+    ? NEVER
+    : defer(() => (signal.aborted ? of(signal.reason) : listening$(signal)).pipe(take(1)));
+
+const listening$ = (signal: AbortSignal): Observable<unknown> => {
+  const known = shared.get(signal);
+  if (known !== undefined) return known;
+  const created = fromEvent(signal, 'abort').pipe(
+    map((): unknown => signal.reason),
+    share(),
+  );
+  shared.set(signal, created);
+  return created;
 };

@@ -1,4 +1,4 @@
-import { concat, concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
@@ -12,6 +12,7 @@ import type { Layer, LayerContext } from '../layer.js';
 import { noMemory } from '../memory.js';
 import type { Message, ToolMessage } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
+import { made$ } from '../one-value.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
 import { unpaired } from '../run.js';
@@ -54,7 +55,7 @@ export const conversation = (options: ConversationOptions): Layer => ({
         concatMap((opening) => {
           const opened: Call = { ...call, ...opening, input: splitInput(call.input).input };
           return next(opened).pipe(
-            concatMap((reply) => concat(saved$(opened, reply, context), of(reply))),
+            concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
           );
         }),
       );
@@ -66,20 +67,16 @@ const saved$ = (
   { memory, history, input, late }: Call,
   { id, role, name, content, iterations }: Reply,
   { hooks, local }: LayerContext,
-): Observable<never> =>
-  defer(() => {
-    const end = local(outcome);
-    end.isRemembered = memory !== noMemory;
-    const { run } = end;
-    const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
-    // A layer may have made the reply by itself.
-    const { messages, stored } = run ?? {
-      messages: [...history, ...input],
-      stored: history.length,
-    };
-    const lacking = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
-    return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
-  });
+): Observable<never> => {
+  const end = local(outcome);
+  end.isRemembered = memory !== noMemory;
+  const { run } = end;
+  const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
+  // A layer may have made the reply by itself.
+  const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
+  const lacking = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
+  return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
+};
 
 /** Results of suspended tools come first, in a message of their own. */
 const splitInput = (
@@ -146,34 +143,38 @@ const opening$ = (
   // What the forked call was brought is in what the fork carries on.
   const isBrought = carried !== undefined && suspensionsIn(carried).length === 0;
   const results = goesOn && !isBrought ? brought : undefined;
+  const said$ =
+    carried === undefined ? given && made$(() => readHistory(given, call)) : of(carried);
   const past = carried === undefined || memory === noMemory ? [] : carried;
-  const loaded$ =
-    given === undefined
-      ? defer(() => memory.load$()).pipe(
-          contained(),
-          failAs('memory', 'The memory could not be read'),
-        )
-      : defer(() => of(readHistory(given, call)));
-  return (isCut ? of([]) : carried === undefined ? loaded$ : of(carried)).pipe(
-    take(1),
-    defaultIfEmpty([]),
-    concatMap((loaded) => {
-      const history = usable(loaded, results === undefined ? input : asked, call);
+  const openingOf = (history: readonly Message[], came: readonly Message[]): Opening => ({
+    history,
+    late: came,
+    instructions: typeof instructions === 'function' ? instructions(call) : instructions,
+    createdAt,
+  });
+  return (isCut ? of([]) : (said$ ?? loaded$(memory))).pipe(
+    concatMap((said) => {
+      const history = usable(said, results === undefined ? input : asked, call);
       if (goesOn) assertResumes(history, results);
-      if (results === undefined) return of({ history, late: past });
+      if (results === undefined) return of(openingOf(history, past));
       return brought$(hooks, history, results).pipe(
         map((edited) => cutResults(edited, maxObservation)),
-        map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
+        map((late) => openingOf(withResults([...history, late]), [...past, late])),
       );
     }),
-    map(({ history, late }) => ({
-      history,
-      late,
-      instructions: typeof instructions === 'function' ? instructions(call) : instructions,
-      createdAt,
-    })),
   );
 };
+
+/** What a memory holds. It is foreign code. */
+const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
+  memory === noMemory
+    ? of([])
+    : defer(() => memory.load$()).pipe(
+        contained(),
+        failAs('memory', 'The memory could not be read'),
+        take(1),
+        defaultIfEmpty([]),
+      );
 
 const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   ...results,

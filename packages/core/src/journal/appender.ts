@@ -7,7 +7,9 @@ import { halting } from './halt.js';
 /** Writes records one append after the other; those that come meanwhile go together in the next. */
 export interface Appender {
   readonly push: (record: NewRecord) => void;
-  /** Completes when all is written that has been pushed until it is subscribed to, or errors when that failed. */
+  /** Whether everything pushed is written. */
+  readonly isIdle: () => boolean;
+  /** Completes when everything is written that was pushed before it is subscribed to, or errors when that failed. */
   readonly written$: () => Observable<never>;
   /** Lets nothing more be written. */
   readonly fail: (cause: unknown) => void;
@@ -33,21 +35,24 @@ export const createAppender = (claim: Claim): Appender => {
     demand.release();
     progress$.error(failure);
   };
+  const isIdle = (): boolean => failure === undefined && waiting.length === 0 && !isWriting;
   const write = (): void => {
     if (isWriting || waiting.length === 0) return;
     const batch = waiting;
     waiting = [];
     isWriting = true;
     demand.backlog(0);
-    defer(() => claim.append$(batch)).subscribe({
-      error: fail,
-      complete: () => {
-        isWriting = false;
-        written += batch.length;
-        progress$.next(written);
-        write();
-      },
-    });
+    const complete = (): void => {
+      isWriting = false;
+      written += batch.length;
+      progress$.next(written);
+      write();
+    };
+    try {
+      claim.append$(batch).subscribe({ error: fail, complete });
+    } catch (cause) {
+      fail(cause);
+    }
   };
   return {
     demand,
@@ -59,11 +64,11 @@ export const createAppender = (claim: Claim): Appender => {
       if (waiting.length >= highWaterMark) demand.backlog(waiting.length);
       write();
     },
+    isIdle,
     written$: () =>
       defer(() => {
-        const { length } = waiting;
         if (failure !== undefined) return throwError(() => failure);
-        if (length === 0 && !isWriting) return EMPTY;
+        if (isIdle()) return EMPTY;
         const mine = pushed;
         return progress$.pipe(
           first((count) => count >= mine),

@@ -135,12 +135,15 @@ const stringIn = (callId: string, text: string, field: string): string => {
 };
 
 const journalOf = (
-  { push, written$: flushed$, demand }: Appender,
+  { push, isIdle, written$: writing$, demand }: Appender,
   callId: string,
   hears: (event: AgentEvent) => boolean,
   { steps, shown, told, lastSeq: from }: Written,
 ): OpenJournal => {
   let lastSeq = from;
+  /** What comes once everything is written. */
+  const flushed$ = <T>(then: () => Observable<T>): Observable<T> =>
+    isIdle() ? then() : concat(writing$(), defer(then));
   // Nothing is written down of a call that has not begun: it was refused.
   let held: NewRecord[] | undefined = steps.size === 0 ? [] : undefined;
   const write = (record: NewRecord): void => {
@@ -186,15 +189,14 @@ const journalOf = (
         const text = steps.get(id);
         if (text !== undefined) return of(known(id, text));
         if (id.length > maxId) throw tooLong(id);
-        return concat(
-          // A store that fails stops the call before the next effect.
-          flushed$(),
-          defer(work).pipe(
+        // A store that fails stops the call before the next effect.
+        return flushed$(() =>
+          work().pipe(
             concatMap((value) => {
               const made = stepText(id, value);
               steps.set(id, made);
               write({ kind: 'step', name: id, seq: lastSeq, text: made });
-              return concat(flushed$(), of(value));
+              return flushed$(() => of(value));
             }),
           ),
         );

@@ -1,5 +1,6 @@
 import { defer, finalize, filter, map, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
 import { MillraceError } from '../errors.js';
+import { made$ } from '../one-value.js';
 import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
 
 /** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */
@@ -17,7 +18,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
         return NEVER.pipe(
           startWith({
             append$: (records: readonly NewRecord[]) =>
-              defer(() => {
+              made$(() => {
                 if (!isHeld) throw taken(callId);
                 for (const record of records) {
                   const position = call.records.length + 1;
@@ -25,7 +26,6 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
                 }
                 call.updatedAt = now();
                 changed$.next(callId);
-                return of(undefined);
               }),
           }),
           finalize(() => {

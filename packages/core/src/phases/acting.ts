@@ -2,7 +2,6 @@ import {
   catchError,
   concat,
   concatMap,
-  defer,
   EMPTY,
   from,
   identity,
@@ -11,8 +10,9 @@ import {
   type Observable,
   of,
   type OperatorFunction,
+  pipe,
   startWith,
-  throwError,
+  tap,
   toArray,
 } from 'rxjs';
 import { act$, type Acted } from '../act.js';
@@ -61,11 +61,11 @@ export const acting = (context: Needs): Phase =>
       context.hooks.report(run.iteration, { type: 'warning', message });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
-    return concat(
-      ...batchesOf(uses).map((batch) =>
-        from(batch).pipe(together((use) => act$(context, run, use), parallel)),
-      ),
-    ).pipe(
+    const batches = batchesOf(uses).map((batch) =>
+      from(batch).pipe(together((use) => act$(context, run, use), parallel)),
+    );
+    const [first = EMPTY, ...others] = batches;
+    return (others.length === 0 ? first : concat(first, ...others)).pipe(
       toArray(),
       repeats.length === 0
         ? identity
@@ -76,30 +76,34 @@ export const acting = (context: Needs): Phase =>
               toArray(),
             ),
           ),
-      map((acted) => [...acted].sort((a, b) => a.index - b.index)),
-      map((acted) => settle(run, asked, uses, acted, extras, context)),
+      map((acted) => {
+        acted.sort((a, b) => a.index - b.index);
+        return settle(run, asked, uses, acted, extras, context);
+      }),
     );
   });
 
-/** Runs some at once. One that is refused because the agent comes to rest lets those end that run, and no more begin. */
-const together =
-  (act: (use: Planned) => Observable<Acted>, parallel: number): OperatorFunction<Planned, Acted> =>
-  (uses$) =>
-    defer(() => {
-      let rest: MillraceError | undefined;
-      const acted$ = (use: Planned): Observable<Acted> =>
-        rest !== undefined
-          ? EMPTY
-          : act(use).pipe(
-              catchError((error: unknown) => {
-                if (!isRest(error)) throw error;
-                rest = error;
-                return EMPTY;
-              }),
-            );
-      const rest$ = defer(() => (rest === undefined ? EMPTY : throwError(() => rest)));
-      return concat(uses$.pipe(mergeMap(acted$, parallel)), rest$);
-    });
+/** Runs some at once. If one is refused because the agent comes to rest, those that run end, and no more begin. It is subscribed to once. */
+const together = (
+  act: (use: Planned) => Observable<Acted>,
+  parallel: number,
+): OperatorFunction<Planned, Acted> => {
+  let rest: MillraceError | undefined;
+  const acted$ = (use: Planned): Observable<Acted> =>
+    rest !== undefined
+      ? EMPTY
+      : act(use).pipe(
+          catchError((error: unknown) => {
+            if (!isRest(error)) throw error;
+            rest = error;
+            return EMPTY;
+          }),
+        );
+  const complete = (): void => {
+    if (rest !== undefined) throw rest;
+  };
+  return pipe(mergeMap(acted$, parallel), tap({ complete }));
+};
 
 /** Arguments that are no JSON, but can only be meant in one way. */
 const readable = (

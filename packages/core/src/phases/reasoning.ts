@@ -1,4 +1,4 @@
-import { concatMap, map, type Observable, of } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -13,12 +13,14 @@ import {
   append,
   assertAnswered,
   end,
+  type EndedRun,
   messagesOf,
   nextIteration,
   type OpenRun,
   type Run,
   spend,
 } from '../run.js';
+import type { Validator } from '../schema.js';
 import { withoutTools, withTools } from '../request-options.js';
 import {
   improve,
@@ -51,10 +53,12 @@ export const reasoning = (context: Needs): Phase =>
     return ask$(context, run, stage, String(run.iteration), request).pipe(
       concatMap((asked) => {
         const spent = spend(run, asked.usage, 'reasoning');
-        return decided$(spent, decide(spent, asked, context), context).pipe(
-          map((decided) => discardUnlessKept(context, decided, asked.message)),
-          concatMap((decided) => paced$(run, decided, context)),
-        );
+        const decided = decide(spent, asked, context);
+        const kept$ = (then: Run): Observable<Run> =>
+          paced$(run, discardUnlessKept(context, then, asked.message), context);
+        return context.output === undefined || decided.status !== 'answer'
+          ? kept$(decided)
+          : read$(spent, decided, context.output, context).pipe(concatMap(kept$));
       }),
     );
   });
@@ -104,9 +108,12 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
 };
 
 /** An answer of a given form has to have it. */
-const decided$ = (run: OpenRun, decided: Run, context: Needs): Observable<Run> => {
-  const { output } = context;
-  if (output === undefined || decided.status !== 'answer') return of(decided);
+const read$ = (
+  run: OpenRun,
+  decided: EndedRun,
+  output: Validator,
+  context: Needs,
+): Observable<Run> => {
   const { answer } = decided;
   return waited$(context, `${run.iteration}/output`, readOutput$(output, textOf(answer))).pipe(
     map((read) => {

@@ -12,7 +12,7 @@ import {
 import { begin, concluded } from '../call/answer.js';
 import type { Call } from '../call/call.js';
 import type { CallContext } from '../call-scope.js';
-import { lend, spentBelow, unlessHalted } from '../places.js';
+import { lend, spentBelow, refuseHalted } from '../places.js';
 import { isStep, runnerOf, type Composable } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { contained } from '../contained.js';
@@ -100,8 +100,10 @@ const answer$ = (
         throw error;
       }),
       defaultIfEmpty(undefined),
-      unlessHalted(parent),
-      map((answer) => ({ answer, usage: spentBelow(parent).usage })),
+      map((answer) => {
+        refuseHalted(parent);
+        return { answer, usage: spentBelow(parent).usage };
+      }),
     );
   });
 
