@@ -1,7 +1,7 @@
 import { map, merge, type Observable, of, scan, takeWhile, tap } from 'rxjs';
 import type { CallOptions } from './call-options.js';
 import type { Interrupt } from './interruption.js';
-import type { CallSteps } from './journal/call-steps.js';
+import type { CallSteps } from './call-context.js';
 import { seatForm, type SeatRecord, seatStep } from './journal/seat-step.js';
 import type { Seat, SeatedCall } from './seats.js';
 

@@ -9,7 +9,7 @@ import type { OpenRun } from './run.js';
 import { valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import type { ToolContext } from './tools/types.js';
-import type { CallScope } from './call-scope.js';
+import type { CallContext } from './call-context.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
 /** Tells whether the tool that makes a call has a journal, in which that call is written down, too. */
@@ -26,7 +26,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
 export const lend = (
-  scope: CallScope,
+  scope: CallContext,
   toolkit: ToolkitCell,
   { toolUseId, stepId, purpose }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
@@ -104,7 +104,7 @@ export const lendAside = (context: ToolContext, ways: number): readonly ToolCont
 
 /** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {
-  readonly scope: CallScope;
+  readonly scope: CallContext;
   /** Keeps the step in which the tool runs from being cut. */
   readonly hold: () => () => void;
   readonly isOver: () => boolean;

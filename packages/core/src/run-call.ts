@@ -15,7 +15,6 @@ import {
   type Observable,
   of,
   take,
-  takeUntil,
   tap,
   throwError,
 } from 'rxjs';
@@ -23,16 +22,15 @@ import { outcome } from './call/answer.js';
 import type { Call } from './call/call.js';
 import type { CallOptions } from './call-options.js';
 import { splitOptions } from './call-options.js';
-import type { CallContext, CallScope, OpenedJournal } from './call-scope.js';
-import { createScope } from './create-scope.js';
+import type { CallContext, OpenedJournal } from './call-context.js';
+import { createContext } from './create-context.js';
 import { discard } from './discard.js';
 import { MillraceError, toMillraceError } from './errors.js';
 import type { Listener } from './events.js';
 import { frozen } from './frozen.js';
-import { createHooks, type Hooks } from './hooks.js';
 import { type Input, readInput } from './input.js';
 import type { Interceptor } from './interceptor.js';
-import type { Holds, Interruption } from './interruption.js';
+import type { Interruption } from './interruption.js';
 import {
   beginning,
   type CallRecord,
@@ -40,18 +38,10 @@ import {
   callStep,
   goingOn,
 } from './journal/call-record.js';
-import { type CallSteps, callSteps } from './journal/call-steps.js';
 import { isHalt } from './journal/halt.js';
 import { unwritten } from './journal/journal.js';
 import { seatStep } from './journal/seat-step.js';
-import {
-  type Answer,
-  answerThrough,
-  type Layer,
-  layersOf,
-  modelThrough,
-  performThrough,
-} from './layer.js';
+import { type Answer, answerThrough, type Layer, layersOf } from './layer.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { Model } from './model.js';
@@ -60,9 +50,6 @@ import type { Reply } from './reply.js';
 import type { Validator } from './schema.js';
 import type { Seat } from './seats.js';
 import type { SessionRecord } from './sessions/session-records.js';
-import { watchingSpending } from './spending.js';
-import { createSteering, type Steering } from './steering.js';
-import type { Step } from './step.js';
 import { abortedError, interrupts$, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import type { View } from './view.js';
@@ -108,18 +95,17 @@ export interface CallSetup {
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   defer(() => {
     const { agentName, options, session, listener, interceptors, opened } = setup;
-    const layers = [...setup.native, ...setup.use];
-    const sessionId = session?.seat.sessionId;
-    const record = session?.record;
-    const init = {
-      ...{ agentName, options, sessionId, listener, interceptors, layers, opened, record },
+    const context = createContext({
+      ...{ agentName, options, listener, interceptors, opened },
+      layers: [...setup.native, ...setup.use],
+      sessionId: session?.seat.sessionId,
+      record: session?.record,
+      modelName: setup.model?.name,
       forks: setup.begun?.forks,
-    };
-    const scope = createScope(init);
-    if (scope.isLate) return NEVER;
-    const { call, events$, reply$, deliver, interruption, above } = scope;
-    const letGo = scope.holdAbove();
-    const hooks = createHooks({ ...scope, interceptors });
+    });
+    if (context.isLate) return NEVER;
+    const { call, events$, reply$, deliver, hooks, interruption, above } = context;
+    const letGo = context.holdAbove();
     let failure: MillraceError | undefined;
     const fail = (error: MillraceError): void => {
       if (!hooks.isSettled()) {
@@ -143,19 +129,19 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     const interrupted$ =
       options.interruptOn && interrupts$(options.interruptOn, interruption, hooks);
     const interrupting = [descending$, interrupted$].filter((source$) => source$ !== undefined);
-    const replied$ = perform$(setup, scope, hooks);
+    const replied$ = perform$(setup, context);
     return merge(
-      view(scope),
+      view(context),
       // The reply ends the wait for an interrupt too.
       (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$)).pipe(
         take(1),
-        stopBy(options, scope),
+        stopBy(options, context),
         tap({ complete: end }),
         // Deferred, so that all is torn down before anybody hears of the error.
         catchError((cause: unknown) =>
           defer(() => {
             const error = toMillraceError(cause);
-            if (isHalt(error)) scope.reportHalt(error);
+            if (isHalt(error)) context.reportHalt(error);
             fail(error);
             return EMPTY;
           }),
@@ -173,31 +159,29 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     );
   });
 
-/** Runs a call in its scope, from its place in the session to its last event, and emits the reply. */
-const perform$ = (setup: CallSetup, scope: CallScope, hooks: Hooks): Observable<Reply> =>
+/** Runs a call, from its place in the session to its last event, and emits the reply. */
+const perform$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   defer(() => {
-    const { call, journal, interruption } = scope;
+    const { call, journal, interruption, steering, steps } = context;
     const { session, opened } = setup;
     const input = setup.begun?.input ?? readInput(setup.input, call);
-    const steps = callSteps(scope, hooks);
-    const begin = (place: Omit<Place, 'input' | 'steps'>): Observable<Reply> =>
-      begin$(setup, scope, hooks, { ...place, input, steps });
-    const noted$ = journal === unwritten ? undefined : noted(setup, scope, steps, input);
+    const begin = (place: Omit<Place, 'input'>): Observable<Reply> =>
+      begin$(setup, context, { ...place, input });
+    const noted$ = journal === unwritten ? undefined : noted(setup, context, input);
     if (noted$ !== undefined && opened !== undefined && journal.hasEnded === true) {
-      return noted$.pipe(concatMap(() => ended$(steps, scope, hooks)));
+      return noted$.pipe(concatMap(() => ended$(context)));
     }
-    if (session === undefined) {
+    if (session === undefined || steering === undefined) {
       const bare = { memory: noMemory };
       return noted$ === undefined ? begin(bare) : noted$.pipe(concatMap(() => begin(bare)));
     }
     const { seat, memory, record } = session;
-    const steering = createSteering(call);
     const end = (): void => {
       steering.close();
       seat.leave(call);
     };
     const goesOn = steps.isWritten('open') && !steps.isWritten(seatStep);
-    const seated$ = placed$(seat, { ...scope, hooks, input, steering }, setup.options, goesOn);
+    const seated$ = placed$(seat, { ...context, input, steering }, setup.options, goesOn);
     // The place is taken first: calls run in the order in which they were made.
     const kept$ =
       noted$ === undefined
@@ -211,10 +195,10 @@ const perform$ = (setup: CallSetup, scope: CallScope, hooks: Hooks): Observable<
         if (as === 'interrupted') {
           interruption.trigger(message === undefined ? {} : { message });
           // It has not been a part of the conversation.
-          return begin({ memory: noMemory, steering, end });
+          return begin({ memory: noMemory, end });
         }
         record.begin(journal === unwritten ? undefined : call.callId);
-        return begin({ memory, steering, end, isSuperseded: as === 'superseded' });
+        return begin({ memory, end, isSuperseded: as === 'superseded' });
       }),
       finalize(end),
     );
@@ -230,8 +214,7 @@ const arrived$ = <T>(noted$: Observable<T>, opened: OpenedJournal | undefined): 
 /** Writes down what a call begins with, and looks what came of it before. A call below another is begun by that one's. */
 const noted = (
   { opened, given }: CallSetup,
-  { call }: CallScope,
-  { begin, recall$ }: CallSteps,
+  { call, steps: { begin, recall$ } }: CallContext,
   input: readonly Message[],
 ): Observable<unknown> => {
   if (opened === undefined) return concat(recall$, of(undefined));
@@ -242,11 +225,7 @@ const noted = (
 };
 
 /** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
-const ended$ = (
-  { begin }: CallSteps,
-  { reply$ }: Pick<CallScope, 'reply$'>,
-  hooks: Hooks,
-): Observable<Reply> =>
+const ended$ = ({ steps: { begin }, reply$, hooks }: CallContext): Observable<Reply> =>
   begin<Reply>({
     kind: 'reply',
     id: 'reply',
@@ -265,35 +244,31 @@ const noReply = (): MillraceError =>
 /** What a call brings from its session. */
 interface Place {
   readonly input: readonly Message[];
-  readonly steps: CallSteps;
   readonly memory: Memory;
-  readonly steering?: Steering;
   /** Gives the place in the session on. */
   readonly end?: () => void;
   /** A later call has made it void while it waited: it is only to be remembered. */
   readonly isSuperseded?: boolean;
 }
 
-const begin$ = (
-  setup: CallSetup,
-  scope: CallScope,
-  hooks: Hooks,
-  place: Place,
-): Observable<Reply> => {
-  const { input, steps, memory, end = noop } = place;
+const begin$ = (setup: CallSetup, context: CallContext, place: Place): Observable<Reply> => {
+  const { input, memory, end = noop, isSuperseded = false } = place;
   const { session, opened } = setup;
+  const { hooks, interruption, journal, scheduler, steps } = context;
   hooks.report(0, { type: 'preCall', input });
   if (memory !== noMemory && opened?.resumes !== true) {
     session?.record.takeUntold().forEach((change) => hooks.report(0, change));
   }
-  const context = contextOf(setup, scope, hooks, place);
+  const layers = isSuperseded
+    ? layersOf([...context.layers, superseding(interruption)], [])
+    : context.layers;
   const house = new Set(setup.native);
-  const answer = answerThrough(context.layers, context, setup.answer(context), house);
-  const made$ = answer(callOf(setup, input, memory, scope.scheduler.now())).pipe(
+  const answer = answerThrough(layers, context, setup.answer(context), house);
+  const made$ = answer(callOf(setup, input, memory, scheduler.now())).pipe(
     take(1),
     map((reply) => completed(frozen(reply), setup, context, end)),
   );
-  return scope.journal === unwritten ? made$ : merge(steps.interrupt$, made$);
+  return journal === unwritten ? made$ : merge(steps.interrupt$, made$);
 };
 
 /** Ends the call: gives its place in the session on, and reports the last event, `postCall`. */
@@ -315,39 +290,6 @@ const completed = (
   return reply;
 };
 
-/** A call with its ways to the outside world, through its layers. What its steps cost is counted in its session, and in the calls above it. */
-const contextOf = (
-  setup: CallSetup,
-  scope: CallScope,
-  hooks: Hooks,
-  { steps, steering, isSuperseded = false }: Place,
-): CallContext => {
-  const { interruption, holds } = scope;
-  const ours = [
-    ...(steps.layer === undefined ? [] : [steps.layer]),
-    ...(scope.isInterruptible ? [interruptLayer(interruption, holds)] : []),
-    ...(isSuperseded ? [superseding(interruption)] : []),
-  ];
-  const layers = ours.length === 0 ? scope.layers : layersOf([...scope.layers, ...ours], []);
-  const context: CallContext = {
-    ...scope,
-    layers,
-    hooks,
-    steering,
-    interceptors: setup.interceptors,
-    perform: (step) => perform(step),
-    throughLayers: (model) => throughLayers(model),
-  };
-  const { spend } = scope;
-  const performs = performThrough(layers, context);
-  const perform =
-    spend === undefined
-      ? performs
-      : watchingSpending(performs, setup.model?.name ?? '', { live: spend, replayed: spend });
-  const throughLayers = modelThrough(layers, context);
-  return context;
-};
-
 /** A later call has made this one void while it waited: its input is guarded and remembered, and nothing else happens. */
 const superseding = ({ trigger }: Pick<Interruption, 'trigger'>): Layer => ({
   name: 'superseded',
@@ -356,31 +298,6 @@ const superseding = ({ trigger }: Pick<Interruption, 'trigger'>): Layer => ({
     trigger({});
     return next(call);
   },
-});
-
-/**
- * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs
- * to its end.
- */
-const interruptLayer = (
-  interruption: Pick<Interruption, 'current' | 'signal$'>,
-  holds: Pick<Holds, 'none$'>,
-): Layer => ({
-  name: 'interrupt',
-  priority: 40,
-  step:
-    () =>
-    (next) =>
-    <T>(step: Step<T>) =>
-      step.cut === undefined && step.optional !== true
-        ? next(step)
-        : defer(() =>
-            interruption.current === undefined
-              ? next(step).pipe(
-                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
-                )
-              : EMPTY,
-          ),
 });
 
 const callOf = (

@@ -1,7 +1,7 @@
 import { filter, map, Observable, startWith, Subject } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { OnBusy } from './call-options.js';
-import type { CallScope } from './call-scope.js';
+import type { CallContext } from './call-context.js';
 import { MillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { toInterrupt } from './interruption.js';
@@ -11,7 +11,7 @@ import { createTrampoline } from './trampoline.js';
 
 /** A call that runs in a session, or waits for its turn. */
 export interface SeatedCall extends Pick<
-  CallScope,
+  CallContext,
   'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'lineage'
 > {
   readonly hooks: Pick<Hooks, 'report' | 'iteration'>;

@@ -21,7 +21,7 @@ import {
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
-import type { CallScope } from './call-scope.js';
+import type { CallContext } from './call-context.js';
 import { deadline } from './deadline.js';
 import { contained } from './contained.js';
 import { MillraceError, toMillraceError } from './errors.js';
@@ -31,7 +31,7 @@ import { type Interruption, toInterrupt } from './interruption.js';
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
 export const stopBy = <T>(
   { signal, parent, timeouts }: CallOptions,
-  { call, scheduler }: Pick<CallScope, 'call' | 'scheduler'>,
+  { call, scheduler }: Pick<CallContext, 'call' | 'scheduler'>,
 ): MonoTypeOperatorFunction<T> =>
   pipe(
     signal === undefined && parent === undefined

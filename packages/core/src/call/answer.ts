@@ -1,6 +1,6 @@
 import { defer, map, type Observable, of } from 'rxjs';
 import { limitsOf, requestOf } from '../call-options.js';
-import type { CallContext } from '../call-scope.js';
+import type { CallContext } from '../call-context.js';
 import type { Context } from '../context.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';

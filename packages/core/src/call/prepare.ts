@@ -1,6 +1,6 @@
 import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
 import { checkPrepared } from '../call-options.js';
-import type { CallContext } from '../call-scope.js';
+import type { CallContext } from '../call-context.js';
 import { isMillraceError } from '../errors.js';
 import { type InputMessage, readInput } from '../input.js';
 import { type Interceptor, ordered } from '../interceptor.js';

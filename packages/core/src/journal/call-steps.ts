@@ -5,38 +5,20 @@ import {
   defer,
   EMPTY,
   ignoreElements,
-  type Observable,
   of,
   share,
   tap,
 } from 'rxjs';
-import type { CallScope } from '../call-scope.js';
+import type { CallContext, CallSteps } from '../call-context.js';
 import { MillraceError } from '../errors.js';
 import type { Hooks } from '../hooks.js';
 import type { Interrupt } from '../interruption.js';
-import type { Layer } from '../layer.js';
 import type { Perform, Step, StepForm } from '../step.js';
 import { hasFields, isNumeric, isOptional, isString } from '../shape.js';
 import { halting } from './halt.js';
 import { interruptStep } from './interrupt-step.js';
 import { unwritten } from './journal.js';
 import { recording, type StepListener } from './step.js';
-
-/** The journal of one call: a layer around its steps, and what comes before them. */
-export interface CallSteps {
-  /** Records the steps, and replays those that were recorded. Without a journal there is none. */
-  readonly layer: Layer | undefined;
-  /** Records what comes before the call can be interrupted: its beginning, and its place in the session. */
-  readonly begin: Perform;
-  /** Whether a step was recorded. */
-  readonly isWritten: (id: string) => boolean;
-  /** Whether a step may have been recorded. */
-  readonly mayBeWritten: (id: string) => boolean;
-  /** Records an interrupt when it comes, with its place. Errors if that fails. */
-  readonly interrupt$: Observable<never>;
-  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
-  readonly recall$: Observable<never>;
-}
 
 /** Makes the journal of a call. */
 export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
@@ -50,7 +32,7 @@ export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
   return { ...steps, ...interruptible(steps, scope, listener(scope, hooks)) };
 };
 
-type Needs = Pick<CallScope, 'journal' | 'call' | 'interruption' | 'replaying'>;
+type Needs = Pick<CallContext, 'journal' | 'call' | 'interruption' | 'replaying'>;
 
 const runs: Perform = (step) => step.run(1);
 
@@ -163,7 +145,7 @@ const changed = (callId: string, id: string): MillraceError =>
   );
 
 /** Reports what happens at the steps of a resumed call. */
-const listener = ({ replaying }: Pick<CallScope, 'replaying'>, hooks: Hooks): StepListener => ({
+const listener = ({ replaying }: Pick<CallContext, 'replaying'>, hooks: Hooks): StepListener => ({
   replayed: (step, message) => {
     const iteration = iterationOf(step, hooks);
     replaying?.passed();

@@ -9,7 +9,7 @@ import {
   take,
   throwError,
 } from 'rxjs';
-import { randomId } from '../call-scope.js';
+import { randomId } from '../call-context.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';

@@ -2,7 +2,7 @@ import { catchError, concat, defer, type Observable, throwError } from 'rxjs';
 import type { Arrival } from '../arrivals.js';
 import { toMillraceError } from '../errors.js';
 import { type CallSetup, call$ } from '../run-call.js';
-import { randomId } from '../call-scope.js';
+import { randomId } from '../call-context.js';
 import type { View } from '../view.js';
 import { begunBefore, callStep } from './call-record.js';
 import type { Draining } from './draining.js';

@@ -11,7 +11,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { createScope } from '../create-scope.js';
+import { createContext } from '../create-context.js';
 import { contained } from '../contained.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
@@ -77,18 +77,18 @@ const replaced$ = (memory: Memory, messages: readonly Message[]): Observable<nev
 
 /** While it has the place of a running call, others are told that the session is busy, or wait. */
 const seatedLoad = (sessionId: string): SeatedCall => {
-  const scope = createScope({
+  const context = createContext({
     agentName: 'loadState',
     options: {},
     sessionId,
     listener: { hears: false, next: () => undefined },
     interceptors: [],
   });
-  const steering = createSteering(scope.call);
+  const steering = createSteering(context.call);
   steering.close();
-  scope.interruption.close();
+  context.interruption.close();
   const hooks = { report: () => undefined, iteration: () => 0 };
-  return { ...scope, hooks, steering, input: [] };
+  return { ...context, hooks, steering, input: [] };
 };
 
 const busy = (sessionId: string): MillraceError =>

@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import { begin, concluded } from '../call/answer.js';
 import type { Call } from '../call/call.js';
-import type { CallContext } from '../call-scope.js';
+import type { CallContext } from '../call-context.js';
 import { lend, spentBelow, refuseHalted } from '../places.js';
 import { isStep, runnerOf, type Composable } from '../compose/step.js';
 import type { StepRun } from '../compose/step-runs.js';

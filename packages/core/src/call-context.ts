@@ -1,48 +1,38 @@
-import type { AsyncSubject, SchedulerLike, Subject } from 'rxjs';
-import type { CallInfo } from './call-info.js';
+import type { AsyncSubject, Observable, Subject } from 'rxjs';
 import type { JoinableDemand } from './demand.js';
 import type { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
-import type { Holds, Interruption } from './interruption.js';
+import type { Interruption } from './interruption.js';
 import type { Fork } from './journal/call-record.js';
 import type { OpenJournal } from './journal/journal.js';
 import type { Replaying } from './journal/replaying.js';
-import type { RetryBudget } from './model.js';
+import type { Layer, LayerContext } from './layer.js';
 import type { Reply } from './reply.js';
 import type { SessionRecord } from './sessions/session-records.js';
-import type { ContextValues } from './tools/context-key.js';
-import type { Layer, LayerContext } from './layer.js';
-import type { Cell, Locals } from './step.js';
 import type { Spending } from './spending.js';
 import type { Steering } from './steering.js';
-import type { Trampoline } from './trampoline.js';
+import type { Cell, Perform } from './step.js';
 import type { Approver } from './tools/types.js';
+import type { Trampoline } from './trampoline.js';
 
-/** What one call owns, and hands down to the calls that its tools make. */
-export interface CallScope {
-  readonly call: CallInfo;
+/** What one call owns, shares with its layers, and hands down to the calls that its tools make. It is made once, and never changes. */
+export interface CallContext extends LayerContext {
   /** What happens in the call from now on. Hot; ends with the call, and errors where it does. */
   readonly events$: Subject<AgentEvent>;
   /** How the call ends: with its reply behind the last event, or with its error. */
   readonly reply$: AsyncSubject<Reply>;
-  readonly interruption: Interruption;
   /** Whether an interrupt can come. A call that nobody can interrupt needs nothing that waits for it. */
   readonly isInterruptible: boolean;
-  /** What must end before a step of the call is cut. */
-  readonly holds: Holds;
   /** Holds the step of the call above whose tool makes this one; call what it returns once. */
   readonly holdAbove: () => () => void;
   readonly demand: JoinableDemand;
-  readonly scheduler: SchedulerLike;
   /** Those who hear this call, and all calls below it. */
   readonly listeners: readonly Listener[];
   /** Delivers the events of a whole family of calls, one after the other. */
   readonly deliver: Trampoline;
   /** Runs the turns of a whole family of calls, one after the other: nested ones would overflow the stack. */
   readonly turns: Trampoline;
-  /** What a whole family of calls may send again. */
-  readonly retryBudget: RetryBudget;
   /** The ids of a whole family of calls that is written down. It only grows. */
   readonly family: Set<string>;
   /** Where the steps of a whole family of calls are written down. */
@@ -51,8 +41,6 @@ export interface CallScope {
   readonly replaying: Replaying | undefined;
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
-  /** What tools find under context keys. */
-  readonly values: ContextValues;
   /** Decide on every run of a tool, here and below. */
   readonly approvers: readonly Approver[];
   /** The interruption of the call above, where there is one. */
@@ -69,22 +57,15 @@ export interface CallScope {
   readonly layers: readonly Layer[];
   /** The cells of a whole family of calls. */
   readonly cells: Map<Cell<unknown>, unknown>;
-  /** The cells of the call and of its family. */
-  readonly local: Locals;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
   readonly reportHalt: (error: MillraceError) => void;
   /** The forks that have led to the outermost call. */
   readonly forks: readonly Fork[];
-  /** The calls above it, and itself. */
-  readonly lineage: readonly CallInfo[];
-}
-
-/** A call with its ways to the outside world. */
-export interface CallContext extends CallScope, LayerContext {
-  readonly interruption: Interruption;
-  readonly demand: JoinableDemand;
   readonly interceptors: readonly Interceptor[];
+  /** What is said to the call while it runs. Only a call of a session can be spoken to. */
   readonly steering: Steering | undefined;
+  /** The journal of the call. */
+  readonly steps: CallSteps;
 }
 
 /** The journal that has been opened for a call. */
@@ -98,3 +79,19 @@ export interface OpenedJournal {
 
 /** An id for a call that has not been given one. */
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+
+/** The journal of one call: a layer around its steps, and what comes before them. */
+export interface CallSteps {
+  /** Records the steps, and replays those that were recorded. Without a journal there is none. */
+  readonly layer: Layer | undefined;
+  /** Records what comes before the call can be interrupted: its beginning, and its place in the session. */
+  readonly begin: Perform;
+  /** Whether a step was recorded. */
+  readonly isWritten: (id: string) => boolean;
+  /** Whether a step may have been recorded. */
+  readonly mayBeWritten: (id: string) => boolean;
+  /** Records an interrupt when it comes, with its place. Errors if that fails. */
+  readonly interrupt$: Observable<never>;
+  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
+  readonly recall$: Observable<never>;
+}

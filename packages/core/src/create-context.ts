@@ -1,22 +1,36 @@
-import { AsyncSubject, asyncScheduler, noop, Subject } from 'rxjs';
+import {
+  AsyncSubject,
+  asyncScheduler,
+  concatMap,
+  defer,
+  EMPTY,
+  noop,
+  Subject,
+  takeUntil,
+} from 'rxjs';
+import { type CallContext, type OpenedJournal, randomId } from './call-context.js';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import { joinDemand } from './demand.js';
 import { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
+import { createHooks } from './hooks.js';
 import type { Interceptor } from './interceptor.js';
-import { handedDown, type Layer, layersOf } from './layer.js';
-import { type Cell, createLocals } from './step.js';
 import { createHolds, createInterruption } from './interruption.js';
 import type { Fork } from './journal/call-record.js';
+import { callSteps } from './journal/call-steps.js';
 import { unwritten } from './journal/journal.js';
 import { createReplaying } from './journal/replaying.js';
+import { handedDown, type Layer, layersOf, modelThrough, performThrough } from './layer.js';
 import { createRetryBudget } from './models/retry-budget.js';
+import { counter, placeOf } from './places.js';
+import type { Reply } from './reply.js';
 import type { SessionRecord } from './sessions/session-records.js';
+import { type Spending, watchingSpending } from './spending.js';
+import { createSteering } from './steering.js';
+import { type Cell, createLocals, type Step } from './step.js';
 import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
-import { counter, placeOf } from './places.js';
-import { type CallScope, type OpenedJournal, randomId } from './call-scope.js';
 
 const twice = (callId: string): MillraceError =>
   new MillraceError(
@@ -27,8 +41,8 @@ const twice = (callId: string): MillraceError =>
 const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
   opened?.journal.listener === undefined ? [] : [opened.journal.listener];
 
-/** What the scope of a call is made of. */
-export interface ScopeInit {
+/** What a context is made of. */
+export interface ContextInit {
   readonly agentName: string;
   readonly options: CallOptions;
   readonly sessionId: string | undefined;
@@ -39,12 +53,14 @@ export interface ScopeInit {
   readonly layers?: readonly Layer[];
   readonly opened?: OpenedJournal | undefined;
   readonly record?: SessionRecord | undefined;
+  /** The name of the model that answers, unless a value names another. */
+  readonly modelName?: string | undefined;
   /** Of an outermost call that is a fork. */
   readonly forks?: readonly Fork[] | undefined;
 }
 
-/** Opens the scope of a call: at the root, or below the tool that makes it. */
-export const createScope = ({
+/** Makes the context of a call: at the root, or below the tool that makes it. */
+export const createContext = ({
   agentName,
   options,
   sessionId,
@@ -53,15 +69,16 @@ export const createScope = ({
   layers = [],
   opened,
   record,
+  modelName = '',
   forks,
-}: ScopeInit): CallScope => {
+}: ContextInit): CallContext => {
   const {
     parent,
     callId,
     demand,
     scheduler,
     metadata,
-    context,
+    context: values,
     approve,
     interruptOn,
     retryBudget = 10,
@@ -97,10 +114,12 @@ export const createScope = ({
     ...(session === undefined ? {} : { sessionId: session }),
     ...(isHeard && { speaks: true }),
   });
-  return {
+  const base = {
     call,
     events$,
-    reply$: new AsyncSubject(),
+    reply$: new AsyncSubject<Reply>(),
+    interceptors,
+    steering: sessionId === undefined ? undefined : createSteering(call),
     interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
     isInterruptible:
       interruptOn !== undefined ||
@@ -123,24 +142,74 @@ export const createScope = ({
       : undefined,
     nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
-    values: contextValues(scope?.values.entries, context),
+    values: contextValues(scope?.values.entries, values),
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
     voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     record: record ?? scope?.record,
-    reportHalt: (error) => above?.haltBy(error),
+    reportHalt: (error: MillraceError) => above?.haltBy(error),
     spend:
       record === undefined && above === undefined
         ? undefined
-        : (spending) => {
+        : (spending: Spending) => {
             record?.spend(spending.usage);
             above?.spend(spending);
           },
-    layers: layersOf(layers, handedDown(scope?.layers ?? [], isHeard)),
     cells,
     local: createLocals(cells),
     forks: forks ?? scope?.forks ?? [],
     lineage: [...(scope?.lineage ?? []), call],
   };
+  const hooks = createHooks(base);
+  const steps = callSteps(base, hooks);
+  const whole = layersOf(
+    [
+      ...layers,
+      ...(steps.layer === undefined ? [] : [steps.layer]),
+      ...(base.isInterruptible ? [interrupting(base)] : []),
+    ],
+    handedDown(scope?.layers ?? [], isHeard),
+  );
+  const context: CallContext = {
+    ...base,
+    hooks,
+    steps,
+    layers: whole,
+    perform: (step) => perform(step),
+    throughLayers: (model) => throughLayers(model),
+  };
+  const { spend } = base;
+  const performs = performThrough(whole, context);
+  const perform =
+    spend === undefined
+      ? performs
+      : watchingSpending(performs, modelName, { live: spend, replayed: spend });
+  const throughLayers = modelThrough(whole, context);
+  return context;
 };
+
+/**
+ * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs
+ * to its end.
+ */
+const interrupting = ({
+  interruption,
+  holds,
+}: Pick<CallContext, 'interruption' | 'holds'>): Layer => ({
+  name: 'interrupt',
+  priority: 40,
+  step:
+    () =>
+    (next) =>
+    <T>(step: Step<T>) =>
+      step.cut === undefined && step.optional !== true
+        ? next(step)
+        : defer(() =>
+            interruption.current === undefined
+              ? next(step).pipe(
+                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
+                )
+              : EMPTY,
+          ),
+});
