@@ -1,7 +1,9 @@
 import { describe, it } from '@jest/globals';
+import { throwError } from 'rxjs';
 import { createAgent, parallel, race, sequential } from '../../index.js';
 import { agentTool, asAgent, supervisor } from '../../teams/index.js';
 import { text, toolUse } from '../../testing/index.js';
+import { createCallStore, inProcessCalls } from '../index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 import { ask, below, leader, listener, pay, worker } from './team-set-ups.test-support.js';
@@ -36,6 +38,22 @@ const setUps: Readonly<Record<string, SetUp>> = {
         model: script(process, [ask('own', 'One.')], [ask('own', 'Two.')], [text('Done.')]),
         tools: [agentTool(own, { description: 'Remembers.', session: 'below' })],
       });
+    },
+  },
+  'an agent as a tool, with a journal of its own that nothing is written to': {
+    agent: (process) => {
+      const driver = {
+        ...inProcessCalls(),
+        claim$: () => throwError(() => new Error('Not here.')),
+      };
+      const own = createAgent({
+        name: 'own',
+        journal: createCallStore(driver),
+        model: script(process, [pay('ann')], [text('Own is done.')]),
+        tools: [process.effect('pay')],
+        defaults: { onUncertain: 'rerun' },
+      });
+      return leader(process, script(process, [ask('own', 'Pay.')], [text('Paid.')]), own);
     },
   },
   'a supervisor': {

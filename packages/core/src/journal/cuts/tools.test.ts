@@ -9,6 +9,7 @@ import {
   tool,
   toolGroup,
   toolOutput,
+  toolResults,
   transient,
 } from '../../index.js';
 import { createPlanTools } from '../../planning/index.js';
@@ -18,6 +19,22 @@ import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 
 const pay = (to: string) => toolUse('pay', { to });
+
+/** Two tools do their work, and one waits for a person. */
+const oneSuspends: SetUp['agent'] = (process) =>
+  createAgent({
+    ...options(process),
+    model: script(
+      process,
+      [pay('ann'), toolUse('ask', {}, 'asked'), pay('bob')],
+      [pay('eve')],
+      [text('Paid.')],
+    ),
+    tools: [
+      process.effect('pay', { ms: 3 }),
+      tool({ name: 'ask', description: 'Asks.', run: () => suspend({ what: 'May I?' }) }),
+    ],
+  });
 
 const setUps: Readonly<Record<string, SetUp>> = {
   'a plain answer': {
@@ -128,6 +145,12 @@ const setUps: Readonly<Record<string, SetUp>> = {
           tool({ name: 'ask', description: 'Asks.', run: () => suspend({ what: 'May I?' }) }),
         ],
       }),
+  },
+  'one of three tools at once suspends': { agent: oneSuspends },
+  'its result, brought by another call': {
+    before: ['Begin.'],
+    input: toolResults({ asked: 'You may.' }),
+    agent: oneSuspends,
   },
   'a final answer of a tool, with extras and details': {
     agent: (process) =>
