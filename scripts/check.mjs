@@ -1,35 +1,38 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { npm } from './run.mjs';
 
 const each = ['--workspaces', '--if-present'];
 const slow = ['processes', 'stores'].flatMap((tier) => ['--tier', tier]);
 const steps = [
-  { name: 'build', goal: 'the packages compile', args: ['run', 'build'], loud: true },
-  { name: 'types', goal: 'TypeScript 7 agrees', args: ['run', 'build:ts7'] },
+  { name: 'build', goal: 'the packages compile', args: ['run', 'build'], alone: true },
   { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint'] },
+  { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
   { name: 'format', goal: 'prettier would change nothing', args: ['run', 'format'] },
-  { name: 'boundaries', goal: 'nothing imports what it must not', args: ['run', 'boundaries'] },
-  {
-    name: 'diagrams',
-    goal: 'the pictures are those of the tests',
-    args: ['run', 'diagrams:check'],
-  },
-  { name: 'tests', goal: 'the quick tests pass', args: ['test'], loud: true },
-  {
-    name: 'slow',
-    goal: 'the tests of processes and stores pass',
-    args: ['test', '--', ...slow],
-    loud: true,
-  },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
-  { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
+  { name: 'types', goal: 'TypeScript 7 agrees', args: ['run', 'build:ts7'] },
+  { name: 'boundaries', goal: 'nothing imports what it must not', args: ['run', 'boundaries'] },
   {
     name: 'house',
     goal: 'no measure of size or shape exceeds its ceiling',
     args: ['run', 'house', '--', '--check'],
   },
-  { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'pack:check', ...each] },
+  { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
+  {
+    name: 'diagrams',
+    goal: 'the pictures are those of the tests',
+    args: ['run', 'diagrams:check'],
+  },
+  { name: 'tests', goal: 'the quick tests pass', args: ['test'], alone: true },
+  {
+    name: 'slow',
+    goal: 'the tests of processes and stores pass',
+    args: ['test', '--', ...slow],
+    alone: true,
+  },
 ];
+/** How many steps run at a time. Those that are `alone` use every core themselves. */
+const lanes = Math.min(4, availableParallelism());
 const names = steps.map(({ name }) => name);
 const row = (name, text) => `  ${name.padEnd(12)}${text}`;
 
@@ -50,28 +53,44 @@ function chosenSteps({ from = 'build', only = names, skip = [] }) {
 }
 
 async function check(chosen) {
-  const rows = [];
+  const rows = new Map();
   let code = 0;
-  for (const step of chosen) {
-    const result = await perform(step);
-    rows.push(row(step.name, result.summary));
-    code = result.code;
-    if (code !== 0) break;
+  const next = (group) => (code === 0 ? group.shift() : undefined);
+  const work = async (group) => {
+    for (let step = next(group); step !== undefined; step = next(group)) {
+      const result = await perform(step);
+      rows.set(step, row(step.name, result.summary));
+      code ||= result.code;
+    }
+  };
+  for (const group of grouped(chosen)) {
+    await Promise.all(Array.from({ length: lanes }, () => work(group)));
   }
-  console.log(`\n${rows.join('\n')}`);
+  console.log(`\n${chosen.flatMap((step) => rows.get(step) ?? []).join('\n')}`);
   return code;
 }
 
-async function perform({ name, args, loud = false }) {
-  process.stdout.write(loud ? `${name} …\n` : `${name} … `);
+/** Each step that runs alone is a group of its own. */
+function grouped(chosen) {
+  const groups = [];
+  for (const step of chosen) {
+    const last = groups.at(-1);
+    if (step.alone || last === undefined || last[0].alone) groups.push([step]);
+    else last.push(step);
+  }
+  return groups;
+}
+
+async function perform({ name, args, alone = false }) {
+  if (alone) console.log(`${name} …`);
   const start = performance.now();
-  const { code, output } = await npm([loud ? '--silent' : '--loglevel=error', ...args], {
-    quiet: !loud,
+  const { code, output } = await npm([alone ? '--silent' : '--loglevel=error', ...args], {
+    quiet: !alone,
   });
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
   const summary = `${code === 0 ? 'passed' : 'failed'} ${seconds.padStart(6)} s`;
-  console.log(loud ? `${name} … ${summary}` : summary);
-  if (code !== 0 && !loud) console.log(output.trimEnd());
+  console.log(`${name} … ${summary}`);
+  if (code !== 0 && !alone) console.log(output.trimEnd());
   return { code, summary };
 }
 

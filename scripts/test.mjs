@@ -1,80 +1,9 @@
 import { parseArgs } from 'node:util';
 import { node } from './run.mjs';
 import { setUp } from './set-up.mjs';
+import { tiers } from './test/tiers.mjs';
 
-const tiers = [
-  {
-    name: 'quick',
-    goal: 'units, contracts and properties',
-    minutes: 5,
-    // Every test that is in no other tier.
-    paths: [],
-  },
-  {
-    name: 'processes',
-    goal: 'docs, examples, the CLI, faults of providers, flow over HTTP',
-    minutes: 1,
-    paths: [
-      'examples/',
-      'packages/cli/src/(main|vendors)\\.test',
-      'packages/cli/src/runs/',
-      'packages/fault-server/',
-      'packages/fault-suite/',
-      'packages/flow-suite/',
-      'packages/bench/',
-    ],
-  },
-  {
-    name: 'stores',
-    goal: 'databases, and processes that are killed in the middle of calls',
-    minutes: 1,
-    paths: ['packages/store/', 'packages/crash-suite/'],
-  },
-  {
-    name: 'measures',
-    goal: 'growth, leaks and the bench, one after the other',
-    minutes: 1,
-    paths: ['/(growth|leaks|bench|import-time)\\.test'],
-    args: ['--runInBand'],
-  },
-];
-/** Core suites that run again with a layer on every agent: nothing may change. Those that look at a moment, such as a kill between two steps, run with one that passes on only. */
-const core = 'packages/core/src';
-const layered = [
-  {
-    name: 'passing',
-    goal: 'core suites with a layer that passes everything on',
-    minutes: 1,
-    paths: [
-      `${core}/(agent|demand|history|interceptor|interrupt|layer|loop|output|phase-list|prepared|properties|session|session-properties|sub-agent|uncertain|watch)\\.test`,
-      `${core}/(compose|phases|sessions|tools|traffic)/`,
-      `${core}/journal/[^/]+\\.test`,
-    ],
-    env: { MILLRACE_LAYERS: 'pass' },
-  },
-  {
-    name: 'cuts',
-    goal: 'the same, for calls that are cut anywhere',
-    minutes: 1,
-    paths: [`${core}/journal/cuts/`],
-    env: { MILLRACE_LAYERS: 'pass' },
-  },
-  {
-    name: 'later',
-    goal: 'core suites with a layer that passes everything on later',
-    minutes: 1,
-    paths: [
-      `${core}/(agent|history|interceptor|loop|phase-list|properties|session-properties|watch)\\.test`,
-      `${core}/journal/(attach[^/]*|calls|draining|fork-[^/]*)\\.test`,
-      `${core}/sessions/(forked-session|hostile-states|in-process-sessions|keep-sessions)\\.test`,
-      `${core}/phases/(corrections|store-memory)\\.test`,
-      `${core}/tools/`,
-      `${core}/traffic/(?!budget|limit-calls)`,
-    ],
-    env: { MILLRACE_LAYERS: 'async' },
-  },
-];
-const names = [...tiers, ...layered].map(({ name }) => name);
+const names = tiers.map(({ name }) => name);
 /** What `npm test` runs. */
 const quick = ['quick', 'passing'];
 /** Of the runs of each property; `npm run test:all` has them all. */
@@ -87,7 +16,7 @@ npm test -- loop             runs the tests whose path contains "loop", of every
 npm test -- --tier stores    runs this tier; the option may be repeated
 npm run test:all             runs every tier (--all), with the full number of runs of each property
 
-${[...tiers, ...layered].map(({ name, goal, minutes }) => `  ${name.padEnd(11)}${goal} (about ${minutes} min)`).join('\n')}
+${tiers.map(({ name, goal, minutes }) => `  ${name.padEnd(11)}${goal} (about ${minutes} min)`).join('\n')}
 
 MILLRACE_RUNS is the share of the runs, from 0 to 1: ${ciShare} unless it is set, and 1 with --all.`;
 
@@ -111,25 +40,12 @@ function readOptions(args) {
   return { ...values, chosen, jestArgs: args.filter((_, index) => !taken.has(index)) };
 }
 
-async function jest(args, env = {}) {
+/** Runs Jest with the tests of these tiers, or with all. */
+async function jest(args, chosen) {
+  if (chosen !== undefined) process.env.MILLRACE_TIERS = chosen.map(({ name }) => name).join();
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-  Object.assign(process.env, env);
   const { code } = await node([...flags, 'node_modules/jest/bin/jest.js', ...args]);
-  for (const name of Object.keys(env)) delete process.env[name];
   return code;
-}
-
-/** A test is in the last tier that has a pattern for it. */
-function pathsOf(tier) {
-  const later = layered.includes(tier)
-    ? []
-    : tiers.slice(tiers.indexOf(tier) + 1).flatMap(({ paths }) => paths);
-  return [
-    ...(tier.paths.length > 0 ? ['--testPathPatterns', ...tier.paths] : []),
-    '--testPathIgnorePatterns',
-    '/node_modules/',
-    ...later,
-  ];
 }
 
 async function test(args) {
@@ -139,13 +55,12 @@ async function test(args) {
   await setUp();
   const isPattern = jestArgs.some((arg) => !arg.startsWith('-'));
   if (isPattern && chosen === undefined) return jest(jestArgs);
+  const ran = tiers.filter(({ name }) => (chosen ?? quick).includes(name));
+  const together = ran.filter(({ inBand }) => !inBand);
+  const alone = ran.filter(({ inBand }) => inBand);
   let code = 0;
-  for (const tier of [...tiers, ...layered].filter(({ name }) =>
-    (chosen ?? quick).includes(name),
-  )) {
-    const args = [...jestArgs, ...(tier.args ?? []), ...pathsOf(tier)];
-    code = Math.max(code, await jest(args, tier.env));
-  }
+  if (together.length > 0) code = await jest(jestArgs, together);
+  if (alone.length > 0) code = Math.max(code, await jest(['--runInBand', ...jestArgs], alone));
   return code;
 }
 

@@ -29,7 +29,8 @@ const kinds = {
   },
 };
 
-const layer = kinds[process.env.MILLRACE_LAYERS];
+// Jest sets it: see `globals` in jest.config.mjs.
+const layer = kinds[globalThis.MILLRACE_LAYER];
 
 export const readUse = (owner, use) =>
   owner === 'The call' ? read(owner, use) : [layer, ...read(owner, use)];

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const limitMs = 120_000;
+const limitMs = 240_000;
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 const bench = (

@@ -4,7 +4,7 @@ import { main } from './main.js';
 import { fakeEnvironment } from './terminal/fake-terminal.test-support.js';
 
 // Real sockets and processes may have to wait for a busy machine.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 const secret = 'sk-proj-9fQ2mZxT4vLr8KcYb1NwHd7s';
 const asked = {

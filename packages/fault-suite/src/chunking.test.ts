@@ -64,5 +64,5 @@ describe.each(wires)('the stream of %s', (wire) => {
       }),
       { numRuns: 12 },
     );
-  }, 60_000);
+  }, 180_000);
 });

@@ -164,7 +164,6 @@ export const watched = async (agent: AbstractAgent): Promise<ReadRun> => {
 export const complaintsOf = (events: readonly AGUIEvent[]): readonly string[] => {
   const complaints: string[] = [];
   // The client brings an RxJS of its own, whose types are not ours.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   verifyEvents()(from(events) as never).subscribe({
     error: (error: unknown) => complaints.push(String(error)),
   });

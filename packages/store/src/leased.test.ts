@@ -4,7 +4,7 @@ import { asyncScheduler } from 'rxjs';
 import { type Attempt, leased$ } from './leased.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 /** What comes of each attempt, one after the other, at once; the last again and again. */
 const attempts = (...outcomes: readonly (Attempt<string> | Error)[]) => {

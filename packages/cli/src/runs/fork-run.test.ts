@@ -3,7 +3,7 @@ import { scriptedModel } from '@millrace/core/testing';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let home: Home;
 beforeEach(() => {

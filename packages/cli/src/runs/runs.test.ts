@@ -8,7 +8,7 @@ import { Subject } from 'rxjs';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let home: Home;
 beforeEach(() => {

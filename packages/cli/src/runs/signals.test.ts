@@ -24,7 +24,7 @@ import {
 import { type Home, makeHome } from './runs.test-support.js';
 
 // Processes may have to wait for a busy machine.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 const program = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
 const calculation = {

@@ -12,7 +12,7 @@ describe('calls over HTTP that are stopped', () => {
   beforeAll(async () => {
     server = await startAnswerServer();
     measured = await measureStops(server, { rounds: 2, toolMs });
-  }, 60_000);
+  }, 180_000);
   afterAll(() => server.close());
 
   it.each<{ row: string; stop: Stop }>([

@@ -31,7 +31,7 @@ describe('slow consumers over HTTP', () => {
     server = await startAnswerServer();
     // One after the other: each watches the network of this process.
     for (const way of wayNames) measured.set(way, await measure(way));
-  }, 60_000);
+  }, 180_000);
   afterAll(() => server.close());
 
   it.each(wayNames)('I16: %s loses and repeats nothing', (way) => {

@@ -14,7 +14,7 @@ import {
 import { openEmbedded } from './open-embedded.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let directory: string;
 const stores: DatabaseStore[] = [];

@@ -18,7 +18,7 @@ import type { DatabaseStore } from '../store.js';
 import { openEmbedded } from './open-embedded.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let directory: string;
 let store: DatabaseStore;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'embedded-'));
   store = openEmbedded(directory, options);
   await lastValueFrom(store.calls.driver.list$(), { defaultValue: [] });
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await closeStore(store);
   await rm(directory, { recursive: true });

@@ -10,7 +10,7 @@ import { openSegment } from './open-segment.js';
 import { beginning, readCall } from './read-call.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let directory: string;
 beforeAll(async () => {

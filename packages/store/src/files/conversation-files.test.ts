@@ -6,7 +6,7 @@ import { addToConversation, noConversation, readConversation } from './conversat
 import { newHolder } from './holder.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 beforeAll(async () => {

@@ -21,7 +21,7 @@ import {
 import { fileCalls } from './file-calls.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 beforeAll(async () => {
@@ -48,7 +48,7 @@ it('S6: a process that is killed while it writes has lost nothing that it was to
     await firstValueFrom(fileCalls(directory).claim$('c'));
     expect(await read(directory)).toEqual(records);
   }
-}, 30_000);
+}, 180_000);
 
 it('S7: a process that was suspended for longer than its lease writes nothing when it goes on, and hears why', async () => {
   const directory = await mkdtemp(join(root, 'store-'));

@@ -11,7 +11,7 @@ import { fileCalls } from './file-calls.js';
 import { openSegment } from './open-segment.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 beforeAll(async () => {
@@ -73,7 +73,7 @@ it('S7: what a writer was told is written stays, and nothing else, whenever anot
   expect([...stored].sort()).toEqual([...acknowledged].sort());
   expect(refused.length).toBeGreaterThan(0);
   [...stopped, leave].forEach((stop) => stop());
-}, 30_000);
+}, 180_000);
 
 it('S7: what is being written when another one takes over counts for both, or for neither', async () => {
   const big = { kind: 'event', name: 'big', seq: 1, text: 'x'.repeat(3_000_000) } as const;
@@ -96,4 +96,4 @@ it('S7: what is being written when another one takes over counts for both, or fo
     await segment?.file.close();
     leave();
   }
-}, 30_000);
+}, 180_000);

@@ -9,7 +9,7 @@ import { type FileLock, type FileLockOptions, isLocked, processIn, tryLock } fro
 import { lifeOf, newHolder } from './holder.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 let made = 0;

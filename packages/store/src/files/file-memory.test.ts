@@ -9,7 +9,7 @@ import { storedName } from '../stored-name.js';
 import { fileMemory } from './file-memory.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 let made = 0;

@@ -23,7 +23,7 @@ import { fileSessions } from './file-sessions.js';
 import { writeLine } from './line.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 let made = 0;
@@ -67,7 +67,7 @@ describe('fileSessions', () => {
     );
     expect(await readdir(directory)).toEqual(['.aside', storedName('s')]);
     expect(await readdir(join(directory, '.aside'))).toEqual([]);
-  }, 30_000);
+  }, 180_000);
 
   it('S4: gives a version never again, and keeps one state', async () => {
     const { sessions, own, version } = await create();

@@ -7,7 +7,7 @@ import { closeStore } from '../close-store.test-support.js';
 import { openFiles } from './open-files.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 beforeAll(async () => {

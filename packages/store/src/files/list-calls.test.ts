@@ -13,7 +13,7 @@ import { writeBatch } from './read-batches.js';
 import { segmentPath } from './segments.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let root: string;
 beforeAll(async () => {

@@ -26,7 +26,7 @@ import type { DatabaseStore } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let server: TestServer;
 let admin: pg.Client;
@@ -138,7 +138,7 @@ describe('openPostgres: sessions', () => {
       const { sessions } = openPostgres(process.argv[1], { schema: process.argv[2] });`,
       [server.url, schema],
     );
-  }, 30_000);
+  }, 180_000);
 });
 
 describe('openPostgres: longTermMemory', () => {

@@ -8,7 +8,7 @@ import type { Store } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 let server: TestServer;
 let admin: pg.Client;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   server = await startPostgres();
   admin = new pg.Client(server.url);
   await admin.connect();
-}, 30_000);
+}, 180_000);
 afterEach(async () => {
   await Promise.all(stores.splice(0).map((store) => closeStore(store)));
 });

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { corpusTools } from './corpus/sample.test-support.js';
+import type { Dialect } from './dialect.js';
+import { createReader } from './reader.js';
+import { dialects } from './reading.test-support.js';
+
+describe('X1: hostile texts', () => {
+  const seconds = (dialect: Dialect, it: string): number => {
+    const begin = process.cpuUsage();
+    const reader = createReader({
+      dialect,
+      tools: corpusTools,
+      emit: () => undefined,
+      mayAct: true,
+      mayRetract: () => true,
+    });
+    for (let at = 0; at < it.length; at += 4_096) reader.push(it.slice(at, at + 4_096));
+    reader.end();
+    const { user, system } = process.cpuUsage(begin);
+    return (user + system) / 1e6;
+  };
+  const hostile: readonly (readonly [string, string])[] = [
+    ['opening quotes', '{"'],
+    ['parameters', '<function=run>\n<parameter=code>x = 1; '],
+    ['lines of JSON', 'So:\n{"name": "search", "arguments": {"q": "x"}}\n'],
+    ['turns', '<|im_end|>\n<|im_'],
+    ['backslashes', '{"answer": "\\t\\al '],
+    ['labels', 'Action: '],
+    ['labels on lines', 'Action: \n'],
+    ['brackets', '['],
+    ['braces', '{'],
+    ['keys', '{"tool": '],
+    ['lists of keys', '[{"name": "now", '],
+    ['fences', '```\n'],
+    ['fences of JSON', '```json\n{"tool": '],
+    ['angles', '<'],
+    ['tags', '<tool_call>'],
+    ['think tags', '<think>'],
+    ['function tags', '<function=now><parameter=q>'],
+    ['backticks', '`'],
+    ['spaces', ' '],
+    ['lines', '\n'],
+    ['backslashes', '\\'],
+    ['an answer', 'Final Answer: a\n'],
+    ['actions', 'Action: {"tool": "now"}\n'],
+    ['inputs', 'Action: now\nAction Input: {}\n'],
+    ['answers of JSON', '{"answer": "a"}\n'],
+    ['thoughts', 'Thought: a\n'],
+    ['comments', '{/*'],
+    ['escapes', '{"answer": "\\u00'],
+    ['colons', '{"tool":::::'],
+    ['calls in prose', 'a\n{"name": "now", "arguments": {}}\n'],
+    ['calls behind prose', 'a {"name": "now", "arguments": {}}\n'],
+    ['names', 'Action: now\n\n'],
+    ['ends of thoughts', 'a\n</think>\n'],
+    ['ends of turns', '</s>'],
+    ['repeated keys', '{"tool": {"a": 1, "a": 1}, '],
+  ];
+  const dialectNames = Object.keys(dialects) as readonly (keyof typeof dialects)[];
+
+  it.each(hostile)(
+    'X1: %s take time that grows with their length',
+    (_, piece) => {
+      for (const name of dialectNames) {
+        const make = (length: number): string => piece.repeat(Math.ceil(length / piece.length));
+        const [small, large] = [make(16_000), make(128_000)];
+        seconds(dialects[name], small);
+        // Eight times as much text: a square would take 64 times as long. A pause of the runtime's own does not come each time.
+        const isLinear = [1, 2, 3].some(() => {
+          const short = seconds(dialects[name], small);
+          return seconds(dialects[name], large) < Math.max(24 * short, 0.5);
+        });
+        expect({ name, isLinear }).toEqual({ name, isLinear: true });
+      }
+    },
+    120_000,
+  );
+
+  it('X1: a megabyte takes seconds at most', () => {
+    for (const piece of ['{"', 'Action: ']) {
+      expect(seconds(dialects.action, piece.repeat(1_000_000 / piece.length))).toBeLessThan(20);
+    }
+  }, 120_000);
+});

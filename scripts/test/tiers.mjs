@@ -1,0 +1,106 @@
+import { root } from '../workspaces.mjs';
+
+const plain = [
+  {
+    name: 'quick',
+    goal: 'units, contracts and properties',
+    minutes: 2,
+    // Every test that is in no other tier.
+    paths: [],
+  },
+  {
+    name: 'processes',
+    goal: 'docs, examples, the CLI, faults of providers, flow over HTTP',
+    minutes: 1,
+    paths: [
+      'examples/',
+      'packages/cli/src/(main|vendors)\\.test',
+      'packages/cli/src/runs/',
+      'packages/fault-server/',
+      'packages/fault-suite/',
+      'packages/flow-suite/',
+      'packages/bench/',
+    ],
+  },
+  {
+    name: 'stores',
+    goal: 'databases, and processes that are killed in the middle of calls',
+    minutes: 1,
+    paths: ['packages/store/', 'packages/crash-suite/'],
+  },
+  {
+    name: 'measures',
+    goal: 'growth, leaks and the bench, one after the other',
+    minutes: 1,
+    paths: ['/([^/]+-)?(growth|leaks|bench|import-time)\\.test'],
+    inBand: true,
+  },
+];
+/** Core suites that run again with a layer on every agent: nothing may change. Those that look at a moment, such as a kill between two steps, run with one that passes on only. */
+const core = 'packages/core/src';
+/** Takes seconds a file. */
+const slow = '(attach-properties|prune|replay|told-behind)\\.test';
+const layered = [
+  {
+    name: 'passing',
+    goal: 'the core of core with a layer that passes everything on',
+    minutes: 1,
+    paths: [
+      `${core}/(agent|interceptor|interrupt|layer|loop|properties|session|session-properties|sub-agent)\\.test`,
+      `${core}/(call|sessions|tools)/`,
+      `${core}/journal/(?!${slow})[^/]+\\.test`,
+    ],
+    layer: 'pass',
+  },
+  {
+    name: 'cuts',
+    goal: 'the same for more suites, and for calls that are cut anywhere',
+    minutes: 1,
+    paths: [
+      `${core}/(demand|history|output|phase-list|prepared|uncertain|watch)\\.test`,
+      `${core}/(compose|phases|traffic)/`,
+      `${core}/journal/${slow}`,
+      `${core}/journal/cuts/`,
+    ],
+    layer: 'pass',
+  },
+  {
+    name: 'later',
+    goal: 'core suites with a layer that passes everything on later',
+    minutes: 1,
+    paths: [
+      `${core}/(agent|history|interceptor|loop|phase-list|properties|session-properties|watch)\\.test`,
+      `${core}/journal/(attach[^/]*|calls|draining|fork-[^/]*)\\.test`,
+      `${core}/sessions/(forked-session|hostile-states|in-process-sessions|keep-sessions)\\.test`,
+      `${core}/phases/(corrections|store-memory)\\.test`,
+      `${core}/tools/`,
+      `${core}/traffic/(?!budget|limit-calls)`,
+    ],
+    layer: 'async',
+  },
+];
+
+export const tiers = [...plain, ...layered];
+
+/** The tiers that `MILLRACE_TIERS` names, for jest.config.mjs. Without it, one with every test. */
+export function chosenTiers() {
+  const names = process.env.MILLRACE_TIERS?.split(',');
+  if (names === undefined) {
+    return [{ layer: process.env.MILLRACE_LAYER, accepts: [matching([])] }];
+  }
+  return tiers.filter(({ name }) => names.includes(name)).map(selected);
+}
+
+/** A test is in the last tier that has a pattern for it. */
+function selected(tier) {
+  const later = plain.includes(tier)
+    ? plain.slice(plain.indexOf(tier) + 1).flatMap(({ paths }) => paths)
+    : [];
+  const { name, layer, paths } = tier;
+  return { name, layer, accepts: [matching(paths)], skips: later };
+}
+
+const rootPattern = root.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+const matching = (paths) =>
+  `^${rootPattern}${paths.length > 0 ? `(?=.*(?:${paths.join('|')}))` : ''}.*\\.test\\.(ts|mjs)$`;
