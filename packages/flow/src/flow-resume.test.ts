@@ -165,7 +165,7 @@ const written = (driver: CallStoreDriver) => lastValueFrom(driver.read$('c'), { 
 const call$ = (agent: Agent) => agent.call$('Go', { callId: 'c' });
 
 /** The number of cuts of a flow. CI makes a share of them. */
-const cuts = Math.max(8, Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)));
+const cuts = Math.max(6, Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)));
 
 describe('a flow that is cut anywhere', () => {
   it.each(Object.entries(documents))('S6, G6: %s goes on where it was', async (_, components) => {

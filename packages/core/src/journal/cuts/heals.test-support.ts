@@ -83,8 +83,8 @@ const isThorough = process.env['MILLRACE_CUTS'] === 'all';
 
 const ways = ['killed', 'untold', 'full'] as const;
 
-/** The number of cuts of a call. CI makes a share of them: each way at three places or more. */
-const most = Math.max(9, Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)));
+/** The number of cuts of a call. CI makes a share of them: each way at two places or more. */
+const most = Math.max(6, Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)));
 
 /** Where a call of these records is cut: all through it, in each way in turn, and every fourth time once more. */
 const cutsOf = (records: readonly StoredRecord[]): readonly (readonly Cut[])[] => {
