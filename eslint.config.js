@@ -23,7 +23,7 @@ export default tseslint.config(
       rxjs.configs.strict,
     ],
     languageOptions: {
-      parserOptions: { projectService: true },
+      parserOptions: { projectService: { allowDefaultProject: ['jest.config.ts'] } },
     },
     rules: {
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
@@ -94,7 +94,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['scripts/**/*.mjs', 'jest.config.mjs'],
+    files: ['scripts/**/*.mjs'],
     languageOptions: {
       globals: {
         clearTimeout: 'readonly',

@@ -29,7 +29,7 @@ const kinds = {
   },
 };
 
-// Jest sets it: see `globals` in jest.config.mjs.
+// Jest sets it: see `globals` in jest.config.ts.
 const layer = kinds[globalThis.MILLRACE_LAYER];
 
 export const readUse = (owner, use) =>

@@ -82,7 +82,7 @@ const layered = [
 
 export const tiers = [...plain, ...layered];
 
-/** The tiers that `MILLRACE_TIERS` names, for jest.config.mjs. Without it, one with every test. */
+/** The tiers that `MILLRACE_TIERS` names, for jest.config.ts. Without it, one with every test. */
 export function chosenTiers() {
   const names = process.env.MILLRACE_TIERS?.split(',');
   if (names === undefined) {
