@@ -4,7 +4,7 @@ const plain = [
   {
     name: 'quick',
     goal: 'units, contracts and properties',
-    minutes: 2,
+    minutes: 4,
     // Every test that is in no other tier.
     paths: [],
   },
