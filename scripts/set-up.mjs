@@ -58,7 +58,7 @@ async function compile() {
     doing: 'Building',
     done: 'Built',
     failed: 'tsc -b failed. Correct what it names; if that is not yours, try `npm run clean`.',
-    work: () => node(['node_modules/typescript/bin/tsc', '-b', ...force], quiet),
+    work: () => node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet),
   });
   const built = code === 0 ? { sources } : {};
   rememberCompiled(root, { ...built, output: compiledState(root).output });

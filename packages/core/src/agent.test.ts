@@ -101,13 +101,13 @@ describe('an agent', () => {
     expect(aborted).toBe(true);
   });
 
-  it('L2: 100,000 events wait in linear time for whoever pulls', async () => {
-    const chunks = Array.from({ length: 100_000 }, () => text('x'));
+  it('L2: 20,000 events wait in linear time for whoever pulls', async () => {
+    const chunks = Array.from({ length: 20_000 }, () => text('x'));
     let seen = 0;
     for await (const event of createAgent({ model: scriptedModel(chunks) }).stream('?')) {
       if (event.type === 'reasoningChunk') seen += 1;
     }
-    expect(seen).toBe(100_000);
+    expect(seen).toBe(20_000);
   });
 
   it('L2: return() ends the call, before, during and after its first event', async () => {

@@ -234,8 +234,8 @@ describe('a call that finds its session busy', () => {
     ]);
   });
 
-  it('S3: 500 synchronous calls in a queue do not overflow the stack', () => {
-    const count = 500;
+  it('S3: 200 synchronous calls in a queue do not overflow the stack', () => {
+    const count = 200;
     const open$ = new ReplaySubject<void>(1);
     const answers = Array.from({ length: count }, () => [text('.')]);
     const session = createAgent({

@@ -10,17 +10,19 @@ const limitMs = 240_000;
 
 // CI runs a share of the kills.
 const share = Number(process.env['MILLRACE_RUNS'] ?? 1);
-const killsOf = (full: number): number => Math.max(6, Math.round(full * share));
+const shareOf = (full: number, least: number): number => Math.max(least, Math.round(full * share));
 
 /** A tenth of what the command does. An embedded database takes seconds to start: it has fewer kills, of more calls each. */
 const amounts: readonly (readonly [
   StoreName,
   { kills: number; callsPerTrial: number; atOnce: number },
 ])[] = [
-  ['files', { kills: killsOf(20), callsPerTrial: 3, atOnce: 5 }],
-  ['embedded', { kills: killsOf(12), callsPerTrial: 5, atOnce: 3 }],
-  ['postgres', { kills: killsOf(20), callsPerTrial: 3, atOnce: 5 }],
+  ['files', { kills: shareOf(20, 6), callsPerTrial: 3, atOnce: 5 }],
+  ['embedded', { kills: shareOf(12, 3), callsPerTrial: 5, atOnce: 3 }],
+  ['postgres', { kills: shareOf(20, 6), callsPerTrial: 3, atOnce: 5 }],
 ];
+
+const rounds = shareOf(5, 2);
 
 describe.each(amounts)('calls in %s', (store, amount) => {
   let bench: Bench;
@@ -46,11 +48,11 @@ describe.each(amounts)('calls in %s', (store, amount) => {
     'S7: go on in one of two processes alone, where the one before has given them back or was killed',
     async () => {
       const contests = [false, true].map((isKilled) =>
-        contest({ name: `contest-${isKilled}`, rounds: 5, isKilled }, bench),
+        contest({ name: `contest-${isKilled}`, rounds, isKilled }, bench),
       );
-      const rounds = (await Promise.all(contests)).flat();
-      expect(rounds.filter((round) => !isFair(round))).toEqual([]);
-      expect(rounds).toHaveLength(10);
+      const ended = (await Promise.all(contests)).flat();
+      expect(ended.filter((round) => !isFair(round))).toEqual([]);
+      expect(ended).toHaveLength(2 * rounds);
     },
     limitMs,
   );

@@ -137,12 +137,12 @@ describe('redact', () => {
     expect(stored.map(textOf)).toEqual(['?', shown]);
   });
 
-  it('X6: 100,000 deltas take linear time', async () => {
+  it('X6: 20,000 deltas take linear time', async () => {
     const agent = createAgent({
-      model: scriptedModel(Array.from({ length: 100_000 }, () => text('x '))),
+      model: scriptedModel(Array.from({ length: 20_000 }, () => text('x '))),
       interceptors: [redact(card)],
     });
-    expect(textOf(await agent.call('?'))).toHaveLength(200_000);
+    expect(textOf(await agent.call('?'))).toHaveLength(40_000);
   });
 
   it('refuses what it cannot look for', () => {

@@ -136,12 +136,12 @@ describe('the parts of a call', () => {
     ]);
   });
 
-  it('a hundred thousand deltas are as many parts', () => {
-    const deltas = Array.from({ length: 100_000 }, () => says('x'));
+  it('twenty thousand deltas are as many parts', () => {
+    const deltas = Array.from({ length: 20_000 }, () => says('x'));
     let count = 0;
     from([begun, asks, ...deltas])
       .pipe(toParts)
       .subscribe(() => (count += 1));
-    expect(count).toBe(100_000 + 3 + 3);
+    expect(count).toBe(20_000 + 3 + 3);
   });
 });

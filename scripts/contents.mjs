@@ -1,0 +1,49 @@
+// Packs every package that is published, and checks that programs can import what is in it, with its types.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { npm } from './run.mjs';
+import { readJson, root, workspaces } from './workspaces.mjs';
+
+/** The packages are ES modules for Node 20: what older resolvers make of them is no problem. */
+const ignored = ['node10', 'node16-cjs'];
+
+const published = workspaces(root).filter((path) => !readJson(root, path, 'package.json').private);
+
+async function pack(path, folder) {
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
+  const { code, output } = await npm([...args, '--workspace', path], { quiet: true });
+  if (code !== 0) throw new Error(output);
+  const [{ filename }] = JSON.parse(output.slice(output.indexOf('[')));
+  return readFile(join(folder, filename));
+}
+
+async function problemsOf(path, folder) {
+  const packed = await pack(path, folder);
+  const tarball = packed.buffer.slice(packed.byteOffset, packed.byteOffset + packed.byteLength);
+  const { messages, pkg } = await publint({ strict: true, pack: { tarball } });
+  const { problems = [] } = await checkPackage(
+    createPackageFromTarballData(new Uint8Array(packed)),
+  );
+  const unresolved = problems.filter(({ resolutionKind }) => !ignored.includes(resolutionKind));
+  return [
+    ...messages.map((message) => formatMessage(message, pkg)),
+    ...unresolved.map(({ kind, entrypoint = '', resolutionKind = '' }) =>
+      [kind, entrypoint, resolutionKind].join(' '),
+    ),
+  ];
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'contents-'));
+try {
+  for (const path of published) {
+    const problems = await problemsOf(path, folder);
+    console.log(`${path}: ${problems.length === 0 ? 'right' : problems.join('\n  ')}`);
+    if (problems.length > 0) process.exitCode = 1;
+  }
+} finally {
+  await rm(folder, { recursive: true });
+}
