@@ -22,7 +22,7 @@ const features = {
   'text-tools': ['text-tools'],
   'tool-selection': [
     'tool-selection',
-    'tools/(?:select(?:-tools)?|[^/]+-selector|manage-tools|tool-group)',
+    'tools/(?:select-tools|[^/]+-selector|manage-tools|tool-group)',
   ],
   traffic: ['traffic', 'limit-rate', 'limit-concurrency', 'budget'],
 };

@@ -16,7 +16,6 @@ const options = {
   platform: 'node',
   target: 'node20',
   outExtension: { '.js': '.mjs' },
-  minifyWhitespace: true,
   legalComments: 'none',
   sourcemap: 'linked',
   sourcesContent: false,

@@ -2,8 +2,7 @@
 const share = Number(process.env.MILLRACE_RUNS ?? 1);
 if (!(share > 0 && share <= 1)) throw new Error('MILLRACE_RUNS must be above 0, and 1 or less.');
 
-/** Suites that run a second time, with layers, need fewer. */
-const least = globalThis.MILLRACE_LAYER === undefined ? 30 : 10;
+const least = 30;
 
 /** Scales a full count. Counts of up to `least` are never reduced: what they find by chance, few runs may miss. */
 export const runs = (full) => Math.max(Math.min(full, least), Math.ceil(full * share));

@@ -1,8 +1,18 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, tap, timer } from 'rxjs';
 import equal from 'fast-deep-equal';
+import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  map,
+  type Observable,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
+import { MillraceError } from './errors.js';
 import { freezeResult } from './freeze-message.js';
 import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
@@ -14,11 +24,10 @@ import { createToolRunning, type Ran, type ToolRunning } from './run-tool.js';
 import { createUncertain } from './uncertain.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
-import type { Cut } from './step.js';
-import type { Planned } from './tools/batch.js';
+import { type Cut, replayedSteps } from './step.js';
+import type { Planned, Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
-import { failuresInRow, sameAgain, tooManyFailures } from './tools/notes.js';
 
 /** One tool use, answered. */
 export interface Acted extends CostBelow {
@@ -43,7 +52,7 @@ export interface Acted extends CostBelow {
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof createUncertain>[0] &
-  Pick<Context, 'call' | 'limits' | 'holds' | 'perform' | 'activateOnly'>;
+  Pick<Context, 'call' | 'limits' | 'holds' | 'local' | 'perform' | 'activateOnly'>;
 
 /**
  * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
@@ -78,14 +87,33 @@ export const act$ = (
             cut: acting.cut$,
           })
           .pipe(
-            tap(({ groups }) => {
+            map((given) => {
+              const { groups } = given;
               // A tool that is not run again has left them so.
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+              const acted = sameUse(given, plan);
+              const { toolUse, result, ms } = acted;
+              // A layer has answered it, such as a cache.
+              if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
+                context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });
+              }
+              return acted;
             }),
           );
       }),
     );
 };
+
+/** A result that a layer has kept from another tool use is the result of this one. */
+const sameUse = (acted: Acted, { index, toolUse: { id } }: Planned): Acted =>
+  acted.result.toolUseId === id
+    ? acted
+    : {
+        ...acted,
+        index,
+        toolUse: { ...acted.toolUse, id },
+        result: { ...acted.result, toolUseId: id },
+      };
 
 /** Decides what becomes of a tool use: the work of an intent, and its early end. */
 const createDeciding = (
@@ -171,8 +199,10 @@ const createActing = (
   let groupsBefore = activeGroups(toolkit.groups);
   let running: ToolRunning | undefined;
   let ran: Ran | undefined;
+  let isReported = false;
   const finished$ = (given: Ran): Observable<Acted> => {
     ran = given;
+    isReported = true;
     const ms = scheduler.now() - startedAt;
     const failures = given.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
     const note = noteOn(context, run, plan, failures);
@@ -190,7 +220,9 @@ const createActing = (
   };
   return {
     hasRun: () => hasRun,
+    isReported: () => isReported,
     run$: (): Observable<Acted> => {
+      if (ran !== undefined) return throwError(() => runAgain(position));
       hasRun = true;
       startedAt = scheduler.now();
       groupsBefore = activeGroups(toolkit.groups);
@@ -202,6 +234,7 @@ const createActing = (
     },
     cut$: ({ message = interrupted }: Cut): Observable<Acted> =>
       defer(() => {
+        isReported = true;
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
         // What it is kept back for, the model will not be asked any more.
         return finish$(
@@ -213,6 +246,12 @@ const createActing = (
       }),
   };
 };
+
+const runAgain = (position: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `A layer has run the step '${position}' again, whose tool has given its result. Try again within the tool.`,
+  );
 
 /** What a tool use comes to that is cut before it begins. A journal cannot tell that from one that had begun, so both come to the same. */
 const notBegun = (decision: Decision, why: string): Ran => ({
@@ -295,3 +334,17 @@ const finish$ = (
     }),
   );
 };
+
+/** Failures of a tool in a row, the one of now among them. */
+const failuresInRow = (uses: readonly Use[], name: string): number => {
+  const own = uses.filter(({ toolUse }) => toolUse.name === name);
+  return own.length - own.findLastIndex(({ failed }) => !failed);
+};
+
+/** Tells a model that a tool has failed too often. */
+const tooManyFailures = (name: string, failures: number): string =>
+  `The tool ${name} has failed ${failures} times in a row. Do not try it again: go on without it, or say what is missing.`;
+
+/** Tells a model that it goes round in a circle. */
+const sameAgain = (name: string, repeats: number): string =>
+  `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;

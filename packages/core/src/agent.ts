@@ -7,7 +7,6 @@ import { preparing } from './call/prepare.js';
 import { reviewing } from './call/review.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { namesOf } from './tools/live-toolkit.js';
-import { selectTools } from './tools/select-tools.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { forksAbove, isJournaled, isWithin } from './places.js';
 import { type CallOptions, isContext, withDefaults } from './call-options.js';
@@ -74,7 +73,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const toolkit = createToolkit(defaults.tools ?? tools);
   const recordOf = createSessionRecords(toolkit);
   const ownOutput = outputOf(options.output, owner);
-  const around = [...preparing(interceptors), reviewing, selectTools];
+  const around = [...preparing(interceptors), reviewing];
   const talking = conversation({ instructions });
 
   const begin$ = <Seen>(

@@ -1,7 +1,8 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, tap } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, map, type Observable } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { discard } from './discard.js';
+import type { CallInfo } from './call-info.js';
 import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
@@ -12,7 +13,8 @@ import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
 import { receive$, type Show } from './receive.js';
 import type { OpenRun } from './run.js';
-import type { Usage } from './usage.js';
+import type { Cut } from './step.js';
+import { addUsage, noUsage, type Usage } from './usage.js';
 
 /** What one message of the model came to. */
 export type Asked =
@@ -40,6 +42,8 @@ export type Asked =
       /** As far as it had come. */
       readonly message: AssistantMessage;
       readonly usage: Usage;
+      /** What the reply says instead, if a layer has cut it with a message. */
+      readonly says?: string;
     };
 
 type Before = Extract<ModifiablePayload, BeforeModel>;
@@ -84,8 +88,20 @@ export const ask$ = (
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
-      tap(({ message }) => toolUsesOf(message).forEach(({ id }) => context.toolUseIds.add(id))),
+      map((given) => {
+        const asked = ownMessage(given, context.call, position);
+        toolUsesOf(asked.message).forEach(({ id }) => context.toolUseIds.add(id));
+        return asked;
+      }),
     );
+};
+
+/** What a layer has kept from another call is a message of this one: memory would take it for the one that it has. */
+const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked => {
+  const { message } = asked;
+  return message.id.startsWith(`${callId}/`)
+    ? asked
+    : { ...asked, message: { ...message, id: `${callId}/${position}` } };
 };
 
 /** The ways in which a request for one message can go. */
@@ -93,7 +109,7 @@ export interface Asking {
   /** Asks the model, through interceptors before and after. */
   readonly run$: (attempt: number) => Observable<Asked>;
   /** Gives the message as far as it has come. */
-  readonly cut$: () => Observable<Asked>;
+  readonly cut$: (why: Pick<Cut, 'message'>) => Observable<Asked>;
 }
 
 /** Prepares a request for one message. It is the only place that talks to a model. */
@@ -106,9 +122,13 @@ export const asking = (
 ): Asking => {
   const { call, hooks, holds, toolUseIds } = context;
   let draft: Draft | undefined;
+  let earlier = noUsage;
   const begun = (attempt: number): Draft => {
-    // A layer has asked again: what its first attempt has shown is void.
-    if (draft !== undefined) discard(context, iteration, draft.message(), 'asked again');
+    // A layer has asked again: what its first attempt has shown is void, and paid for.
+    if (draft !== undefined) {
+      discard(context, iteration, draft.message(), 'asked again');
+      earlier = addUsage(earlier, draft.usage);
+    }
     draft = createDraft({
       messageId: messageIdAt(`${call.callId}/${position}`, attempt),
       name: call.agent.at(-1) ?? '',
@@ -117,10 +137,11 @@ export const asking = (
     });
     return draft;
   };
-  const cutShort = (status: 'interrupted' | 'vetoed', begun: Draft): Asked => ({
+  const cutShort = (status: 'interrupted' | 'vetoed', begun: Draft, says?: string): Asked => ({
     status,
+    ...(says !== undefined && { says }),
     message: begun.message(),
-    usage: begun.usage,
+    usage: addUsage(earlier, begun.usage),
   });
   return {
     run$: (attempt) =>
@@ -133,7 +154,7 @@ export const asking = (
         return hooks.emit$(iteration, stage.before({ messages, options })).pipe(
           concatMap((event) => receive$(context, { iteration }, stage.show, event, own, answering)),
           concatMap((finish) =>
-            answered$(context, { iteration }, stage, { finish, model }, own).pipe(
+            answered$(context, { iteration }, stage, { finish, model, earlier }, own).pipe(
               holding(holds, position),
             ),
           ),
@@ -141,7 +162,7 @@ export const asking = (
           map((asked) => asked ?? cutShort('vetoed', own)),
         );
       }),
-    cut$: () => made$(() => cutShort('interrupted', draft ?? begun(1))),
+    cut$: ({ message }) => made$(() => cutShort('interrupted', draft ?? begun(1), message)),
   };
 };
 
@@ -153,7 +174,11 @@ const answered$ = (
   { hooks, toolUseIds }: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
   stage: Stage,
-  { finish, model }: { readonly finish: Finish; readonly model: string },
+  {
+    finish,
+    model,
+    earlier,
+  }: { readonly finish: Finish; readonly model: string; readonly earlier: Usage },
   draft: Draft,
 ): Observable<Extract<Asked, { status: 'answered' }>> => {
   const message = frozen(draft.message());
@@ -163,7 +188,7 @@ const answered$ = (
       status: 'answered',
       message: sameMessage(message, event.message, toolUseIds),
       finish: event.finish,
-      usage: draft.usage,
+      usage: addUsage(earlier, draft.usage),
       stop: event.type === 'postReasoning' && event.stop === true,
       again: event.type === 'postReasoning' ? event.again : undefined,
       isShown: draft.deltas().length > 0,

@@ -139,18 +139,6 @@ export const isContext: Rule = [
   'a list of values under their keys, such as [db.of(pool)]',
 ];
 
-const isToolSelection: Rule = [
-  (value) => {
-    checkOptions("'toolSelection'", value, {
-      select: isFunction,
-      pinned: listOf('names of tools'),
-      maxTools: wholeNumber(1),
-    });
-    return true;
-  },
-  'an object of options',
-];
-
 const isTemperatureRamp: Rule = [
   (value) => {
     checkOptions("'temperatureRamp'", value, { step: numberFrom(0), max: numberFrom(0) });
@@ -178,7 +166,6 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   ],
   maxObservation: wholeNumber(1),
   maxToolCalls: wholeNumber(0),
-  toolSelection: isToolSelection,
   maxToolErrors: wholeNumber(0),
   toolBackoffMs: isDelay,
   maxParseRetries: wholeNumber(0),
@@ -215,9 +202,17 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   speaks: isFlag,
 };
 
+/** An option that has become a layer names its new place. */
+const check: typeof checkOptions = (owner, options, rules) => {
+  if (isRecord(options) && options['toolSelection'] !== undefined) {
+    throw misuse(`${owner}: 'toolSelection' is a layer now. Give selectTools({ … }) to 'use'.`);
+  }
+  checkOptions(owner, options, rules);
+};
+
 /** Refuses options that a call cannot be prepared with. */
 export const checkPrepared = (owner: string, options: unknown): void =>
-  checkOptions(owner, options, preparedRules);
+  check(owner, options, preparedRules);
 
 /** Tells apart what a call may be prepared otherwise in, and what stays as it is. */
 export const splitOptions = (
@@ -233,7 +228,7 @@ export const splitOptions = (
 
 /** Refuses options that a call does not have, or that cannot be what they are. */
 export const checkCallOptions = (owner: string, options: CallOptions): void => {
-  checkOptions(owner, options, callRules);
+  check(owner, options, callRules);
   if (options.speaks === true && options.parent === undefined) {
     throw misuse(`${owner}: 'speaks' needs a 'parent', for which it speaks.`);
   }
@@ -241,7 +236,7 @@ export const checkCallOptions = (owner: string, options: CallOptions): void => {
 
 /** Refuses defaults that an agent cannot have. */
 export const checkDefaults = (owner: string, options: unknown): void =>
-  checkOptions(owner, options, defaultRules);
+  check(owner, options, defaultRules);
 
 /** Lays options over defaults; an option that is `undefined` is as good as absent. */
 export const withDefaults = (defaults: CallDefaults, options: CallOptions): CallOptions => ({

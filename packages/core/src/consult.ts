@@ -82,7 +82,7 @@ export const consult$ = (
             context.hooks.report(run.iteration, { type: 'warning', message });
         }),
       ),
-    cut: () => cut$().pipe(map(read)),
+    cut: (why) => cut$(why).pipe(map(read)),
     form: { isWritten: isConsulted },
   });
 };

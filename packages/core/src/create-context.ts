@@ -24,11 +24,12 @@ import { createReplaying } from './journal/replaying.js';
 import { handedDown, type Layer, layersOf, modelThrough, performThrough } from './layer.js';
 import { createRetryBudget } from './models/retry-budget.js';
 import { counter, placeOf } from './places.js';
+import type { Model } from './model.js';
 import type { Reply } from './reply.js';
 import type { SessionRecord } from './sessions/session-records.js';
 import { type Spending, watchingSpending } from './spending.js';
 import { createSteering } from './steering.js';
-import { type Cell, createLocals, type Step } from './step.js';
+import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';
 import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
 
@@ -51,6 +52,8 @@ export interface ContextInit {
   readonly interceptors: readonly Interceptor[];
   /** The call's own layers. */
   readonly layers?: readonly Layer[];
+  /** Some of them are not native: one of these may interrupt the call. */
+  readonly isLayered?: boolean;
   readonly opened?: OpenedJournal | undefined;
   readonly record?: SessionRecord | undefined;
   /** The name of the model that answers, unless a value names another. */
@@ -71,6 +74,7 @@ export const createContext = ({
   record,
   modelName = '',
   forks,
+  isLayered = false,
 }: ContextInit): CallContext => {
   const {
     parent,
@@ -126,7 +130,8 @@ export const createContext = ({
       parent !== undefined ||
       sessionId !== undefined ||
       // It may have been interrupted before.
-      resumes,
+      resumes ||
+      isLayered,
     holds: createHolds(ownScheduler),
     holdAbove: () => above?.hold() ?? noop,
     demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
@@ -180,14 +185,34 @@ export const createContext = ({
     throughLayers: (model) => throughLayers(model),
   };
   const { spend } = base;
-  const performs = performThrough(whole, context);
-  const perform =
-    spend === undefined
-      ? performs
-      : watchingSpending(performs, modelName, { live: spend, replayed: spend });
-  const throughLayers = modelThrough(whole, context);
+  const composed = (): Perform => {
+    const through = performThrough(whole, context);
+    return spend === undefined
+      ? through
+      : watchingSpending(
+          through,
+          modelName,
+          { live: spend, replayed: spend },
+          base.local(replayedSteps),
+        );
+  };
+  // Composed with the first step and the first model: the parts of a layer may keep the context, and what they throw fails the call.
+  let performs: Perform | undefined;
+  const ids = new Set<string>();
+  const perform: Perform = (step) => {
+    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+    return (performs ??= composed())(step);
+  };
+  let models: ((model: Model) => Model) | undefined;
+  const throughLayers = (model: Model): Model => (models ??= modelThrough(whole, context))(model);
   return context;
 };
+
+const repeated = (id: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The call has performed a step '${id}' already. Give each step an 'id' of its own.`,
+  );
 
 /**
  * Cuts the step under way when the call is interrupted, and each further one immediately, so that the run ends by itself. What has no `cut`, such as saving, runs

@@ -9,8 +9,9 @@ export const endInterrupted = (
   run: OpenRun,
   { call, interruption }: Pick<Context, 'call' | 'interruption'>,
   partial?: AssistantMessage,
+  instead?: string,
 ): EndedRun => {
-  const message = interruption.current?.message;
+  const message = interruption.current?.message ?? instead;
   const text = partial === undefined ? '' : textOf(partial);
   return message === undefined && partial !== undefined && text !== ''
     ? end(run, 'interrupted', { ...partial, content: [textBlock(text)] })

@@ -22,6 +22,8 @@ import {
   type ModifiableEvent,
   type ModifiablePayload,
   type ReportedPayload,
+  type ModifiableType,
+  modifiableTypes,
 } from './events.js';
 import { freezeResult } from './freeze-message.js';
 import type { Replaying } from './journal/replaying.js';
@@ -29,7 +31,8 @@ import { type EventInterceptor, type Interceptor, ordered } from './interceptor.
 import { made$ } from './one-value.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
-import { isUsable } from './usable.js';
+import { isRecord } from './json.js';
+import { areBlocks, areContentBlocks } from './message.js';
 
 /** The one way by which a call tells what happens, and lets it be changed. */
 export interface Hooks {
@@ -240,3 +243,29 @@ const kinOf = ({
   ...(sessionId === undefined ? {} : { sessionId }),
   ...(speaks === undefined ? {} : { speaks }),
 });
+
+/** Tells whether what an interceptor handed back is an event of this type that the loop can go on with. */
+const isUsable = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
+  isModifiable(value) && value.type === type && isWhole(value);
+
+const isModifiable = (value: unknown): value is ModifiableEvent =>
+  isRecord(value) && modifiableTypes.some((type) => type === value['type']);
+
+const isWhole = (event: ModifiableEvent): boolean => {
+  switch (event.type) {
+    case 'preReasoning':
+    case 'preSummary':
+    case 'prePlanning':
+      return Array.isArray(event.messages) && isRecord(event.options);
+    case 'postReasoning':
+    case 'postSummary':
+    case 'postPlanning':
+      return areBlocks(event.message.content);
+    case 'preActing':
+      return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
+    case 'postActing':
+      return areContentBlocks(event.result.content);
+    case 'postCall':
+      return areBlocks(event.reply.content);
+  }
+};

@@ -169,8 +169,12 @@ export {
   type ContextValues,
 } from './tools/context-key.js';
 export type { Embedder } from './retrieval/embedder.js';
-export { embeddingSelector, type EmbeddingSelectorOptions } from './tools/embedding-selector.js';
-export type { SelectionRequest, ToolSelection, ToolSelector } from './tools/select.js';
+export {
+  type SelectionRequest,
+  selectTools,
+  type ToolSelection,
+  type ToolSelector,
+} from './tools/select-tools.js';
 export { preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';

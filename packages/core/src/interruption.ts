@@ -23,6 +23,8 @@ export interface Interruption {
   readonly current: Interrupt | undefined;
   /** Emits the interrupt once and completes, also if it came before the subscription. */
   readonly signal$: Observable<Interrupt>;
+  /** The same, but also emits an interrupt that is held: what only waits need not wait any longer. */
+  readonly asked$: Observable<Interrupt>;
   /** Interrupts, or waits until it may; false if the loop has ended, and nothing is left to interrupt. */
   trigger(interrupt: Interrupt): boolean;
   /** Lets an interrupt take effect that was held. One that is given takes precedence over those that came meanwhile. */
@@ -34,6 +36,11 @@ export interface Interruption {
 /** Makes the interruption of one call. A held one waits: what a call did before it was resumed is not cut by what comes now. */
 export const createInterruption = (isHeld = false): Interruption => {
   const signal$ = new AsyncSubject<Interrupt>();
+  const asked$ = isHeld ? new AsyncSubject<Interrupt>() : signal$;
+  const ask = (interrupt: Interrupt): void => {
+    asked$.next(interrupt);
+    asked$.complete();
+  };
   let current: Interrupt | undefined;
   let closed = false;
   let mayCut = !isHeld;
@@ -41,6 +48,7 @@ export const createInterruption = (isHeld = false): Interruption => {
   const interruptBy = (interrupt: Interrupt): void => {
     if (current !== undefined) return;
     current = interrupt;
+    ask(interrupt);
     signal$.next(interrupt);
     signal$.complete();
   };
@@ -49,10 +57,14 @@ export const createInterruption = (isHeld = false): Interruption => {
       return current;
     },
     signal$,
+    asked$,
     trigger: (interrupt) => {
       if (closed) return false;
       if (mayCut) interruptBy(interrupt);
-      else waiting ??= interrupt;
+      else {
+        waiting ??= interrupt;
+        ask(interrupt);
+      }
       return true;
     },
     release: (first) => {

@@ -189,7 +189,7 @@ describe('layers', () => {
     [[{}], /'use' takes a list of layers/],
     [[{ name: '' }], /'use' takes a list of layers/],
     ['budget', /'use' must be a list of layers/],
-    [[{ name: 'x', stpe: () => 0 }], /The layer 'x' has no part 'stpe'/],
+    [[{ name: 'x', stpe: () => 0 }], /The layer 'x' has no option 'stpe'/],
   ])('refuses what is no layer (%#)', (use, why) => {
     expect(() => createAgent({ model: scriptedModel(), use: use as never })).toThrow(why);
   });

@@ -1,10 +1,14 @@
 import {
+  BehaviorSubject,
   concat,
   concatMap,
   defer,
   filter,
+  finalize,
+  first,
   map,
   NEVER,
+  noop,
   Observable,
   of,
   race,
@@ -17,12 +21,13 @@ import type { Call } from './call/call.js';
 import type { CallInfo } from './call-info.js';
 import { contained } from './contained.js';
 import type { Demand } from './demand.js';
-import { MillraceError, misuse } from './errors.js';
+import { MillraceError, misuse, toMillraceError } from './errors.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
 import { isRecord } from './json.js';
 import type { Model, RetryBudget } from './model.js';
+import { checkOptions, isFunction, isNumber, isText, oneOf, type Rule } from './options.js';
 import type { PhaseFactory } from './phase.js';
 import type { Reply } from './reply.js';
 import type { Locals, Perform, Step } from './step.js';
@@ -37,9 +42,9 @@ export interface LayerContext {
   readonly demand: Demand;
   /** Returns the value of a cell, created the first time it is asked for. */
   readonly local: Locals;
-  /** Performs a step of the call, through all its layers: the only way to ask the outside world. */
+  /** Performs a step of the call, through all its layers: the only way to ask the outside world. Errors with `invalidState` if the call has had a step of this `id`. */
   readonly perform: Perform;
-  /** Wraps a model, whichever is asked for the call, in the layers of the call. */
+  /** Wraps a model, whichever is asked for the call, in the layers of the call. Not for use within the `model` of a layer. */
   readonly throughLayers: (model: Model) => Model;
   readonly interruption: Interruption;
   /** What must end before a step is cut. */
@@ -71,7 +76,7 @@ export interface Layer {
   /**
    * Wraps the call: passes it on with `next(call)`, as it is or edited, at most once; answers it without the loop, as with `answerWith`; or errors, which
    * fails the call. It emits one reply, which is passed on when the layer completes. An interrupt does not wait for a layer that has not passed the call on yet: the
-   * call is passed on as it was. What must not be passed over waits in a step.
+   * call is passed on as it was. A layer that waits in a step of its context is not passed over: the interrupt cuts the step, and the layer decides.
    */
   readonly call?: (context: LayerContext) => (next: Answer) => Answer;
   /**
@@ -79,9 +84,9 @@ export interface Layer {
    * empty is a cut, too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value.
    */
   readonly step?: (context: LayerContext) => (next: Perform) => Perform;
-  /** Wraps every model that the call asks, whichever it is. */
+  /** Wraps every model that the call asks, whichever it is. What it throws fails the call. */
   readonly model?: (context: LayerContext) => (next: Model) => Model;
-  /** Edits the phases of a turn. Of equal priority, earlier layers edit first. */
+  /** Edits the phases of a turn. Of equal priority, earlier layers edit first. A list without functions is a `config` error of `createAgent`. */
   readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
 }
 
@@ -110,52 +115,60 @@ const replaced = (layers: readonly Layer[]): readonly Layer[] =>
 export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
   layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
 
-/** Composes the layers around the answer to a call. Those of the house are held to nothing: they wait in steps only, and emit one reply. */
+/** Composes the layers around the answer to a call. The native ones are trusted: they wait in steps only, pass a call on once and emit one reply. */
 export const answerThrough = (
   layers: readonly Layer[],
   context: LayerContext,
   innermost: Answer,
-  ofTheHouse: ReadonlySet<Layer>,
+  native: ReadonlySet<Layer>,
 ): Answer =>
   layers.reduceRight<Answer>((next, layer) => {
     if (layer.call === undefined) return next;
-    return ofTheHouse.has(layer)
-      ? layer.call(context)(next)
-      : oneReply(layer.name, layer.call(context), context, next);
+    return native.has(layer) ? layer.call(context)(next) : oneReply(layer, context, next);
   }, innermost);
 
-/** Holds a layer to passing a call on once and to one reply. An interrupt passes over it as long as it has not passed the call on. */
-const oneReply = (
-  name: string,
-  around: (next: Answer) => Answer,
-  { interruption }: Pick<LayerContext, 'interruption'>,
-  next: Answer,
-): Answer => {
+/**
+ * Holds a layer to passing a call on once and to one reply. An interrupt passes over it as long as it has neither passed the call on, nor failed, nor waits in a
+ * step: that is cut, and the layer decides.
+ */
+const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: Answer): Answer => {
   const answer$: Answer = (call) =>
     defer(() => {
+      const steps$ = new BehaviorSubject(0);
+      const perform: Perform = (step) =>
+        defer(() => {
+          steps$.next(steps$.value + 1);
+          return context.perform(step).pipe(finalize(() => steps$.next(steps$.value - 1)));
+        });
       let hasPassed = false;
+      let failure: unknown;
       const passed$: Answer = (edited) =>
         defer(() => {
-          if (hasPassed) throw odd(name, 'passed the call on twice');
+          if (hasPassed) throw odd(name, 'passed the call on twice', failure);
           if (!isCall(edited)) throw odd(name, 'passed on something that is no call');
           hasPassed = true;
-          return next(edited);
+          return next(edited).pipe(tap({ error: (cause: unknown) => (failure = cause) }));
         });
+      const own$ = defer(() => around?.({ ...context, perform })(passed$)(call) ?? next(call)).pipe(
+        tap({ error: () => (hasPassed = true) }),
+      );
       const replied$ = oneOf$<Reply>(
-        () => around(passed$)(call).pipe(contained()),
+        () => own$.pipe(contained()),
         () => odd(name, 'answered with two replies'),
         (subscriber) => subscriber.error(odd(name, 'answered with no reply')),
       ).pipe(
         map((reply) => {
-          if (isReply(reply)) return of(reply);
+          if (isReply(reply)) return of(ownReply(reply, context.call));
           throw odd(name, 'answered with something that is no reply');
         }),
         failAs('unknown', `In the layer '${name}'`),
       );
-      const passedOver$ = interruption.signal$.pipe(
+      const passedOver$ = context.interruption.asked$.pipe(
+        concatMap(() => steps$.pipe(first((count) => count === 0))),
         filter(() => !hasPassed),
         map(() => next(call)),
       );
+      // NEVER: if nothing is passed over, the race goes on.
       return race(replied$, concat(passedOver$, NEVER)).pipe(
         take(1),
         concatMap((reply$) => reply$),
@@ -164,29 +177,45 @@ const oneReply = (
   return answer$;
 };
 
+/** A reply that was kept from another call is a message of this one: memory would take it for the one that it has. */
+const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
+  reply.id.startsWith(`${callId}/`) ? reply : { ...reply, id: `${callId}/answer` };
+
 const isCall = (value: unknown): boolean =>
   isRecord(value) && Array.isArray(value['input']) && Array.isArray(value['history']);
 
 const isReply = (value: unknown): value is Reply =>
   isRecord(value) && typeof value['reason'] === 'string' && Array.isArray(value['content']);
 
-const odd = (name: string, what: string): MillraceError =>
+const odd = (name: string, what: string, cause?: unknown): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The layer '${name}' has ${what}. A layer passes a call on at most once, as it is or as a transition made it, and emits one reply: that of 'next', or one of its own such as answerWith() makes.`,
+    `The layer '${name}' has ${what}. Pass a call on at most once, and emit one reply: that of 'next', or one of answerWith().`,
+    { cause },
   );
+
+/** Makes a part of a layer. What that throws names the layer. */
+const made = <T>(name: string, make: () => T): T => {
+  try {
+    return make();
+  } catch (cause) {
+    throw toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+  }
+};
 
 /** Composes the layers around steps. Without any, performing a step is running it. */
 export const performThrough = (layers: readonly Layer[], context: LayerContext): Perform => {
   const wraps = layers.flatMap(({ name, step }) =>
-    step === undefined ? [] : [{ name, wrap: step(context) }],
+    step === undefined ? [] : [{ name, wrap: made(name, () => step(context)) }],
   );
   if (wraps.length === 0) return runs;
   const through = wraps.reduceRight<Perform>(
     (next, { name, wrap }) => oneValue(name, wrap(next)),
     runs,
   );
-  return (step) => through(remembering(step));
+  const cutsAt = layers.findIndex(({ name, priority }) => name === 'interrupt' && priority === 40);
+  const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
+  return remembering(through, isEdited ? context.holds : undefined);
 };
 
 /** Composes the layers around models. */
@@ -194,7 +223,9 @@ export const modelThrough = (
   layers: readonly Layer[],
   context: LayerContext,
 ): ((model: Model) => Model) => {
-  const wraps = layers.flatMap(({ model }) => (model === undefined ? [] : [model(context)]));
+  const wraps = layers.flatMap(({ name, model }) =>
+    model === undefined ? [] : [made(name, () => model(context))],
+  );
   return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
 };
 
@@ -211,23 +242,40 @@ const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 const runs: Perform = (step) => step.run(1);
 
-/** Numbers the attempts of a step, and remembers the value of the last one: cutting the step then gives that one, and nothing is reported twice. */
-const remembering = <T>(step: Step<T>): Step<T> => {
-  const { cut: early$ } = step;
-  let attempts = 0;
-  let made: { readonly value: T } | undefined;
-  const run$: Step<T>['run'] = (attempt) =>
-    defer(() => {
-      made = undefined;
-      attempts += 1;
-      return step.run(attempt + attempts - 1).pipe(tap((value) => (made = { value })));
-    });
-  const numbered: Step<T> = { ...step, run: run$ };
-  if (early$ === undefined) return numbered;
-  const cut$: Step<T>['cut'] = (why) =>
-    defer(() => (made === undefined ? early$(why) : of(made.value)));
-  const remembered: Step<T> = { ...numbered, cut: cut$ };
-  return remembered;
+/**
+ * Performs a step through its layers, and remembers its value: cutting the step then gives that one, and nothing is reported twice. Holds let an interrupt wait until the layers
+ * have passed the value on: they may be redacting it.
+ */
+const remembering = (through: Perform, holds: Holds | undefined): Perform => {
+  const performed: Perform = <T>(step: Step<T>) => {
+    const { cut: early$ } = step;
+    // Each layer begins with the attempt 1, on top of those that a journal knows from before.
+    let earlier = 0;
+    let value: { readonly made: T } | undefined;
+    let letGo = noop;
+    const free = (): void => {
+      letGo();
+      letGo = noop;
+    };
+    const run$: Step<T>['run'] = (attempt) =>
+      defer(() => {
+        free();
+        value = undefined;
+        const own$ = step.run(attempt + earlier);
+        earlier += 1;
+        return own$.pipe(
+          tap((made) => {
+            value = { made };
+            if (holds !== undefined) letGo = holds.begin(step.id);
+          }),
+        );
+      });
+    const cut$: Step<T>['cut'] =
+      early$ && ((why) => defer(() => (value === undefined ? early$(why) : of(value.made))));
+    const performed$ = through({ ...step, run: run$, ...(cut$ && { cut: cut$ }) });
+    return holds === undefined ? performed$ : performed$.pipe(finalize(free));
+  };
+  return performed;
 };
 
 /** Holds a layer to one value per step, and cuts the step in its place if there is none. */
@@ -289,24 +337,29 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   return use.flat().map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
     // What a layer knows of itself, such as the options of a budget, is no function.
-    const odd = Object.entries(layer).find(
-      ([part, value]) => typeof value === 'function' && !parts.includes(part),
+    const parts = Object.entries(layer).filter(
+      ([part, value]) => Object.hasOwn(rules, part) || typeof value === 'function',
     );
-    if (odd !== undefined) {
-      throw misuse(
-        `${owner}: The layer '${layer.name}' has no part '${odd[0]}'. Its parts are: ${parts.join(', ')}.`,
-      );
-    }
+    checkOptions(`${owner}: The layer '${layer.name}'`, Object.fromEntries(parts), rules);
     return layer;
   });
 };
 
-const parts = ['name', 'priority', 'inherit', 'single', 'call', 'step', 'model', 'turn'];
+const rules: Readonly<Record<keyof Layer, Rule>> = {
+  name: isText,
+  priority: isNumber,
+  inherit: oneOf(true, 'voice'),
+  single: oneOf(true),
+  call: isFunction,
+  step: isFunction,
+  model: isFunction,
+  turn: isFunction,
+};
 
 const isLayer = (value: unknown): value is Layer =>
   isRecord(value) && typeof value['name'] === 'string' && value['name'] !== '';
 
 const noLayer = (owner: string): MillraceError =>
   misuse(
-    `${owner}: 'use' takes a list of layers: objects with a 'name' and some of ${parts.slice(1).join(', ')}.`,
+    `${owner}: 'use' takes a list of layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
   );

@@ -5,6 +5,7 @@ import { MillraceError } from './errors.js';
 import { oneRun } from './one-run.js';
 import type { PhaseFactory } from './phase.js';
 import { type EndedRun, hasEnded, type Run } from './run.js';
+import { cell } from './step.js';
 import { subscribeOnTrampoline } from './trampoline.js';
 
 /** The ReAct loop: an open run takes turns until it ends. A turn is a pipe of phases. */
@@ -12,22 +13,27 @@ export const loop = (
   context: Context,
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
+  const latest = context.local(progress);
   const phases = turn.map((create) => oneRun(create, context));
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(
-    expand((run: Run) =>
-      hasEnded(run)
+    expand((run: Run) => {
+      latest.run = run;
+      return hasEnded(run)
         ? EMPTY
         : phases
             .reduce((run$, phase) => run$.pipe(phase), of<Run>(run))
-            .pipe(map(later(run)), inTime, inTurn),
-    ),
+            .pipe(map(later(run)), inTime, inTurn);
+    }),
     first(hasEnded),
   );
 };
+
+/** How far the loop of a call has come, for a layer that answers after it failed. */
+export const progress = cell('call', (): { run?: Run } => ({}));
 
 /** A turn that asks nothing would be followed by another like it, for ever. */
 const later =

@@ -78,9 +78,9 @@ export const isDelay: Rule = [
 ];
 
 /** One of some words. */
-export const oneOf = (...words: readonly string[]): Rule => [
+export const oneOf = (...words: readonly (string | true)[]): Rule => [
   (value) => words.some((word) => word === value),
-  words.map((word) => `'${word}'`).join(' or '),
+  words.map((word) => (word === true ? 'true' : `'${word}'`)).join(' or '),
 ];
 
 /** Something that has this method. */

@@ -2,7 +2,6 @@ import type { CallInfo } from './call-info.js';
 import type { InputMessage } from './input.js';
 import type { OnLimit, TemperatureRamp, Timeouts } from './limits.js';
 import type { Model, ToolChoice } from './model.js';
-import type { ToolSelection } from './tools/select.js';
 import type { ToolEntry } from './tools/types.js';
 
 /** What a call begins with, as `prepare` shows it and takes it back. */
@@ -19,8 +18,6 @@ export interface PreparedOptions {
   readonly model?: Model;
   /** The tools of this call, instead of those of its session or agent. */
   readonly tools?: readonly ToolEntry[];
-  /** Which of the tools are shown. Default: all. */
-  readonly toolSelection?: ToolSelection;
   readonly temperature?: number;
   /** Tokens that each message of the model may have. */
   readonly maxTokens?: number;

@@ -17,12 +17,13 @@ import {
   take,
   tap,
   throwError,
+  scan,
+  takeWhile,
 } from 'rxjs';
 import { outcome } from './call/answer.js';
 import type { Call } from './call/call.js';
-import type { CallOptions } from './call-options.js';
-import { splitOptions } from './call-options.js';
-import type { CallContext, OpenedJournal } from './call-context.js';
+import { type CallOptions, splitOptions } from './call-options.js';
+import type { CallContext, OpenedJournal, CallSteps } from './call-context.js';
 import { createContext } from './create-context.js';
 import { discard } from './discard.js';
 import { MillraceError, toMillraceError } from './errors.js';
@@ -30,7 +31,7 @@ import type { Listener } from './events.js';
 import { frozen } from './frozen.js';
 import { type Input, readInput } from './input.js';
 import type { Interceptor } from './interceptor.js';
-import type { Interruption } from './interruption.js';
+import type { Interruption, Interrupt } from './interruption.js';
 import {
   beginning,
   type CallRecord,
@@ -40,15 +41,14 @@ import {
 } from './journal/call-record.js';
 import { isHalt } from './journal/halt.js';
 import { unwritten } from './journal/journal.js';
-import { seatStep } from './journal/seat-step.js';
+import { seatStep, seatForm, type SeatRecord } from './journal/seat-step.js';
 import { type Answer, answerThrough, type Layer, layersOf } from './layer.js';
 import { type Memory, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { Model } from './model.js';
-import { placed$, placeWritten$ } from './placed.js';
 import type { Reply } from './reply.js';
 import type { Validator } from './schema.js';
-import type { Seat } from './seats.js';
+import type { Seat, SeatedCall } from './seats.js';
 import type { SessionRecord } from './sessions/session-records.js';
 import { abortedError, interrupts$, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
@@ -98,6 +98,7 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     const context = createContext({
       ...{ agentName, options, listener, interceptors, opened },
       layers: [...setup.native, ...setup.use],
+      isLayered: setup.use.length > 0,
       sessionId: session?.seat.sessionId,
       record: session?.record,
       modelName: setup.model?.name,
@@ -296,7 +297,7 @@ const superseding = ({ trigger }: Pick<Interruption, 'trigger'>): Layer => ({
   priority: 56,
   call: () => (next) => (call) => {
     trigger({});
-    return next(call);
+    return next({ ...call, status: 'interrupted' });
   },
 });
 
@@ -329,3 +330,57 @@ const callOf = (
   notes: {},
   spent: {},
 });
+
+/** What has become of a call that waits for its place in a session. */
+interface Placed extends SeatRecord {
+  /** It waits no longer. */
+  readonly isOver: boolean;
+}
+
+/** Takes the place of a call in its session, and tells what becomes of it meanwhile. One that goes on has had it before: it waits however long, and is cut only where it went on. */
+const placed$ = (
+  seat: Seat,
+  call: SeatedCall,
+  { onBusy = 'reject', maxQueue = 16 }: Pick<CallOptions, 'onBusy' | 'maxQueue'>,
+  goesOn: boolean,
+): Observable<Placed> => {
+  const { interruption } = call;
+  if (goesOn) {
+    return seat.take$(call, 'queue', Infinity).pipe(
+      tap((seated) => {
+        if (seated === 'superseded') interruption.trigger({});
+      }),
+      map((seated): Placed => ({ as: 'seated', isOver: seated === 'seated' })),
+      takeWhile(({ isOver }) => !isOver, true),
+    );
+  }
+  return merge(seat.take$(call, onBusy, maxQueue), interruption.signal$).pipe(
+    scan((before: Placed, now): Placed => {
+      if (now === 'superseded') return { as: now, isOver: false };
+      if (now === 'seated') return { as: before.as, isOver: true };
+      return { as: 'interrupted', isOver: true, ...messageOf(now) };
+    }, waiting),
+    takeWhile(({ isOver }) => !isOver, true),
+  );
+};
+
+const waiting: Placed = { as: 'seated', isOver: false };
+
+const messageOf = ({ message }: Interrupt): Pick<Placed, 'message'> =>
+  message === undefined ? {} : { message };
+
+/** Writes down what became of a call, where it is more than that it got its place: it is the same when the call goes on. */
+const placeWritten$ = (placed: Placed, { begin, mayBeWritten }: CallSteps): Observable<Placed> => {
+  const { isOver, ...now } = placed;
+  if (now.as === 'seated' && !mayBeWritten(seatStep)) return of(placed);
+  return begin({
+    kind: 'seat',
+    id: seatStep,
+    input: undefined,
+    run: () => of(now),
+    form: seatForm,
+  }).pipe(
+    // Who has left does not have the place, whatever was written before.
+    map((then) => (now.as === 'interrupted' ? placed : { ...then, isOver })),
+  );
+};

@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import {
   defer,
   filter,
@@ -6,18 +7,35 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
   of,
+  catchError,
+  concat,
+  concatMap,
+  EMPTY,
+  ignoreElements,
+  map,
+  take,
+  tap,
+  throwError,
+  defaultIfEmpty,
 } from 'rxjs';
 import type { Callable } from './callable.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
-import type { Memory } from './memory.js';
-import type { QueuedCall } from './seats.js';
-import type { SessionState } from './sessions/session-state.js';
-import { loadedState$, savedState$, type SessionPlace } from './sessions/session-states.js';
-import { watchedMemory } from './sessions/watched-memory.js';
-import type { SteerOutcome } from './steering.js';
+import { type Memory, kept$, isMemoryChange, type MemoryChange } from './memory.js';
+import type { QueuedCall, Seat, SeatedCall } from './seats.js';
+import { type SessionState, stateVersion } from './sessions/session-state.js';
+import { type SteerOutcome, createSteering } from './steering.js';
 import { liveToolkit } from './tools/live-toolkit.js';
 import type { LiveToolkit } from './tools/types.js';
+import { createContext } from './create-context.js';
+import { contained } from './contained.js';
+import { MillraceError } from './errors.js';
+import { failAs } from './fail-as.js';
+import { freezeMessage } from './freeze-message.js';
+import type { Message } from './message.js';
+import { readState, toState } from './sessions/read-state.js';
+import type { SessionRecord } from './sessions/session-records.js';
+import { memoryChanges, type MessagesChange } from './memory-changes.js';
 
 /**
  * One conversation: its calls follow one another, and remember. A call that comes while another runs errors with `busy`,
@@ -142,3 +160,121 @@ const ofSession =
         }),
       );
     });
+
+/** Where a session is: its place for a call, its messages, and what its agent knows beside them. */
+interface SessionPlace {
+  readonly seat: Seat;
+  readonly memory: Memory;
+  readonly record: SessionRecord;
+}
+
+/** Emits the state of a session as it is now, and completes. */
+const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState> =>
+  kept$(memory).pipe(
+    contained(),
+    take(1),
+    failAs('memory', 'The memory could not be read'),
+    map((messages) => toState({ version: stateVersion, messages, ...record.state })),
+  );
+
+/** Puts a state in the place of what a session is, all of it or nothing, and completes. The session is busy meanwhile. */
+const loadedState$ = ({ seat, memory, record }: SessionPlace, state: unknown): Observable<never> =>
+  defer(() => {
+    const read = readState(state);
+    const load = seatedLoad(seat.sessionId);
+    const leave = (): void => {
+      seat.leave(load.call);
+      seat.wake(load.call);
+    };
+    return seat.take$(load, 'reject', 0).pipe(
+      catchError(() => throwError(() => busy(seat.sessionId))),
+      take(1),
+      concatMap(() =>
+        concat(
+          replaced$(memory, read.messages),
+          defer(() => {
+            record.restore(read);
+            return EMPTY;
+          }),
+        ),
+      ),
+      // Whoever hears of the end finds the session free.
+      tap({ complete: leave, error: leave, unsubscribe: leave }),
+    );
+  });
+
+const replaced$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
+  defer(() => {
+    if (memory.replace$ === undefined) throw irreplaceable();
+    return memory.replace$(messages.map(freezeMessage));
+  }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
+
+/** While it has the place of a running call, others are told that the session is busy, or wait. */
+const seatedLoad = (sessionId: string): SeatedCall => {
+  const context = createContext({
+    agentName: 'loadState',
+    options: {},
+    sessionId,
+    listener: { hears: false, next: () => undefined },
+    interceptors: [],
+  });
+  const steering = createSteering(context.call);
+  steering.close();
+  context.interruption.close();
+  const hooks = { report: () => undefined, iteration: () => 0 };
+  return { ...context, hooks, steering, input: [] };
+};
+
+const busy = (sessionId: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session '${sessionId}' has a call that runs, and takes no other state meanwhile. Wait until it has ended, or interrupt it.`,
+  );
+
+const irreplaceable = (): MillraceError =>
+  new MillraceError(
+    'memory',
+    "The memory cannot take the messages of a state: it has no 'replace$'. Add replace$(messages) to it, or use one that has it, such as inProcessMemory() makes.",
+  );
+
+/** The memory of a session as a program has it: what the program does to the messages is told. */
+const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): Memory => {
+  const replace$ = memory.replace$?.bind(memory);
+  return {
+    load$: () => memory.load$(),
+    all$: () => kept$(memory),
+    append$: (messages) =>
+      defer(() => {
+        let change: MemoryChange = { appended: messages, removed: [] };
+        return memory.append$(messages).pipe(
+          tap({
+            next: (emitted) => {
+              if (isMemoryChange(emitted)) change = emitted;
+            },
+            complete: () => memoryChanges(change).forEach(tell),
+          }),
+        );
+      }),
+    ...(replace$ !== undefined && {
+      replace$: (messages: readonly Message[]): Observable<unknown> =>
+        kept$(memory).pipe(
+          take(1),
+          defaultIfEmpty<readonly Message[], readonly Message[]>([]),
+          concatMap((before) =>
+            replace$(messages).pipe(
+              tap({
+                complete: () => memoryChanges(difference(before, messages)).forEach(tell),
+              }),
+            ),
+          ),
+        ),
+    }),
+  };
+};
+
+/** What stands before the first difference is left out of it. */
+const difference = (before: readonly Message[], after: readonly Message[]): MemoryChange => {
+  const found = before.findIndex((message, index) => !equal(message, after[index]));
+  const from = found === -1 ? before.length : found;
+  return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
+};

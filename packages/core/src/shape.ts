@@ -15,7 +15,6 @@ export const hasFields = (value: unknown, fields: Readonly<Record<string, Check>
 export const isString: Check = (value) => typeof value === 'string';
 export const isNumeric: Check = (value) => typeof value === 'number';
 export const isBoolean: Check = (value) => typeof value === 'boolean';
-export const isAny: Check = () => true;
 
 export const isOptional =
   (check: Check): Check =>

@@ -66,7 +66,7 @@ export const costBelow = ({ usage, models, toolCalls }: Spending): CostBelow =>
 export interface SpendingListener {
   /** A step was run: a request and its usage, also of one that failed, or a tool. What the calls below a tool cost, they tell themselves. */
   readonly live: (spending: Spending) => void;
-  /** A step was answered without being run, by a journal: all that it had cost, with the calls below it. */
+  /** A step was answered by a journal, or cut before it began: all that it had cost, with the calls below it. */
   readonly replayed: (spending: Spending) => void;
 }
 
@@ -75,12 +75,21 @@ export const watchingSpending = (
   next: Perform,
   model: string,
   { live, replayed }: SpendingListener,
+  replayedIds: ReadonlySet<string>,
 ): Perform => {
   const decided = new Map<string, Spending>();
   return <T>(step: Step<T>) => {
     const { kind, id } = step;
     if (kind !== 'model' && kind !== 'intent' && kind !== 'tool') return next(step);
     let hasRun = false;
+    let isCut = false;
+    const { cut: early$ } = step;
+    const cut$: Step<T>['cut'] =
+      early$ &&
+      ((why) => {
+        isCut = true;
+        return early$(why);
+      });
     const run = (attempt: number): Observable<T> => {
       // The cost of a tool includes that of deciding on it.
       const before = hasRun || kind !== 'tool' ? undefined : decided.get(`${id}/intent`);
@@ -88,14 +97,16 @@ export const watchingSpending = (
       if (before !== undefined) replayed(before);
       return step.run(attempt);
     };
-    return next({ ...step, run }).pipe(
+    return next({ ...step, run, ...(cut$ && { cut: cut$ }) }).pipe(
       tap({
         next: (value) => {
           const spending = spendingIn(value, kind, model);
           if (kind === 'intent') {
-            if (!hasRun) decided.set(id, spending);
-          } else if (!hasRun) replayed(spending);
-          else if (kind === 'model') live(spending);
+            if (!hasRun && replayedIds.has(id)) decided.set(id, spending);
+          } else if (!hasRun) {
+            // What a layer has answered, such as a cache, costs nothing.
+            if (isCut || replayedIds.has(id)) replayed(spending);
+          } else if (kind === 'model') live(spending);
           else if (isExecuted(value)) live({ ...noSpending, toolCalls: 1 });
         },
         error: (error: unknown) => {

@@ -33,8 +33,9 @@ export interface Step<T> {
 
 /** Why a step ends early. */
 export interface Cut {
+  /** In a word, for layers further out: `interrupted`, `timeout`, `quota`. */
   readonly reason: string;
-  /** What stands in the place of a tool's result. Default: that it was interrupted. */
+  /** What stands in the place of a tool's result, or of the reply if a message of the model is cut. Default: that it was interrupted, and the partial message. */
   readonly message?: string;
 }
 
@@ -95,6 +96,9 @@ export interface Cell<T> {
 
 /** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
 export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
+
+/** The steps of a call that a journal has answered. What another layer has answered costs nothing. */
+export const replayedSteps = cell('call', () => new Set<string>());
 
 /** Returns the value of a cell. */
 export type Locals = <T>(cell: Cell<T>) => T;

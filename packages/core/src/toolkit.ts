@@ -1,9 +1,9 @@
 import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { ToolChoice, ToolDeclaration } from './model.js';
-import { manageTools } from './tools/manage-tools.js';
 import { isToolGroup } from './tools/tool-group.js';
 import type { Tool, ToolEntry, ToolGroup } from './tools/types.js';
+import { tool } from './tool.js';
 
 /** The tools there are at one time, each under a name of its own. It never changes: what changes it makes another. */
 export interface Toolkit {
@@ -86,3 +86,24 @@ export const refuseUnknownChoice = (
 
 const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
+
+/** The tool by which a model activates and deactivates groups of tools. */
+const manageTools = (groups: readonly ToolGroup[]): Tool => {
+  const names = { type: 'array', items: { enum: groups.map(({ name }) => name) } } as const;
+  const list = groups.map(({ name, description }) => `- ${name}: ${description}`);
+  return tool({
+    name: 'manage_tools',
+    idempotent: true,
+    description: `Activates and deactivates groups of tools. From your next step on, you have the tools of those that are active. The groups are:\n${list.join('\n')}`,
+    input: { type: 'object', properties: { activate: names, deactivate: names } },
+    exclusive: true,
+    run: ({ activate = [], deactivate = [] }, { toolkit }) => {
+      toolkit.deactivate(...deactivate);
+      toolkit.activate(...activate);
+      const active = toolkit.groups
+        .filter((group) => group.managed && group.active)
+        .map(({ name }) => name);
+      return `Active groups: ${active.join(', ') || 'none'}.`;
+    },
+  });
+};

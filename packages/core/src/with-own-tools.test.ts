@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, tool, toolGroup } from './index.js';
+import {
+  type CallDefaults,
+  createAgent,
+  type Layer,
+  selectTools,
+  tool,
+  toolGroup,
+} from './index.js';
 import { scriptedModel, text } from './testing/index.js';
 import { withOwnTools } from './with-own-tools.js';
 
@@ -14,9 +21,9 @@ const own = [
     managed: false,
   }),
 ];
-const shownWith = async (defaults?: Parameters<typeof createAgent>[0]['defaults']) => {
+const shownWith = async (defaults: CallDefaults = {}, use: readonly Layer[] = []) => {
   const model = scriptedModel([text('Hi.')]);
-  const options = { model, tools: [named('a'), named('b')], ...(defaults && { defaults }) };
+  const options = { model, tools: [named('a'), named('b')], use, defaults };
   await createAgent(withOwnTools(options, own)).call('?');
   return model.requests[0]?.tools?.map(({ name }) => name);
 };
@@ -31,8 +38,8 @@ describe('tools that an agent always has', () => {
   });
 
   it('T11: are shown whatever a selection picks, beside what it has pinned itself', async () => {
-    const toolSelection = { select: () => ['a'], pinned: ['b'], maxTools: 4 };
-    expect(await shownWith({ toolSelection })).toEqual(['a', 'b', 'own', 'inner']);
-    expect(await shownWith({ toolSelection: { maxTools: 1 } })).toEqual(['own', 'inner']);
+    const selection = selectTools({ select: () => ['a'], pinned: ['b'], maxTools: 4 });
+    expect(await shownWith({}, [selection])).toEqual(['a', 'b', 'own', 'inner']);
+    expect(await shownWith({}, [selectTools({ maxTools: 1 })])).toEqual(['own', 'inner']);
   });
 });

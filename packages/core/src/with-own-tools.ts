@@ -1,30 +1,28 @@
 import type { AgentOptions } from './agent-options.js';
+import type { Layer } from './layer.js';
 import type { InputSchema } from './schema.js';
 import { namesOf } from './tools/live-toolkit.js';
 import type { ToolEntry } from './tools/types.js';
 
 /**
- * Gives an agent tools that it always has, behind those that it has already: also in calls whose tools its defaults name, and whatever a
- * selection in its defaults picks. What one call says of its tools goes before that.
+ * Gives an agent tools that it always has, behind those that it has already: also in calls whose tools its defaults name, and whatever `selectTools`
+ * picks.
  */
 export const withOwnTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   own: readonly ToolEntry[],
 ): AgentOptions<Output> => {
-  const { tools = [], defaults = {} } = options;
-  const { toolSelection } = defaults;
+  const { tools = [], use = [], defaults = {} } = options;
   return {
     ...options,
     tools: [...tools, ...own],
-    defaults: {
-      ...defaults,
-      ...(defaults.tools !== undefined && { tools: [...defaults.tools, ...own] }),
-      ...(toolSelection !== undefined && {
-        toolSelection: {
-          ...toolSelection,
-          pinned: [...(toolSelection.pinned ?? []), ...namesOf(own)],
-        },
-      }),
-    },
+    use: [...use, pinning(namesOf(own))],
+    defaults: defaults.tools ? { ...defaults, tools: [...defaults.tools, ...own] } : defaults,
   };
 };
+
+const pinning = (names: readonly string[]): Layer => ({
+  name: 'pinnedTools',
+  priority: 89,
+  call: () => (next) => (call) => next({ ...call, pinned: [...call.pinned, ...names] }),
+});

@@ -6,7 +6,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
 import { MillraceError, misuse } from '../errors.js';
 import { type Answer, type LayerContext, turnThrough } from '../layer.js';
-import { loop } from '../loop.js';
+import { loop, progress } from '../loop.js';
 import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
@@ -19,8 +19,7 @@ import { numbered } from '../retrieval/numbered.js';
 import { end, type EndedRun, hasEnded, type OpenRun, open, type Run } from '../run.js';
 import { says } from '../say.js';
 import { cell } from '../step.js';
-import { activateOnly } from '../tools/live-toolkit.js';
-import { createView } from '../tools/select.js';
+import { activateOnly, createView } from '../tools/live-toolkit.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import { refuseUnknownChoice } from '../toolkit.js';
 import type { Call } from './call.js';
@@ -41,8 +40,8 @@ export const runLoop =
     });
 
 /**
- * Answers a call without its loop, as from a cache: for a layer that does not pass the call on. An `output` is read from the answer, as from any other; a call that is not to
- * run gets the reply that says so.
+ * Answers a call with a text of your own: a cached answer instead of its loop, or an apology after its loop failed, whose messages and usage the reply then keeps. Emits one reply
+ * and completes. A call that was vetoed or interrupted gets the reply that says so. If the call has an `output`, the answer must match it: else it errors with `invalidResponse`.
  */
 export const answerWith = (
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
@@ -50,12 +49,15 @@ export const answerWith = (
   answer: string | readonly ContentBlock[],
 ): Observable<Reply> =>
   defer(() => {
-    const run = begin(call, context);
-    return hasEnded(run)
-      ? of(run)
-      : call.status === 'interrupted'
-        ? of(endInterrupted(run, context))
-        : answered$(run, call, answer, context);
+    const { run: latest } = context.local(progress);
+    const run =
+      latest === undefined || hasEnded(latest)
+        ? begin(call, context)
+        : { ...latest, iteration: context.hooks.iteration() };
+    if (hasEnded(run)) return of(run);
+    return context.interruption.current === undefined
+      ? answered$(run, call, answer, context)
+      : of(endInterrupted(run, context));
   }).pipe(map((ended) => concluded(ended, call, context)));
 
 const answered$ = (
@@ -79,13 +81,17 @@ const answered$ = (
   );
 };
 
-/** Begins the run of a call, and reports what was found for it. The run of a vetoed call has ended. */
-export const begin = (call: Call, context: Pick<LayerContext, 'call' | 'hooks'>): Run => {
+/** Begins the run of a call, and reports what was found for it. The run of a call that is not to run has ended. */
+export const begin = (
+  call: Call,
+  context: Pick<LayerContext, 'call' | 'hooks' | 'interruption'>,
+): Run => {
   const { sources: passages, history, input, late, notes, spent } = call;
   if (passages.length > 0) context.hooks.report(0, { type: 'retrieved', passages });
   const injected = injectedBy(call, context);
   const run = open(history, input, { late, injected, notes, spent });
-  return call.status === 'vetoed' ? endStopped(run, context) : run;
+  if (call.status === 'vetoed') return endStopped(run, context);
+  return call.status === 'interrupted' ? endInterrupted(run, context) : run;
 };
 
 /** How the loop of a call has ended, for the layers around it. */

@@ -20,6 +20,7 @@ import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.
 import type { StepForm } from '../step.js';
 import { brought$ } from '../tools/brought.js';
 import { assertResumes, suspensionsIn, withResults } from '../tools/suspend.js';
+import { progress } from '../loop.js';
 import { outcome } from './answer.js';
 import type { Call } from './call.js';
 
@@ -53,7 +54,14 @@ export const conversation = (options: ConversationOptions): Layer => ({
       })
       .pipe(
         concatMap((opening) => {
-          const opened: Call = { ...call, ...opening, input: splitInput(call.input).input };
+          const { isCut = false, ...rest } = opening;
+          const isOver = isCut || context.interruption.current !== undefined;
+          const opened: Call = {
+            ...call,
+            ...rest,
+            input: splitInput(call.input).input,
+            status: call.status === 'prepared' && isOver ? 'interrupted' : call.status,
+          };
           return next(opened).pipe(
             concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
           );
@@ -70,7 +78,7 @@ const saved$ = (
 ): Observable<never> => {
   const end = local(outcome);
   end.isRemembered = memory !== noMemory;
-  const { run } = end;
+  const { run = local(progress).run } = end;
   const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
   // A layer may have made the reply by itself.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
@@ -89,7 +97,10 @@ const splitInput = (
 };
 
 /** What a call begins with, and would begin with again if it were resumed. */
-type Opening = Pick<Call, 'history' | 'late' | 'instructions' | 'createdAt'>;
+interface Opening extends Pick<Call, 'history' | 'late' | 'instructions' | 'createdAt'> {
+  /** A layer has cut it: nothing is known of what was said, so the call must not run. */
+  readonly isCut?: true;
+}
 
 /** The opening of a call in its journal, with the name of its agent: a call below another has no other record. */
 const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
@@ -106,6 +117,7 @@ const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
       instructions: isOptional(isString),
       createdAt: isNumeric,
       agent: isOptional(isString),
+      isCut: isOptional((value) => value === true),
     }),
   read: (written) => {
     const { agent: name, ...opening } = asWritten(written);
@@ -123,7 +135,7 @@ const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): Mill
   halting(
     new MillraceError(
       'invalidState',
-      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it: which of them comes first must not depend on which is quicker. Give each call that a tool makes side by side a 'callId' of its own.`,
+      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it. Give each call that a tool makes in parallel a 'callId' of its own.`,
     ),
   );
 
@@ -151,6 +163,7 @@ const opening$ = (
     late: came,
     instructions: typeof instructions === 'function' ? instructions(call) : instructions,
     createdAt,
+    ...(isCut && { isCut }),
   });
   return (isCut ? of([]) : (said$ ?? loaded$(memory))).pipe(
     concatMap((said) => {

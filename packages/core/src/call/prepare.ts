@@ -98,7 +98,6 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
       lost: [
         ...(model === call.model ? [] : ['model']),
         ...(toolkit === call.toolkit ? [] : ['tools']),
-        ...(options.toolSelection === call.options.toolSelection ? [] : ['toolSelection']),
       ],
     }),
     isWritten: (written) =>
@@ -112,15 +111,13 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
     read: (written) => {
       const { status, input, options } = asWritten(written);
       checkPrepared('A prepared call', options);
-      const { toolSelection } = call.options;
-      const kept = toolSelection === undefined ? options : { ...options, toolSelection };
-      return { ...callWith(call, entries, kept), input: readInput(input, info), status };
+      return { ...callWith(call, entries, options), input: readInput(input, info), status };
     },
     warning: (written) => {
       const { lost } = asWritten(written);
       return lost.length === 0
         ? undefined
-        : `An interceptor had prepared the call with ${lost.join(', ')} of its own, which a journal cannot hold: it goes on with those of its agent, or of resume$().`;
+        : `A journal cannot hold the ${lost.join(', ')} that an interceptor gave the call: it resumes with those of its agent, or of resume$().`;
     },
   };
 };

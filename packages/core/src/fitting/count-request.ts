@@ -116,7 +116,7 @@ const textWeight = (counter: TokenCounter, text: string): Weight => ({
 /** Checked, because a counter is foreign code: with no number, everything would seem to fit. */
 const checked = (count: number): number => {
   if (Number.isFinite(count) && count >= 0) return count;
-  throw misuse(`A token counter gave ${String(count)} for a text: give a number of at least 0.`);
+  throw misuse(`A token counter gave ${String(count)}: return 0 or more.`);
 };
 
 const sumOf = (parts: readonly Weight[]): Weight => {

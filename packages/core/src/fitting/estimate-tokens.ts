@@ -1,5 +1,3 @@
-import { type TextClasses, textClasses } from './text-classes.js';
-
 /**
  * Estimates the tokens of a text without a tokenizer. Per code point, with whole-number division in each
  * class: four of ASCII a token, three of CJK and Hangul two, an emoji one, three of any other script one; at least
@@ -28,3 +26,97 @@ const estimateOf = ({ latin, cjk, emoji, other }: TextClasses): number => {
   const whole = Math.trunc;
   return Math.max(1, whole(latin / 4) + whole((cjk * 2 + 1) / 3) + emoji + whole(other / 3));
 };
+
+/** What a text is made of, counted in code points. */
+interface TextClasses {
+  /** All of ASCII. */
+  readonly latin: number;
+  /** Chinese, Japanese and Korean. */
+  readonly cjk: number;
+  readonly emoji: number;
+  readonly other: number;
+  /** Of ASCII: digits, and the groups of three at most that tokenizers cut them into. */
+  readonly digits: number;
+  readonly digitGroups: number;
+  /** Of ASCII: signs in runs that touch a digit or hold a quotation mark, as JSON and tables have them, and these runs. */
+  readonly signs: number;
+  readonly signRuns: number;
+}
+
+/** Counts what a text is made of, in one pass. */
+const textClasses = (text: string): TextClasses => {
+  const { length } = text;
+  let cjk = 0;
+  let emoji = 0;
+  let other = 0;
+  let latin = 0;
+  let digits = 0;
+  let digitGroups = 0;
+  let signs = 0;
+  let signRuns = 0;
+  let at = 0;
+  while (at < length) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) {
+      const point = text.codePointAt(at) ?? code;
+      if (isIn(cjkRanges, point)) cjk += 1;
+      else if (isIn(emojiRanges, point)) emoji += 1;
+      else other += 1;
+      at += point > 0xffff ? 2 : 1;
+      continue;
+    }
+    const kind = asciiKinds[code];
+    if (kind === plain) {
+      latin += 1;
+      at += 1;
+      continue;
+    }
+    const from = at;
+    let isQuoted = false;
+    do {
+      isQuoted ||= text.charCodeAt(at) === quotationMark;
+      at += 1;
+    } while (at < length && asciiKinds[text.charCodeAt(at)] === kind);
+    const run = at - from;
+    latin += run;
+    if (kind === digit) {
+      digits += run;
+      digitGroups += Math.ceil(run / 3);
+    } else if (isQuoted || isDigit(text, from - 1) || isDigit(text, at)) {
+      signs += run;
+      signRuns += 1;
+    }
+  }
+  return { latin, cjk, emoji, other, digits, digitGroups, signs, signRuns };
+};
+
+const plain = 0;
+const digit = 1;
+const sign = 2;
+const quotationMark = 0x22;
+
+/** Letters, white space and control characters are plain. */
+const asciiKinds = Uint8Array.from({ length: 0x80 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[0-9]/.test(character)) return digit;
+  return /[!-/:-@[-`{-~]/.test(character) ? sign : plain;
+});
+
+const isDigit = (text: string, at: number): boolean => asciiKinds[text.charCodeAt(at)] === digit;
+
+type Ranges = readonly (readonly [from: number, to: number])[];
+
+const cjkRanges: Ranges = [
+  [0x4e00, 0x9fff],
+  [0xac00, 0xd7af],
+  [0x3040, 0x30ff],
+];
+
+const emojiRanges: Ranges = [
+  [0x1f300, 0x1faff],
+  [0x2600, 0x27bf],
+  [0xfe00, 0xfe0f],
+];
+
+const isIn = (ranges: Ranges, point: number): boolean =>
+  ranges.some(([from, to]) => point >= from && point <= to);

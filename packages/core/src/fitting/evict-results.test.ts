@@ -8,6 +8,7 @@ import {
   tool,
   toolOutput,
   type ToolResultBlock,
+  selectTools,
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { remember, used, user } from './conversation.test-support.js';
@@ -203,8 +204,8 @@ describe('read_result', () => {
   it('C2: is there also where defaults say otherwise of tools', async () => {
     const model = scriptedModel(done);
     const select = () => ['read'];
-    const defaults = { tools: [read], toolSelection: { select } };
-    await createAgent(withEviction({ model, defaults })).call('?');
+    const own = { model, defaults: { tools: [read] }, use: [selectTools({ select })] };
+    await createAgent(withEviction(own)).call('?');
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['read', 'read_result']);
   });
 });

@@ -1,16 +1,20 @@
-import { map } from 'rxjs';
+import { map, defer, tap } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { BeforeModel } from '../events.js';
 import { type Interceptor, onCall, prepare } from '../interceptor.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
 import { verdict } from '../verdict.js';
-import { countRequest } from './count-request.js';
+import { countRequest, weighRequest } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
-import { learnUsage } from './learn-usage.js';
 import { fitAt } from './priorities.js';
 import { taskOf } from './task.js';
 import { createTokenCounter, type TokenCounter } from './token-counter.js';
+import type { Model } from '../model.js';
+import { around } from '../models/around.js';
+import { checkModel } from '../models/check-model.js';
+import { updatedUsage } from '../updated-usage.js';
+import { noUsage, type Usage } from '../usage.js';
 
 /** What requests have to fit into. */
 export interface FitContextOptions {
@@ -80,7 +84,7 @@ const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
 
 const noRoom = (contextWindow: number, reserve: number): MillraceError =>
   misuse(
-    `fitContext(): of a 'contextWindow' of ${contextWindow} tokens, a 'reserve' of ${reserve} leaves nothing. Give a smaller 'reserve'.`,
+    `fitContext(): a 'reserve' of ${reserve} leaves nothing of a 'contextWindow' of ${contextWindow}. Reduce it.`,
   );
 
 const tooLong = (
@@ -89,6 +93,43 @@ const tooLong = (
 ): MillraceError =>
   new MillraceError(
     'contextTooLong',
-    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are the system prompt and the tools, ${kept} are kept for the answer. Shorten the input, or use a larger model.`,
+    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are the system prompt and the tools, ${kept} are for the answer. Shorten the input, or use a larger model.`,
     { over },
   );
+
+/**
+ * Tells a counter what each request to a model was counted as, and what the provider says that it was. It stands around the model because only there
+ * a request is what is sent: an overflow may have shortened it. A provider that reports nothing teaches nothing, and neither does a request that is mostly media.
+ */
+const learnUsage = (model: Model, counter: TokenCounter): Model => {
+  checkModel('learnUsage()', model);
+  if (counter.learn === undefined) return model;
+  const { name } = model;
+  return around(model, (request, context) =>
+    defer(() => {
+      let usage = noUsage;
+      let sent = request;
+      const shortened = (messages: typeof request.messages): void => {
+        sent = { ...request, messages };
+        context.shortened?.(messages);
+      };
+      return model.stream$(request, { ...context, shortened }).pipe(
+        tap({
+          next: (chunk) => {
+            if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
+            else if (chunk.type === 'restart') usage = noUsage;
+          },
+          complete: () => {
+            const { text: estimated, media } = weighRequest(counter, sent);
+            const actual = inputOf(usage);
+            if (actual === 0 || media > estimated / 10) return;
+            counter.learn?.({ estimated, actual: actual - media, model: name });
+          },
+        }),
+      );
+    }),
+  );
+};
+
+const inputOf = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number =>
+  inputTokens + cacheReadTokens + cacheWriteTokens;

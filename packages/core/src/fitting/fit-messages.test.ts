@@ -21,7 +21,7 @@ const costOf = (messages: readonly Message[]): number => countMessages(plainCoun
 
 describe('fitMessages', () => {
   it('C2: refuses a budget that is no number', () => {
-    expect(() => fitMessages([], Number.NaN, () => true)).toThrow(/needs a budget in tokens/);
+    expect(() => fitMessages([], Number.NaN, () => true)).toThrow(/needs a token budget/);
   });
 
   const history = [

@@ -1,9 +1,9 @@
 import { misuse } from '../errors.js';
 import { freezeMessage } from '../freeze-message.js';
-import { type Message, textBlock } from '../message.js';
+import { type Message, textBlock, type ToolMessage, type ToolResultBlock } from '../message.js';
 import { costOf, factorFor, weigh } from './count-request.js';
-import { cutResults } from './cut-results.js';
 import { plainCounter, type TokenCounter } from './token-counter.js';
+import { characterEnd, characterStart } from '../interceptors/surrogates.js';
 
 /** Messages that were made to fit. */
 export interface Fitted {
@@ -40,7 +40,7 @@ export const fitMessages = (
   isTask: (message: Message) => boolean,
   { counter = plainCounter, model, step = 0 }: FitOptions = {},
 ): Fitted => {
-  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a budget in tokens.');
+  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a token budget.');
   const scale: Scale = { counter, factor: factorFor(counter, model) };
   const total = costOfAll(messages, scale);
   const task = messages.findIndex(isTask);
@@ -182,4 +182,78 @@ const cutNewest = (
     cut: cut.content.filter((result, index) => result !== newest.content[index]).length,
     over: Math.max(0, cost - room),
   };
+};
+
+/** Tokens that every text of a result keeps. */
+const leastTokens = 64;
+
+/**
+ * Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It
+ * gives the message back as it is where nothing is longer.
+ */
+const cutResults = (
+  message: ToolMessage,
+  budget: number,
+  counter: TokenCounter,
+  factor: number,
+): ToolMessage => {
+  const { text, media } = weigh(counter, message);
+  if (costOf({ text, media }, factor) <= budget) return message;
+  const counts = message.content.flatMap((result) =>
+    result.content.map((block) => (block.type === 'text' ? counter.count(block.text) : 0)),
+  );
+  const texts = sum(counts);
+  const room = Math.floor((budget - media) / factor) - (text - texts);
+  const most = Math.max(leastTokens, levelOf(counts, room));
+  if (counts.every((count) => count <= most)) return message;
+  const count = (it: string): number => counter.count(it);
+  const cut = (result: ToolResultBlock): ToolResultBlock => {
+    const content = result.content.map((block) => {
+      if (block.type !== 'text') return block;
+      const tokens = count(block.text);
+      return tokens <= most ? block : textBlock(cutMiddle(block.text, tokens, most, count));
+    });
+    return content.some((block, index) => block !== result.content[index])
+      ? { ...result, content }
+      : result;
+  };
+  return { ...message, content: message.content.map(cut) };
+};
+
+/** The highest level at which counts that are cut to it have room together. */
+const levelOf = (counts: readonly number[], room: number): number => {
+  let left = room;
+  const ascending = [...counts].sort((a, b) => a - b);
+  for (const [index, count] of ascending.entries()) {
+    const share = left / (ascending.length - index);
+    if (count > share) return Math.floor(share);
+    left -= count;
+  }
+  return Infinity;
+};
+
+const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
+
+/** Leaves out the middle of a text until what counts it finds it short enough, with a marker that names how much is missing. */
+const cutMiddle = (
+  text: string,
+  tokens: number,
+  most: number,
+  count: (text: string) => number,
+): string => {
+  const room = Math.max(0, most - count(withoutMiddle(text, 0)));
+  let kept = Math.floor((text.length * room) / tokens);
+  let cut = withoutMiddle(text, kept);
+  // What is left may be denser than the whole.
+  while (kept > 0 && count(cut) > most) {
+    kept = Math.floor(kept * 0.9);
+    cut = withoutMiddle(text, kept);
+  }
+  return cut;
+};
+
+const withoutMiddle = (text: string, kept: number): string => {
+  const head = characterStart(text, Math.ceil(kept / 2));
+  const tail = characterEnd(text, text.length - Math.floor(kept / 2));
+  return `${text.slice(0, head)}\n[… ${tail - head} of ${text.length} characters omitted here …]\n${text.slice(tail)}`;
 };

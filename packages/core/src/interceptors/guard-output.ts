@@ -2,7 +2,9 @@ import { misuse } from '../errors.js';
 import { type InterceptorOptions, transformChunks, type ChunkInterceptor } from '../interceptor.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule, wholeNumber } from '../options.js';
 import { type Patterns, readPatterns } from './patterns.js';
-import { stopAtMatch } from './stop-at-match.js';
+import { stopMessage } from '../content-through.js';
+import { characterStart, wholeLength } from './surrogates.js';
+import { heldFrom, textChunk, textWindow } from './text-window.js';
 
 /** What becomes of an answer that says what it must not. */
 export interface GuardOutputOptions extends InterceptorOptions {
@@ -48,4 +50,80 @@ const rules: Readonly<Record<keyof GuardOutputOptions, Rule>> = {
     'a text that tells the model what to do instead',
   ],
   window: wholeNumber(1),
+};
+
+/** What stops a message. */
+interface Stopping {
+  readonly patterns: readonly RegExp[];
+  /** How many characters are held back, so that nothing is shown of a match which comes in pieces. */
+  readonly window: number;
+  /** What the model is told when a match has stopped its message. */
+  readonly feedback?: string | undefined;
+}
+
+/**
+ * Stops a message at the first match that no more text can undo, and shows what is before it. Where deltas end makes no
+ * difference. Each delta costs a search of the window.
+ */
+export const stopAtMatch = ({ patterns, window, feedback }: Stopping) => {
+  const lasting = patterns.map(lastingMatch);
+  const stopIn = (text: string, from: number, length: number): number | undefined => {
+    const known = text.slice(0, length);
+    const starts = patterns.map((pattern) => matchFrom(pattern, known, from));
+    const isSure = starts.some((start, index) => {
+      const sure = lasting[index];
+      if (start === undefined) return false;
+      // What would be let through now has been waited for long enough.
+      return start < length - window || (sure && matchFrom(sure, known, from) !== undefined);
+    });
+    return isSure ? least(starts) : undefined;
+  };
+  /** As though the text had come character by character: a match that ends first goes before one that begins first. */
+  const earliestStop = (text: string, from: number, length: number): number | undefined => {
+    let stop = stopIn(text, from, length);
+    if (stop === undefined) return undefined;
+    let [without, within] = [from, length];
+    while (within - without > 1) {
+      const middle = Math.floor((without + within) / 2);
+      const found = stopIn(text, from, characterStart(text, middle));
+      if (found === undefined) without = middle;
+      else [within, stop] = [middle, found];
+    }
+    return stop;
+  };
+  return textWindow(({ text, passed }, isLast) => {
+    const length = isLast ? text.length : wholeLength(text);
+    const stop = isLast
+      ? least(patterns.map((pattern) => matchFrom(pattern, text, passed)))
+      : earliestStop(text, passed, length);
+    if (stop !== undefined) {
+      const shown = text.slice(passed, characterStart(text, stop));
+      return {
+        chunks: [...textChunk(shown), stopMessage(feedback)],
+        rest: heldFrom(text, text.length),
+      };
+    }
+    const cut = isLast ? length : Math.max(passed, characterStart(text, length - window));
+    return { chunks: textChunk(text.slice(passed, cut)), rest: heldFrom(text, cut) };
+  });
+};
+
+/**
+ * The pattern of those matches that stay matches whatever follows: all, of a pattern that looks at nothing behind its match,
+ * and with a character behind them, of one that looks at the next (`\b`, `$`). Of one that looks further none is known.
+ */
+const lastingMatch = ({ source, flags }: RegExp): RegExp | undefined => {
+  const syntax = source.replace(/\\[^bB]/g, '');
+  if (/\(\?[=!]/.test(syntax)) return undefined;
+  return new RegExp(/\$|\\b/i.test(syntax) ? `(?:${source})(?=[^])` : source, flags);
+};
+
+const matchFrom = (pattern: RegExp, text: string, from: number): number | undefined => {
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index;
+};
+
+const least = (places: readonly (number | undefined)[]): number | undefined => {
+  const found = places.filter((place) => place !== undefined);
+  return found.length === 0 ? undefined : Math.min(...found);
 };

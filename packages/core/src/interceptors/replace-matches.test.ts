@@ -4,7 +4,7 @@ import { from, Subject } from 'rxjs';
 import type { ContentChunk } from '../content-through.js';
 import { text } from '../testing/index.js';
 import { type Patterns, readPatterns } from './patterns.js';
-import { replaceMatches } from './replace-matches.js';
+import { replaceMatches } from './redact.js';
 import { textChunk } from './text-window.js';
 import { cutAt, isWellFormed } from './text-window.test-support.js';
 

@@ -16,6 +16,7 @@ import {
   takeWhile,
   throwError,
   timeout,
+  merge,
 } from 'rxjs';
 import type { Demand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
@@ -24,7 +25,6 @@ import { checkOptions, isDelay, isScheduler, type Rule, wholeNumber } from '../o
 import { records$ } from './call-store.js';
 import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
 import { inPortions$, whenWanted$ } from './in-portions.js';
-import { lookAgain$ } from './look-again.js';
 import {
   assertStored$,
   checkStored,
@@ -33,6 +33,10 @@ import {
   type StoreOfCalls,
 } from './stored-call.js';
 import { isEnd, storedEvent } from './stored-event.js';
+import { MillraceError } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import type { Queue } from '../streams/queue.js';
+import { queuedMap } from '../streams/queued-map.js';
 
 /** How a call is followed. */
 export interface AttachOptions {
@@ -132,4 +136,49 @@ const isEndOf = (callId: string, record: StoredRecord): boolean => {
   } catch {
     return false;
   }
+};
+
+/** Looks at what is stored of a call, and again whenever there may be more: one look after the other, and one for all hints that come during a look. Errors with `store` when the store is closed. */
+const lookAgain$ = <T>(
+  driver: CallStoreDriver,
+  callId: string,
+  look: () => Observable<T>,
+): Observable<T> =>
+  merge(
+    // First, so that nothing is missed between the first look and the first hint.
+    concat(
+      defer(() => driver.changes$(callId)),
+      closed$,
+    ).pipe(failAs('store', 'The journal could not be followed')),
+    of(undefined),
+  ).pipe(
+    map(() => hint),
+    queuedMap(look, oneHint),
+  );
+
+const closed$ = throwError(
+  () =>
+    new MillraceError(
+      'store',
+      'The store was closed, and with it what is followed. Attach again where it is open.',
+    ),
+);
+
+const hint = {};
+
+const oneHint = (): Queue<object> => {
+  let waiting: object | undefined;
+  return {
+    get size() {
+      return waiting === undefined ? 0 : 1;
+    },
+    push: (value) => {
+      waiting = value;
+    },
+    shift: () => {
+      const value = waiting;
+      waiting = undefined;
+      return value;
+    },
+  };
 };

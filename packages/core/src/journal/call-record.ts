@@ -78,7 +78,6 @@ const otherOptions: readonly (keyof CallOptions)[] = [
   'model',
   'tools',
   'addTools',
-  'toolSelection',
   'output',
   'approve',
   'context',
@@ -127,7 +126,7 @@ const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
 export const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `What the journal holds of the beginning of the call '${callId}' cannot be read: it is broken, or of a later version.`,
+    `The record of the call '${callId}' is broken, or of a later version.`,
   );
 
 /** Of a call that begins: one that has begun before is another one. */
@@ -142,7 +141,7 @@ export const beginning = (callId: string): StepForm<CallRecord> => ({
 export const begunBefore = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `There is a call '${callId}' in the journal already. Go on with it: agent.resume$('${callId}'), or give the new one an id of its own, or none.`,
+    `The journal has a call '${callId}' already. Resume it with agent.resume$('${callId}'), or use another id.`,
   );
 
 /** Of a call that goes on. */

@@ -11,21 +11,31 @@ import {
   reduce,
   take,
   throwError,
+  ReplaySubject,
+  first,
+  ignoreElements,
+  Subject,
 } from 'rxjs';
 import { contained } from '../contained.js';
 import { MillraceError, toMillraceError } from '../errors.js';
-import type { AgentEvent, Listener } from '../events.js';
+import type { AgentEvent, Listener, EventType } from '../events.js';
 import { failAs } from '../fail-as.js';
-import { isRecord } from '../json.js';
-import type { Appender } from './appender.js';
-import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
+import { isRecord, parsedJson } from '../json.js';
+import type {
+  CallStoreDriver,
+  NewRecord,
+  RecordRange,
+  StoredRecord,
+  Claim,
+} from './call-store-driver.js';
 import { halting } from './halt.js';
 import type { Journal, OpenJournal } from './journal.js';
-import { openWriter } from './open-writer.js';
 import { eventText, parsedText, stepText } from './record-json.js';
 import { sessionChanges } from './session-changes.js';
 import { isEnd } from './stored-event.js';
-import { createToldBehind, type ToldBehind } from './told-behind.js';
+import { createDemand, type Demand } from '../demand.js';
+import { interruptStep } from './interrupt-step.js';
+import { callBegunBy, callOfStep } from './call-of-step.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends Journal {
@@ -215,3 +225,160 @@ const tooLong = (id: string): MillraceError =>
     'invalidRequest',
     `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters: ${maxId} are possible. Calls may be nested too deeply.`,
   );
+
+/** Who may write down a call. */
+interface OpenWriter {
+  /** Emits when the call may be written, or errors where it may not. */
+  readonly appender$: Observable<Appender>;
+  /** Gives the right back when all is written that was pushed, also where nobody waits for it. */
+  readonly close: () => void;
+}
+
+/** Takes the right to write down a call, and holds it until it is closed. */
+const openWriter = (driver: CallStoreDriver, callId: string): OpenWriter => {
+  const appender$ = new ReplaySubject<Appender>(1);
+  let appender: Appender | undefined;
+  let isClosed = false;
+  const claim = driver
+    .claim$(callId)
+    .pipe(failAs('store', 'The journal could not be opened'))
+    .subscribe({
+      next: (granted) => {
+        appender = createAppender(granted);
+        appender$.next(appender);
+      },
+      error: (cause: unknown) => {
+        if (appender === undefined) appender$.error(toMillraceError(cause));
+        else appender.fail(cause);
+      },
+    });
+  return {
+    appender$,
+    close: () => {
+      if (isClosed) return;
+      isClosed = true;
+      const release = (): void => claim.unsubscribe();
+      const rest$ = appender?.written$() ?? EMPTY;
+      rest$.subscribe({ error: release, complete: release });
+    },
+  };
+};
+
+/** Writes records one append after the other; those that come meanwhile go together in the next. */
+interface Appender {
+  readonly push: (record: NewRecord) => void;
+  /** Whether everything pushed is written. */
+  readonly isIdle: () => boolean;
+  /** Completes when everything is written that was pushed before it is subscribed to, or errors when that failed. */
+  readonly written$: () => Observable<never>;
+  /** Lets nothing more be written. */
+  readonly fail: (cause: unknown) => void;
+  /** Closed while too much waits. */
+  readonly demand: Demand;
+}
+
+/** Records that may wait before the call is paused. */
+const highWaterMark = 1024;
+
+/** Makes the appender of a claim. What it has been given is written, whoever has left the call by then. */
+const createAppender = (claim: Claim): Appender => {
+  const demand = createDemand(highWaterMark);
+  const progress$ = new Subject<number>();
+  let waiting: NewRecord[] = [];
+  let isWriting = false;
+  let pushed = 0;
+  let written = 0;
+  let failure: MillraceError | undefined;
+  const fail = (cause: unknown): void => {
+    failure ??= halting(toMillraceError(cause, 'store', 'The journal could not be written'));
+    waiting = [];
+    demand.release();
+    progress$.error(failure);
+  };
+  const isIdle = (): boolean => failure === undefined && waiting.length === 0 && !isWriting;
+  const write = (): void => {
+    if (isWriting || waiting.length === 0) return;
+    const batch = waiting;
+    waiting = [];
+    isWriting = true;
+    demand.backlog(0);
+    const complete = (): void => {
+      isWriting = false;
+      written += batch.length;
+      progress$.next(written);
+      write();
+    };
+    try {
+      claim.append$(batch).subscribe({ error: fail, complete });
+    } catch (cause) {
+      fail(cause);
+    }
+  };
+  return {
+    demand,
+    fail,
+    push: (record) => {
+      if (failure !== undefined) return;
+      waiting.push(record);
+      pushed += 1;
+      if (waiting.length >= highWaterMark) demand.backlog(waiting.length);
+      write();
+    },
+    isIdle,
+    written$: () =>
+      defer(() => {
+        if (failure !== undefined) return throwError(() => failure);
+        if (isIdle()) return EMPTY;
+        const mine = pushed;
+        return progress$.pipe(
+          first((count) => count >= mine),
+          ignoreElements(),
+        );
+      }),
+  };
+};
+
+/** What each call of a log has told behind the last of its own steps. */
+interface ToldBehind {
+  /** Takes the next record of the log. */
+  readonly add: (record: StoredRecord) => void;
+  /** Whether a call has told an event of a type. */
+  readonly has: (callId: string, type: EventType) => boolean;
+  /** As `has`, but each one that was told counts once. */
+  readonly take: (callId: string, type: EventType) => boolean;
+}
+
+/** Reads what the calls of a log have told. Those that run side by side have steps of their own: one of another forgets nothing. */
+export const createToldBehind = (): ToldBehind => {
+  const calls = new Map<string, Map<string, number>>();
+  const of = (callId: string): Map<string, number> => {
+    const told = calls.get(callId) ?? new Map<string, number>();
+    calls.set(callId, told);
+    return told;
+  };
+  const has: ToldBehind['has'] = (callId, type) => (calls.get(callId)?.get(type) ?? 0) > 0;
+  return {
+    add: ({ kind, name, text }) => {
+      if (kind === 'step') {
+        // It has no position: what was told before it stands behind the step before.
+        if (name.endsWith(`/${interruptStep}`)) return;
+        const begun = callBegunBy(name);
+        if (begun !== undefined) of(begun);
+        calls.get(callOfStep(name, calls))?.clear();
+        return;
+      }
+      const event = parsedJson(text);
+      const callId = isRecord(event) ? event['callId'] : undefined;
+      if (typeof callId !== 'string') return;
+      const told = of(callId);
+      told.set(name, (told.get(name) ?? 0) + 1);
+    },
+    has,
+    take: (callId, type) => {
+      const isThere = has(callId, type);
+      const told = calls.get(callId);
+      if (isThere) told?.set(type, (told.get(type) ?? 0) - 1);
+      return isThere;
+    },
+  };
+};

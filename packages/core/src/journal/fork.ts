@@ -14,12 +14,21 @@ import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isText, type Rule } from '../options.js';
-import type { ForkPoint } from './call-record.js';
+import { type ForkPoint, callStep } from './call-record.js';
 import type { CallStoreDriver, NewRecord } from './call-store-driver.js';
-import { stepsBefore } from './fork-point.js';
 import { forkedRecords, type StepEdit } from './forked-records.js';
 import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
-import { storedSteps$ } from './stored-steps.js';
+import {
+  storedSteps$,
+  intentOf,
+  type StoredStep,
+  type StoredSteps,
+  toolStepOf,
+} from './stored-steps.js';
+import { nearestSteps } from './nearest-steps.js';
+import { callBegunBy, callOfStep } from './call-of-step.js';
+import { interruptStep } from './interrupt-step.js';
+import { seatStep } from './seat-step.js';
 
 /** Where a call is forked, and what is otherwise in the fork. */
 export interface ForkOptions {
@@ -102,3 +111,81 @@ const isTaken = (callId: string): MillraceError =>
     'conflict',
     `There is a call '${callId}' in the store already. Give the fork an id of its own, or none.`,
   );
+
+/**
+ * The steps that stand before a point, in the order of the loop. What is to be decided or run anew is not among them: neither the intent of a tool whose result is behind the
+ * point, nor that of the tool in which the point is, nor an interrupt behind them.
+ */
+const stepsBefore = (
+  callId: string,
+  { steps, broken }: StoredSteps,
+  at: ForkPoint,
+): readonly StoredStep[] => {
+  const boundary = boundaryIn(steps, at);
+  const point = steps[boundary];
+  if (point === undefined) throw broken ?? noSuchPoint(callId, steps, at);
+  if (point.id === callStep) throw nothingBefore(callId);
+  const all = new Set(steps.map(({ id }) => id));
+  const before = steps.slice(0, boundary);
+  const kept = new Set(before.map(({ id }) => id));
+  return withoutLateSignals(
+    before.filter(({ id }) => {
+      const toolStep = toolStepOf(id);
+      if (toolStep === undefined) return true;
+      return toolStep !== point.tool && (kept.has(toolStep) || !all.has(toolStep));
+    }),
+  );
+};
+
+const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {
+  if (typeof at !== 'string') return steps.findIndex(({ iteration }) => iteration === at.iteration);
+  // A tool is decided on and run as a whole, with all that is done below it; one that was broken off has come to nothing yet.
+  const toolStep = toolStepOf(at) ?? at;
+  const isThere = steps.some(({ id }) => id === at || id === intentOf(at));
+  const isPoint = ({ id, tool }: StoredStep): boolean => id === at || tool === toolStep;
+  return isThere ? steps.findIndex(isPoint) : -1;
+};
+
+const noSuchPoint = (
+  callId: string,
+  steps: readonly StoredStep[],
+  at: ForkPoint,
+): MillraceError => {
+  const [what, wanted] =
+    typeof at === 'string'
+      ? [`step '${at}'`, at]
+      : [`iteration ${at.iteration}`, String(at.iteration)];
+  const ids = steps.map(({ id }) => id);
+  return new MillraceError(
+    'invalidRequest',
+    `The call '${callId}' has no ${what}. It can be forked at: ${nearestSteps(wanted, ids)}.`,
+  );
+};
+
+const nothingBefore = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `Nothing of the call '${callId}' stands before its first step. To begin anew, make another call; to begin with another input, fork it at its second step, and edit '${callStep}'.`,
+  );
+
+/**
+ * Leaves out what came from outside behind all that is kept of a call: an interrupt, and what became of the place that it waited for. They have changed nothing that is kept, and
+ * would change what is done anew. Those that kept steps have come of stay.
+ */
+const withoutLateSignals = (kept: readonly StoredStep[]): readonly StoredStep[] => {
+  const calls = new Set(kept.flatMap(({ record }) => callBegunBy(record.name) ?? []));
+  const latest = new Map<string, number>();
+  for (const { record } of kept) {
+    const call = callOfStep(record.name, calls);
+    if (!isSignal(record.name)) {
+      latest.set(call, Math.max(latest.get(call) ?? 0, record.position));
+    }
+  }
+  return kept.filter(
+    ({ record: { name, position } }) =>
+      !isSignal(name) || position < (latest.get(callOfStep(name, calls)) ?? 0),
+  );
+};
+
+const isSignal = (name: string): boolean =>
+  [interruptStep, seatStep].some((step) => name.endsWith(`/${step}`));

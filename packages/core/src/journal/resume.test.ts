@@ -172,7 +172,7 @@ describe('a call that is resumed', () => {
     expect(events).toContainEqual(
       expect.objectContaining({
         type: 'warning',
-        message: expect.stringContaining('prepared the call with model of its own'),
+        message: expect.stringContaining('cannot hold the model that an interceptor gave the call'),
       }),
     );
   });

@@ -5,7 +5,7 @@ import { agentTool } from '../teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 import { all, event, step, write } from './stored-calls.test-support.js';
-import { createToldBehind } from './told-behind.js';
+import { createToldBehind } from './call-store.js';
 
 /** A model that asks for tools, and is done when it has their results. */
 const asking = (

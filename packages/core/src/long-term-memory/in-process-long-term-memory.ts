@@ -1,4 +1,4 @@
-import { defer, of, type TimestampProvider } from 'rxjs';
+import { defer, of, type TimestampProvider, catchError, map, type Observable } from 'rxjs';
 import {
   checkOptions,
   having,
@@ -18,10 +18,14 @@ import type {
   MemoryQuery,
   MemoryScope,
   NewMemory,
+  RecalledMemory,
 } from './long-term-memory.js';
-import { memorySearch } from './memory-search.js';
-import type { Shelf } from './shelf.js';
-import { createShelves } from './shelves.js';
+import { messageOf } from '../errors.js';
+import { frozen } from '../frozen.js';
+import { fuseRankings } from '../retrieval/fuse-rankings.js';
+import { createMeaningIndex } from '../retrieval/meaning-index.js';
+import { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
+import { scoresByWords, createKeywordIndex, type KeywordIndex } from './keyword-index.js';
 
 /** What a memory in this process is told. */
 export interface InProcessLongTermMemoryOptions {
@@ -140,3 +144,185 @@ const queryRules: Readonly<Record<keyof MemoryQuery, Rule>> = {
   limit: wholeNumber(1),
   report: isFunction,
 };
+
+/** Looks for entries on shelves. */
+type MemorySearch = (
+  shelves: readonly Shelf[],
+  query: MemoryQuery,
+) => Observable<readonly RecalledMemory[]>;
+
+/** Places of a ranking that count: what comes behind is hardly alike, but would have a part in the sum. */
+const depth = 50;
+
+/** Makes a search by words, and with an embedder by meaning, too: the rankings are merged by their places. */
+const memorySearch = (
+  newestFirst: (a: MemoryEntry, b: MemoryEntry) => number,
+  embedder: Embedder | undefined,
+  threshold: number,
+): MemorySearch => {
+  const meaning = embedder && createMeaningIndex<MemoryEntry>(embedder, textIn, threshold);
+  const byMeaning$ = (
+    shelves: readonly Shelf[],
+    { text, report }: MemoryQuery,
+  ): Observable<readonly MemoryEntry[]> =>
+    meaning === undefined
+      ? of([])
+      : meaning.rank$(endsOf(text), entriesOf(shelves)).pipe(
+          catchError((error: unknown) => {
+            report?.(
+              `Only words were looked for, as the search by meaning failed: ${messageOf(error)}`,
+            );
+            return of([]);
+          }),
+        );
+  const byWords = (shelves: readonly Shelf[], text: string): readonly MemoryEntry[] =>
+    [
+      ...scoresByWords(
+        shelves.map(({ words }) => words),
+        termsOfRequest(text),
+      ),
+    ]
+      .sort(([a, scoreOfA], [b, scoreOfB]) => scoreOfB - scoreOfA || newestFirst(a, b))
+      .map(([entry]) => entry);
+  return (shelves, query) => {
+    const { text, limit = 5 } = query;
+    if (text.trim() === '') return of([...entriesOf(shelves)].sort(newestFirst).slice(0, limit));
+    const most = Math.max(depth, limit);
+    return byMeaning$(shelves, query).pipe(
+      map((alike) =>
+        fuseRankings([byWords(shelves, text).slice(0, most), alike.slice(0, most)])
+          // What was forgotten while vectors were made is gone.
+          .filter(({ item }) => shelves.some((shelf) => shelf.has(item)))
+          .slice(0, limit)
+          .map(({ item, score }): RecalledMemory => {
+            shelves.forEach((shelf) => shelf.touch(item));
+            return frozen({ ...item, score });
+          }),
+      ),
+    );
+  };
+};
+
+const textIn = ({ text }: MemoryEntry): string => text;
+
+const entriesOf = (shelves: readonly Shelf[]): readonly MemoryEntry[] =>
+  shelves.flatMap((shelf) => shelf.entries());
+
+/** The shelves of all scopes. */
+interface Shelves {
+  /** That of the very scope: an empty one, where it has none yet. */
+  of(scope: MemoryScope): Shelf;
+  /** Those that can be seen in a scope: the user's, and the session's. */
+  visibleIn(scope: MemoryScope): readonly Shelf[];
+  /** Clears those of a user, or that of a session, and tells how many entries they had. */
+  clear(scope: MemoryScope): number;
+}
+
+/** Makes shelves for so many entries each; where there are too many shelves, the one that was asked for longest ago goes. */
+const createShelves = (maxEntries: number, maxScopes: number): Shelves => {
+  const places = new Map<string, { readonly scope: MemoryScope; readonly shelf: Shelf }>();
+  const find = (scope: MemoryScope): readonly Shelf[] => {
+    const key = keyOf(scope);
+    const place = places.get(key);
+    if (place === undefined) return [];
+    places.delete(key);
+    places.set(key, place);
+    return [place.shelf];
+  };
+  return {
+    of: (scope) => {
+      const [known] = find(scope);
+      if (known !== undefined) return known;
+      const shelf = createShelf(maxEntries);
+      places.set(keyOf(scope), { scope: { ...scope }, shelf });
+      for (const oldest of places.keys()) {
+        if (places.size <= maxScopes) break;
+        places.delete(oldest);
+      }
+      return shelf;
+    },
+    visibleIn: ({ userId, sessionId }) => [
+      ...find({ userId }),
+      ...(sessionId === undefined ? [] : find({ userId, sessionId })),
+    ],
+    clear: ({ userId, sessionId }) => {
+      const cleared = [...places.values()].filter(
+        ({ scope }) =>
+          scope.userId === userId && (sessionId === undefined || scope.sessionId === sessionId),
+      );
+      return cleared.reduce((count, { scope, shelf }) => {
+        places.delete(keyOf(scope));
+        // Whoever looks through it just now finds nothing.
+        return count + shelf.clear();
+      }, 0);
+    },
+  };
+};
+
+/** One text for each scope, whatever is in its ids. */
+const keyOf = ({ userId, sessionId }: MemoryScope): string => JSON.stringify([userId, sessionId]);
+
+/** The entries of one scope, in the order in which they were last of use. */
+interface Shelf {
+  readonly words: KeywordIndex<MemoryEntry>;
+  /** The one of this id, or the one that says this. */
+  find(id: string | undefined, text: string): MemoryEntry | undefined;
+  get(id: string): MemoryEntry | undefined;
+  entries(): readonly MemoryEntry[];
+  /** Tells whether it has this very entry. */
+  has(entry: MemoryEntry): boolean;
+  /** Adds an entry; where there are too many, the one that was of use longest ago goes. */
+  add(entry: MemoryEntry): void;
+  /** Says that an entry was of use just now. */
+  touch(entry: MemoryEntry): void;
+  remove(entry: MemoryEntry): void;
+  /** Removes all, and tells how many there were. */
+  clear(): number;
+}
+
+/** Makes an empty shelf for so many entries. */
+const createShelf = (maxEntries: number): Shelf => {
+  const byId = new Map<string, MemoryEntry>();
+  const byText = new Map<string, MemoryEntry>();
+  const words = createKeywordIndex<MemoryEntry>();
+  const has = (entry: MemoryEntry): boolean => byId.get(entry.id) === entry;
+  const remove = (entry: MemoryEntry): void => {
+    if (!has(entry)) return;
+    byId.delete(entry.id);
+    byText.delete(essenceOf(entry.text));
+    words.remove(entry, entry.text);
+  };
+  return {
+    words,
+    has,
+    remove,
+    get: (id) => byId.get(id),
+    find: (id, text) =>
+      (id === undefined ? undefined : byId.get(id)) ?? byText.get(essenceOf(text)),
+    entries: () => [...byId.values()],
+    add: (entry) => {
+      frozen(entry);
+      byId.set(entry.id, entry);
+      byText.set(essenceOf(entry.text), entry);
+      words.add(entry, entry.text);
+      for (const oldest of byId.values()) {
+        if (byId.size <= maxEntries) return;
+        remove(oldest);
+      }
+    },
+    clear: () => {
+      const all = [...byId.values()];
+      all.forEach(remove);
+      return all.length;
+    },
+    touch: (entry) => {
+      if (!has(entry)) return;
+      byId.delete(entry.id);
+      byId.set(entry.id, entry);
+    },
+  };
+};
+
+/** What two texts have in common that say the same. */
+const essenceOf = (text: string): string =>
+  text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();

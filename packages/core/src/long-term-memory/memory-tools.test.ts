@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { defer, lastValueFrom, mergeMap, type Observable, type SchedulerLike, timer } from 'rxjs';
-import { createAgent, inProcessMemory, type ModelChunk, textOf } from '../index.js';
+import { createAgent, inProcessMemory, type ModelChunk, textOf, selectTools } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
   inProcessLongTermMemory,
@@ -128,11 +128,8 @@ describe('withLongTermMemory, agent', () => {
     const memory = remembering('Likes tea.');
     const model = scriptedModel([text('?')], [text('?')]);
     const settings = { memory, mode: 'both' } as const;
-    const toolSelection = { select: () => ['look'], maxTools: 2 };
-    const selecting = withLongTermMemory(
-      { model, tools: [look], defaults: { toolSelection } },
-      settings,
-    );
+    const use = [selectTools({ select: () => ['look'], maxTools: 2 })];
+    const selecting = withLongTermMemory({ model, tools: [look], use }, settings);
     await createAgent(selecting).call('Tea?', forAnn);
     expect(namesIn(model)).toEqual(['record_memory', 'retrieve_memory']);
     const given = withLongTermMemory({ model, defaults: { tools: [look] } }, settings);

@@ -1,5 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
-import { inProcessMemory } from '../memory.js';
+import { inProcessMemory, appended$, type MemoryFactory } from '../memory.js';
 import {
   checkOptions,
   defined,
@@ -11,28 +11,50 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import { questionOf } from '../call/call.js';
+import {
+  questionOf,
+  type Call,
+  charge,
+  hideTools,
+  isOpen,
+  recall,
+  recallBeforeInput,
+} from '../call/call.js';
 import { insertBefore } from '../phase-list.js';
-import type { Layer } from '../layer.js';
-import type { PhaseFactory } from '../phase.js';
+import type { Layer, LayerContext } from '../layer.js';
+import { type PhaseFactory, phase } from '../phase.js';
 import { reasoning } from '../phases/reasoning.js';
 import type { InputSchema } from '../schema.js';
 import { withOwnTools } from '../with-own-tools.js';
-import { toolSummary } from './memories-of-call.js';
+import { toolSummary, memoriesOfCall } from './memories-of-call.js';
 import {
   isAgentic,
   isStatic,
   type LongTermMemoryOptions,
   type MemorySettings,
 } from './memory-settings.js';
-import { memoryTools } from './memory-tools.js';
-import { recallForStep } from './recall-for-step.js';
-import { recallLayer, recallMemories } from './recall-memories.js';
-import { recordMemories } from './record-memories.js';
-import { scopeInCall } from './scope-in-call.js';
-import { userOfCall } from './scope-of-call.js';
-import { createShownMemories } from './shown-memories.js';
-import { withoutRecalled } from './without-recalled.js';
+import { memoryTools, memoryToolNames, retrieveMemoryName } from './memory-tools.js';
+import { userOfCall, type ScopeOfCall, scopeOfCall } from './scope-of-call.js';
+import { map, of, concatMap, catchError, defer } from 'rxjs';
+import { consult$, type ConsultNeeds, consultInCall$ } from '../consult.js';
+import type { Context } from '../context.js';
+import { taskOf } from '../fitting/task.js';
+import { type Message, textOf, textBlock, type UserMessage } from '../message.js';
+import { type Plan, planKey } from '../planning/plan-key.js';
+import { note, type OpenRun, runKey, spend } from '../run.js';
+import { findMemories$ } from './find-memories.js';
+import { rankMemories } from './rank-memories.js';
+import { recalledTitle, writtenMemories } from './written-memories.js';
+import { section } from '../prompt/assemble.js';
+import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
+import { outcome } from '../call/answer.js';
+import { messageOf } from '../errors.js';
+import { isArrayOf, isString } from '../shape.js';
+import { recorded$ } from './memory-access.js';
+import type { CallInfo } from '../call-info.js';
+import { valueOf } from '../tools/context-key.js';
+import { checkInner } from '../memories/inner-memory.js';
+import { usesIn } from '../tools/suspend.js';
 
 /**
  * An agent that remembers its users from one session to the next: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{ metadata: {
@@ -118,4 +140,233 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
     'a function that gives a text of a run, or false',
   ],
   forgetTool: isFlag,
+};
+
+type Needs = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
+
+/**
+ * Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until
+ * the next one is, and never stored.
+ */
+const recallForStep = (
+  settings: MemorySettings,
+  scopeIn: ScopeInCall,
+  shown: ShownMemories,
+  name: string,
+): PhaseFactory => {
+  const latest = runKey<string>(`${name}/step`, '');
+  const title = name.includes('/') ? `${titleOfStep} ${name.split('/').at(-1) ?? ''}` : titleOfStep;
+  const recalling = (context: Needs) =>
+    phase((run) => {
+      const step = stepInProgress(planKey.of(run));
+      if (step === latest.of(run)) return of(run);
+      const begun = latest.set(run, step);
+      if (step === '') return of(note(begun, title, ''));
+      if (context.interruption.current !== undefined) return of(run);
+      const scope = scopeIn(context);
+      if (scope === undefined) return of(begun);
+      return findMemories$(settings, context, {
+        scope,
+        position: `${run.iteration}/${name}`,
+        iteration: run.iteration,
+        known: shown.of(context.call),
+        text: () => step,
+        aim: () => ({ goal: askedIn(run, context), subGoal: step }),
+        consult$: (asked) => consult$(context, run, asked),
+      }).pipe(
+        map(({ memories, usage }) => {
+          const told = note(begun, title, writtenMemories(memories));
+          return usage === undefined ? told : spend(told, usage, rankMemories);
+        }),
+      );
+    });
+  return recalling;
+};
+
+const titleOfStep = `${recalledTitle} for the Step in Progress`;
+
+/** The steps that are worked on. */
+const stepInProgress = (plan: Plan | undefined): string =>
+  (plan?.steps ?? [])
+    .filter(({ status }) => status === 'in progress')
+    .map(({ title }) => title)
+    .join('\n');
+
+const askedIn = ({ messages }: OpenRun, { call }: Needs): string => {
+  const isTask = taskOf(messages, call.callId);
+  return messages
+    .filter((message: Message) => message.role === 'user' && isTask(message))
+    .map(textOf)
+    .join('\n');
+};
+
+/**
+ * Makes the layer that recalls what may help with what was asked, and shows it, once other layers have found out what is meant. A call of which nobody says whose it is
+ * has no memory, and no tools for one.
+ */
+const recallMemories = (
+  settings: MemorySettings,
+  scopeIn: ScopeInCall,
+  shown: ShownMemories,
+  position: string,
+): Layer => ({
+  name: recallLayer,
+  priority: 85,
+  call: (context) => (next) => (call) => {
+    if (!isOpen(call)) return next(call);
+    const scope = scopeIn(context);
+    if (scope === undefined) return next(hideTools(call, ...memoryToolNames));
+    if (!isStatic(settings)) return next(call);
+    return findMemories$(settings, context, {
+      scope,
+      position,
+      known: [],
+      iteration: 0,
+      text: () => settings.query(call),
+      aim: () => ({ goal: questionOf(call) }),
+      consult$: (asked) => consultInCall$(context, call, asked),
+    }).pipe(
+      concatMap(({ memories, usage }) => {
+        shown.add(context.call, memories);
+        const told = withRecalled(settings, call, context, memories);
+        return next(usage === undefined ? told : charge(told, rankMemories, usage));
+      }),
+    );
+  },
+});
+
+/** The name of the layer, by which the memories of an agent are counted. */
+const recallLayer = 'recallMemories';
+
+const withRecalled = (
+  { placement }: MemorySettings,
+  call: Call,
+  { call: { callId } }: Pick<LayerContext, 'call'>,
+  memories: readonly RecalledMemory[],
+): Call => {
+  if (memories.length === 0) return call;
+  const text = section(recalledTitle, writtenMemories(memories)) ?? '';
+  const message: UserMessage = {
+    id: `${callId}/recalled/${call.recalled.length}`,
+    role: 'user',
+    content: [textBlock(text)],
+  };
+  return placement === 'beforeInput' ? recallBeforeInput(call, message) : recall(call, message);
+};
+
+/** Makes the layer that records what came of a call, once its conversation is stored. */
+const recordMemories = (
+  settings: MemorySettings,
+  scopeIn: ScopeInCall,
+  position: string,
+): Layer => ({
+  name: 'recordMemories',
+  priority: 58,
+  call: (context) => (next) => (asked) =>
+    next(asked).pipe(
+      concatMap((reply) => {
+        const { call, perform, hooks, scheduler, local } = context;
+        const { memory, timeoutMs } = settings;
+        const scope = asked.status === 'prepared' ? scopeIn(context) : undefined;
+        if (scope === undefined) return of(reply);
+        return perform({
+          kind: 'memory',
+          id: position,
+          input: reply,
+          run: () =>
+            defer(() => {
+              const { run } = local(outcome);
+              const memories = memoriesOfCall(call, asked.input, run, reply, settings);
+              return memories.length === 0
+                ? of([])
+                : recorded$({ memory, scope, scheduler, timeoutMs }, memories);
+            }).pipe(
+              map((entries) => entries.map(({ id }) => id)),
+              catchError((error: unknown) => {
+                const message = `What came of the call could not be recorded: ${messageOf(error)}`;
+                hooks.report(reply.iterations, { type: 'warning', message });
+                return of([]);
+              }),
+            ),
+          form: { isWritten: isArrayOf(isString) },
+        }).pipe(map(() => reply));
+      }),
+    ),
+});
+
+/** Whose memory a call has; of nobody's, a `warning` says why. */
+type ScopeInCall = (context: Pick<Context, 'call' | 'hooks' | 'values'>) => MemoryScope | undefined;
+
+/** Asks once for each call whose memory it has. */
+const scopeInCall = (scopeOf: ScopeOfCall): ScopeInCall => {
+  const known = new WeakMap<CallInfo, { readonly scope: MemoryScope | undefined }>();
+  return (context) => {
+    const { call } = context;
+    const asked = known.get(call) ?? { scope: found(scopeOf, context) };
+    known.set(call, asked);
+    return asked.scope;
+  };
+};
+
+const found = (
+  scopeOf: ScopeOfCall,
+  { call, values, hooks }: Parameters<ScopeInCall>[0],
+): MemoryScope | undefined => {
+  try {
+    const { callId, sessionId, agent, metadata } = call;
+    return scopeOfCall(scopeOf, {
+      callId,
+      agent,
+      metadata,
+      get: (key) => valueOf(key, values),
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
+  } catch (error) {
+    const message = `The call has no long-term memory: ${messageOf(error)}`;
+    hooks.report(hooks.iteration(), { type: 'warning', message });
+    return undefined;
+  }
+};
+
+/** What calls have been shown of a memory before their loops, so that it is not shown again. */
+interface ShownMemories {
+  of(call: CallInfo): readonly MemoryEntry[];
+  add(call: CallInfo, memories: readonly MemoryEntry[]): void;
+}
+
+/** Remembers what each call has been shown, for as long as the call lasts. */
+const createShownMemories = (): ShownMemories => {
+  const shown = new WeakMap<CallInfo, readonly MemoryEntry[]>();
+  const of = (call: CallInfo): readonly MemoryEntry[] => shown.get(call) ?? [];
+  return { of, add: (call, memories) => void shown.set(call, [...of(call), ...memories]) };
+};
+
+/** Makes memories that keep that something was recalled by a tool, and not what: it is remembered already, and may change or be forgotten. */
+const withoutRecalled = (inner: MemoryFactory): MemoryFactory => {
+  checkInner('withLongTermMemory()', inner);
+  return (sessionId) => {
+    const memory = inner(sessionId);
+    return {
+      load$: () => memory.load$(),
+      append$: (messages) => defer(() => appended$(memory, stripped(messages))),
+    };
+  };
+};
+
+const notKept = '[What was recalled is not kept here. Retrieve it again where it is needed.]';
+
+const stripped = (messages: readonly Message[]): readonly Message[] => {
+  const uses = usesIn(messages);
+  return messages.map((message) =>
+    message.role === 'tool'
+      ? {
+          ...message,
+          content: message.content.map((result) =>
+            uses.get(result.toolUseId)?.name === retrieveMemoryName && !result.isError
+              ? { ...result, content: [textBlock(notKept)] }
+              : result,
+          ),
+        }
+      : message,
+  );
 };

@@ -10,7 +10,7 @@ import {
   someTurns,
   user,
 } from './conversations.test-support.js';
-import { oldOf } from './old-of.js';
+import { oldOf } from './summarise.js';
 import { summaryMessage } from './summary-prompt.js';
 import { isWaiting } from './turns.js';
 

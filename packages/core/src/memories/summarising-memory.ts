@@ -11,6 +11,7 @@ import {
   type SchedulerLike,
   share,
   tap,
+  identity,
 } from 'rxjs';
 import { deadline } from '../deadline.js';
 import { messageOf } from '../errors.js';
@@ -34,12 +35,16 @@ import { open } from '../run.js';
 import { noUsage } from '../usage.js';
 import { askSummary$, type Summary } from './ask-summary.js';
 import { checkInner, shownBy } from './inner-memory.js';
-import { type Known, viewOf, withSummary } from './known-summary.js';
 import { leftOut } from './left-out.js';
-import { createRecent } from './recent.js';
-import { standAlone } from './stand-alone.js';
-import { summaryPrompt } from './summary-prompt.js';
+import { summaryPrompt, summaryMessage } from './summary-prompt.js';
 import { lastTurnsFrom } from './turns.js';
+import type { CallInfo } from '../call-info.js';
+import { limitsOf } from '../call-options.js';
+import { openDemand } from '../demand.js';
+import { createHooks } from '../hooks.js';
+import { createRetryBudget } from '../models/retry-budget.js';
+import type { receive$ } from '../receive.js';
+import { createTrampoline } from '../trampoline.js';
 
 /** When conversations are summarised, and by whom. */
 export interface SummarisingMemoryOptions {
@@ -189,4 +194,88 @@ const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
   maxSessions: wholeNumber(1),
   report: isFunction,
   scheduler: isScheduler,
+};
+
+/** What a session's summary says, and of what. */
+interface Known {
+  readonly text: string;
+  /** The last message that it stands for. */
+  readonly lastId: string;
+  readonly count: number;
+}
+
+/** Parts a conversation into what a summary says and the rest. One whose last message is no longer there says nothing of it. */
+const viewOf = (
+  messages: readonly Message[],
+  known: Known | undefined,
+): { readonly known: Known | undefined; readonly rest: readonly Message[] } => {
+  const last = messages.findLastIndex(({ id }) => id === known?.lastId);
+  return last === -1
+    ? { known: undefined, rest: messages }
+    : { known, rest: messages.slice(last + 1) };
+};
+
+/** Messages behind the summary of those before them. */
+const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>
+  known === undefined
+    ? rest
+    : [summaryMessage(`summary/${known.lastId}`, known.text, known.count), ...rest];
+
+/** Values by keys, of which only those are kept that were used last. */
+interface Recent<Value> {
+  get(key: string): Value | undefined;
+  set(key: string, value: Value): Value;
+}
+
+/** Makes a place for so many values. */
+const createRecent = <Value>(most: number): Recent<Value> => {
+  const values = new Map<string, Value>();
+  const set = (key: string, value: Value): Value => {
+    values.delete(key);
+    values.set(key, value);
+    for (const oldest of values.keys()) {
+      if (values.size <= most) break;
+      values.delete(oldest);
+    }
+    return value;
+  };
+  return {
+    get: (key) => {
+      const value = values.get(key);
+      return value === undefined ? undefined : set(key, value);
+    },
+    set,
+  };
+};
+
+/** What a request needs that belongs to a session, and to no call: nobody hears of it, and nobody interrupts it. */
+const standAlone = (
+  sessionId: string,
+  model: Model,
+  scheduler: SchedulerLike,
+): Parameters<typeof receive$>[0] => {
+  const call: CallInfo = {
+    rootId: sessionId,
+    callId: sessionId,
+    sessionId,
+    agent: [],
+    metadata: {},
+  };
+  return {
+    call,
+    model,
+    throughLayers: identity,
+    scheduler,
+    hooks: createHooks({
+      call,
+      scheduler,
+      interceptors: [],
+      listeners: [],
+      deliver: createTrampoline(),
+      nextSeq: () => 0,
+    }),
+    demand: openDemand,
+    limits: limitsOf({}),
+    retryBudget: createRetryBudget(10),
+  };
 };

@@ -83,7 +83,7 @@ const closed$ = (
     case 'vetoed':
       return of(discardUnlessKept(context, endStopped(run, context), asked.message));
     case 'interrupted': {
-      const ended = endInterrupted(run, context, asked.message);
+      const ended = endInterrupted(run, context, asked.message, asked.says);
       return of(discardUnlessKept(context, ended, asked.message));
     }
     case 'answered':

@@ -81,7 +81,7 @@ const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
     case 'vetoed':
       return endStopped(run, context);
     case 'interrupted':
-      return endInterrupted(run, context, asked.message);
+      return endInterrupted(run, context, asked.message, asked.says);
     case 'answered':
       if (asked.again === undefined) return accept(run, asked, context);
       return asked.halt === undefined

@@ -16,8 +16,6 @@ export const withPlan = <const Output extends InputSchema | undefined = undefine
   settings: PlanOptions = {},
 ): AgentOptions<Output> => {
   const phase = plan(settings);
-  return {
-    ...withOwnTools(options, createPlanTools()),
-    use: [...(options.use ?? []), insertBefore(reasoning, phase), insertAfter(acting, phase)],
-  };
+  const { use = [], ...whole } = withOwnTools(options, createPlanTools());
+  return { ...whole, use: [...use, insertBefore(reasoning, phase), insertAfter(acting, phase)] };
 };

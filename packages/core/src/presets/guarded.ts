@@ -16,6 +16,7 @@ import type { Retriever } from '../retrieval/retriever.js';
 import type { InputSchema } from '../schema.js';
 import { limitCalls } from '../traffic/limit-calls.js';
 import { createSemaphore, type Semaphore } from '../traffic/semaphore.js';
+import { selectTools } from '../tools/select-tools.js';
 
 /** What may be otherwise in an agent that is let out to users. */
 export interface GuardedOptions {
@@ -71,6 +72,7 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
     use: [
       limitCalls(calls),
       ...(retriever === undefined ? [] : [retrieve(retriever, limits.retrieve)]),
+      selectTools({ maxTools: 20 }),
       ...(options.use ?? []),
       // Memory is written at the end, and only then.
       withoutPhase(storeMemory),
@@ -78,7 +80,6 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
     defaults: {
       maxIterations: 15,
       maxToolCalls: 10,
-      toolSelection: { maxTools: 20 },
       ...defined(defaults),
       timeouts: { callMs: 30_000, toolMs: 15_000, ...defined(defaults?.timeouts) },
     },

@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map } from 'rxjs';
 import { inProcessLongTermMemory } from '../long-term-memory/index.js';
-import { createAgent, guardOutput, type ModelRequest, textOf, tool } from '../index.js';
+import {
+  createAgent,
+  guardOutput,
+  type ModelRequest,
+  textOf,
+  tool,
+  selectTools,
+} from '../index.js';
 import { text as text$ } from '../streams/text.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
@@ -322,9 +329,9 @@ describe('the preset planner', () => {
 
   it('T11: its own tools are there whatever is selected', async () => {
     const model = scriptedModel([text('Yes.')]);
-    const defaults = { tools: [look], toolSelection: { maxTools: 1 } };
+    const own = { model, defaults: { tools: [look] }, use: [selectTools({ maxTools: 1 })] };
     const settings = { calling: 'native', plan: true, analyse: false } as const;
-    await createAgent(planner({ model, defaults }, settings)).call('?');
+    await createAgent(planner(own, settings)).call('?');
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual([
       'complete_task',
       'create_plan',

@@ -1,4 +1,3 @@
-import { proseOf } from './prose-of.js';
 import type { RetrievedPassage, Span } from './retriever.js';
 
 /** A number that a text cites. */
@@ -50,4 +49,105 @@ const spansByNumber = (text: string): ReadonlyMap<number, readonly Span[]> => {
     }
   }
   return found;
+};
+
+/**
+ * Blanks out what is code or a link in a Markdown text: blocks between fences, code in a line, links with their
+ * text, and the lines that define links. The result has the length of the text, and its prose in the same places.
+ */
+const proseOf = (text: string): string =>
+  withoutLinks(withoutCode(withoutFences(text)).replace(definition, blank));
+
+/** By UTF-16 units, so that the length stays. */
+const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
+
+/** Also in a quote or at the beginning of an item. What stands behind backticks holds no backtick. */
+const fence = /^[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})/u;
+
+const withoutFences = (text: string): string => {
+  const kept: string[] = [];
+  let open: string | undefined;
+  for (const line of text.split('\n')) {
+    const marks = fence.exec(line)?.[1];
+    const isOutside = open === undefined && marks === undefined;
+    kept.push(isOutside ? line : blank(line));
+    if (open === undefined) open = marks;
+    else if (isEndOf(open, line)) open = undefined;
+  }
+  return kept.join('\n');
+};
+
+const isEndOf = (open: string, line: string): boolean => {
+  const marks = line.replace(/^[\s>]*/u, '').trimEnd();
+  return marks.startsWith(open) && marks === marks.charAt(0).repeat(marks.length);
+};
+
+/** Such as `[1]: docs/guide.md`. */
+const definition = /^[ >]{0,3}\[[^[\]\n]+\]:[ \t]*\S+[ \t\r]*$/gmu;
+
+/** Between paragraphs, where whatever is open ends. */
+const gap = '\\n[^\\S\\n]*(?=\\n)';
+
+/** Code ends at as many backticks as it begins with, in the same paragraph; where these are missing, it is none. */
+const withoutCode = (text: string): string => {
+  const runs = [...text.matchAll(new RegExp(`\`+|${gap}`, 'gu'))];
+  const ends = endsOf(runs.map(([run]) => run));
+  const stretches: Stretch[] = [];
+  for (let at = 0; at < runs.length; at += 1) {
+    const [first, last] = [runs[at], runs[ends[at] ?? at]];
+    if (first === undefined || last === undefined || first === last) continue;
+    stretches.push({ from: first.index, to: last.index + last[0].length });
+    at = ends[at] ?? at;
+  }
+  return blanked(text, stretches);
+};
+
+/** For each run of backticks, the next one like it in its paragraph, or none. */
+const endsOf = (runs: readonly string[]): readonly (number | undefined)[] => {
+  const next = new Map<number, number>();
+  const ends = runs.map((): number | undefined => undefined);
+  for (const [at, run] of [...runs.entries()].reverse()) {
+    if (!run.startsWith('`')) next.clear();
+    else {
+      ends[at] = next.get(run.length);
+      next.set(run.length, at);
+    }
+  }
+  return ends;
+};
+
+/** Where a link leads, and its title: `(docs/guide.md "Guide")`. Brackets may stand in it in pairs. */
+const target =
+  /\([ \t]{0,9}(?:<[^<>\n]*>|[^\s()<]*(?:\([^\s()]*\)[^\s()<]*)*)(?:[ \t]{1,9}(?:"[^"\n]*"|'[^'\n]*'))?[ \t]{0,9}\)/uy;
+
+const withoutLinks = (text: string): string => {
+  const stretches: Stretch[] = [];
+  let open: number[] = [];
+  for (const { 0: token, index } of text.matchAll(new RegExp(`[[\\]]|${gap}`, 'gu'))) {
+    if (token === '[') open.push(index);
+    else if (token !== ']') open = [];
+    else {
+      const from = open.pop();
+      target.lastIndex = index + 1;
+      if (from !== undefined && target.test(text)) stretches.push({ from, to: target.lastIndex });
+    }
+  }
+  return blanked(text, stretches);
+};
+
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A stretch may lie in a later one. */
+const blanked = (text: string, stretches: readonly Stretch[]): string => {
+  const parts: string[] = [];
+  let end = text.length;
+  for (const { from, to } of stretches.toReversed()) {
+    if (from >= end) continue;
+    parts.push(text.slice(Math.min(to, end), end), blank(text.slice(from, Math.min(to, end))));
+    end = from;
+  }
+  return [...parts, text.slice(0, end)].toReversed().join('');
 };

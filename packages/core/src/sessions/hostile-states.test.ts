@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { holdsMore } from './holds-more.js';
+import { holdsMore } from './read-state.js';
 import { readState } from './read-state.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
 

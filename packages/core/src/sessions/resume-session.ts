@@ -1,4 +1,19 @@
-import { concat, concatMap, defer, EMPTY, first, ignoreElements, type Observable } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  first,
+  ignoreElements,
+  type Observable,
+  filter,
+  from,
+  map,
+  mergeMap,
+  takeWhile,
+  tap,
+  toArray,
+} from 'rxjs';
 import type { Agent } from '../agent.js';
 import { MillraceError } from '../errors.js';
 import type { ReadableCall } from '../journal/call-summary.js';
@@ -8,8 +23,9 @@ import { type WrittenCall, writtenCall$ } from '../journal/written-call.js';
 import type { Session } from '../session.js';
 import { afterCall, afterLateCall } from './after-call.js';
 import { toState } from './read-state.js';
-import type { SessionState } from './session-state.js';
-import { isForgetful, isSaved, unsavedCalls$ } from './unsaved-calls.js';
+import type { SessionState, EarlierCall } from './session-state.js';
+import { calls$ } from '../journal/calls.js';
+import { callsIn, mostEarlierCalls } from './begun-in.js';
 
 /** What a session needs to go on with its calls. */
 export interface Resuming<Seen> {
@@ -102,3 +118,70 @@ const assertOwn = (
     `The call '${callId}' is one of the agent '${begun.agent}', ${whose}, and this is the session '${sessionId}' of '${agentName}': open the one that it belongs to.`,
   );
 };
+
+/** Tells whether all of a call that has ended is in a state. */
+const isSaved = (state: SessionState, callId: string): boolean =>
+  knownIn(state, callId)?.hasEnded ??
+  state.messages.some(
+    ({ id }) => id.startsWith(`${callId}/`) && isOwn.test(id.slice(callId.length)),
+  );
+
+/** States that were saved before they knew of earlier calls tell of them by their messages alone. An id may be the beginning of another one. */
+const isOwn = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
+
+/** Tells whether a state may have forgotten calls that it knew. */
+const isForgetful = ({ earlierCalls = [] }: SessionState): boolean =>
+  earlierCalls.length >= mostEarlierCalls;
+
+const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
+  callsIn(state).find((call) => call.callId === callId);
+
+/**
+ * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to the beginning of one that is: what was
+ * left before that stays left.
+ */
+const unsavedCalls$ = (
+  calls: StoreOfCalls,
+  { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
+  state: SessionState,
+): Observable<ReadableCall> =>
+  defer(() => {
+    const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
+    let knownSince = -Infinity;
+    return calls$(calls).pipe(
+      filter((call) => call.status !== 'unreadable'),
+      filter((call) => call.sessionId === sessionId && call.agent === agentName),
+      // Of calls that were written to in the same millisecond, any may come first.
+      takeWhile(({ updatedAt }) => updatedAt >= knownSince),
+      tap((call) => {
+        // What waited for it was written to before its end.
+        if (isLast(call) || isSaved(state, call.callId)) {
+          knownSince = Math.max(knownSince, call.createdAt);
+        }
+      }),
+      filter((call) => {
+        // Of a saved one, its journal may lack the end.
+        if (isSaved(state, call.callId)) return isLast(call) && call.status === 'brokenOff';
+        // A call that has failed is over, and what it has left is saved.
+        return knownIn(state, call.callId) === undefined || call.status !== 'failed';
+      }),
+      toArray(),
+      map((found) => found.sort(inOrder)),
+      mergeMap((found) => from(found)),
+    );
+  });
+
+/**
+ * The order in which calls have begun. Of those that were made in the same millisecond, what has ended was first; then what was written to last, for what waits is not written to; else the
+ * order of the store.
+ */
+const inOrder = (one: ReadableCall, other: ReadableCall): number => {
+  const [isOver, isOtherOver] = [one, other].map(({ status }) => !unended.includes(status));
+  return (
+    one.createdAt - other.createdAt ||
+    Number(isOtherOver) - Number(isOver) ||
+    (isOver === true ? one.updatedAt - other.updatedAt : other.updatedAt - one.updatedAt)
+  );
+};
+
+const unended: readonly ReadableCall['status'][] = ['running', 'brokenOff'];

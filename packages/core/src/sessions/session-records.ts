@@ -1,11 +1,10 @@
-import type { ReportedPayload } from '../events.js';
+import type { ReportedPayload, StatePatch } from '../events.js';
 import type { MessagesChange } from '../memory-changes.js';
 import type { Reply } from '../reply.js';
-import type { Toolkit } from '../toolkit.js';
+import { type Toolkit, createToolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 import { begunIn } from './begun-in.js';
-import { groupPatches, groupsOf, isSameToolkit, withGroups } from './group-states.js';
 import type {
   EarlierCall,
   LastCall,
@@ -13,6 +12,8 @@ import type {
   SessionState,
   ToolGroupStates,
 } from './session-state.js';
+import { isToolGroup } from '../tools/tool-group.js';
+import type { ToolEntry } from '../tools/types.js';
 
 /** What an agent knows of one session beside its messages. */
 export interface SessionRecord {
@@ -158,3 +159,44 @@ const isInitial = (entry: Entry, initial: Entry): boolean =>
   entry.untold === undefined &&
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);
+
+/** Which groups of a toolkit are active. */
+const groupsOf = ({ groups }: Toolkit): ToolGroupStates =>
+  Object.freeze(Object.fromEntries(groups.map(({ name, active }) => [name, active])));
+
+/** What makes the one of the other. */
+const groupPatches = (before: ToolGroupStates, after: ToolGroupStates): readonly StatePatch[] => [
+  ...Object.keys(before)
+    .filter((name) => !Object.hasOwn(after, name))
+    .map((name): StatePatch => ({ op: 'remove', path: [name] })),
+  ...Object.entries(after).flatMap(([name, value]): readonly StatePatch[] => {
+    if (!Object.hasOwn(before, name)) return [{ op: 'add', path: [name], value }];
+    return before[name] === value ? [] : [{ op: 'replace', path: [name], value }];
+  }),
+];
+
+/** A toolkit whose groups are as these say. A group that they do not name is as it was in the beginning; one that there is not is passed over. */
+const withGroups = (toolkit: Toolkit, states: ToolGroupStates, initial: Toolkit): Toolkit => {
+  const first = groupsOf(initial);
+  return createToolkit(
+    toolkit.entries.map((entry) => {
+      if (!isToolGroup(entry)) return entry;
+      const { name } = entry;
+      const known = [states, first].find((groups) => Object.hasOwn(groups, name));
+      return Object.freeze({ ...entry, active: known?.[name] ?? entry.active });
+    }),
+  );
+};
+
+/** Tells whether two toolkits have the same tools, in the same groups that are active or not. */
+const isSameToolkit = (one: Toolkit, other: Toolkit): boolean =>
+  one.entries.length === other.entries.length &&
+  one.entries.every((entry, index) => isSameEntry(entry, other.entries[index]));
+
+const isSameEntry = (one: ToolEntry, other: ToolEntry | undefined): boolean =>
+  one === other ||
+  (isToolGroup(one) &&
+    isToolGroup(other) &&
+    one.name === other.name &&
+    one.active === other.active &&
+    one.tools === other.tools);

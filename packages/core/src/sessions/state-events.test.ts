@@ -27,7 +27,7 @@ import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../t
 import { tool } from '../tool.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { afterEvent } from './after-event.js';
+import { afterEvent } from './after-call.js';
 import type { SessionState } from './session-state.js';
 import { toJsonPatch } from './to-json-patch.js';
 

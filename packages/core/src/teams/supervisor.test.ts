@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
-import { createAgent, textOf, tool } from '../index.js';
+import { createAgent, textOf, tool, selectTools } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { supervisor } from './index.js';
 
@@ -95,7 +95,7 @@ describe('supervisor', () => {
       model,
       tools: [clock],
       agents: [worker('a', '')],
-      defaults: { toolSelection: { select: () => ['clock'] } },
+      use: [selectTools({ select: () => ['clock'] })],
     });
     await lead.call('?');
     const other = supervisor({ model, agents: [worker('a', '')], defaults: { tools: [clock] } });

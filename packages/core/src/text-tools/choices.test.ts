@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, type MillraceError, textOf, tool } from '../index.js';
 import { scriptedModel, text } from '../testing/index.js';
 import { actionDialect, flatDialect, linesDialect, textTools } from './index.js';
-import { textRequest } from './text-request.js';
+import { textRequest } from './text-tools.js';
 
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
 const wait = tool({ name: 'wait', description: 'Waits.', run: () => 'waited' });

@@ -1,8 +1,8 @@
 import { parsedJson } from '../json.js';
-import type { ModelChunk, ModelReport } from '../model.js';
-import type { Dialect } from './dialect.js';
-import { feedbackOf, type FeedbackNeeds, goOn } from './feedback.js';
+import type { ModelChunk, ModelReport, Malformed } from '../model.js';
+import type { Dialect, DialectPrompts, PromptNeeds } from './dialect.js';
 import type { Fault, Findings } from './findings.js';
+import type { ToolTable } from './tool-table.js';
 
 /** What a reply is judged with. */
 export interface JudgeNeeds extends FeedbackNeeds {
@@ -145,3 +145,44 @@ const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
           message: `The model wrote ${count} more that could not be read behind its action: it is passed over.`,
         },
       ];
+
+/** What the model is told with. */
+interface FeedbackNeeds {
+  readonly prompts: DialectPrompts;
+  readonly asked: PromptNeeds;
+  readonly tools: ToolTable;
+  readonly written: string;
+}
+
+/** What the model is told of a reply that cannot be used. It is not shown the reply: this quotes it. */
+const feedbackOf = (
+  why: string,
+  tool: string | undefined,
+  { prompts, asked, tools, written }: FeedbackNeeds,
+): Malformed => ({
+  feedback: prompts.correction({
+    ...asked,
+    why,
+    tool: tool === undefined ? undefined : tools.get(tool),
+    forms: prompts.forms(asked),
+    written: shortened(written.trim()),
+  }),
+  why,
+  written,
+});
+
+/** What the model is told that has only thought so far. */
+const goOn = ({ prompts, asked }: FeedbackNeeds): Malformed => ({
+  feedback: prompts.goOn({ ...asked, forms: prompts.forms(asked) }),
+  why: 'The model has only thought so far.',
+  isThought: true,
+});
+
+const maxQuoted = 1_500;
+
+const shortened = (text: string): string => {
+  const omitted = text.length - maxQuoted;
+  if (omitted <= 0) return text;
+  const head = text.slice(0, maxQuoted - 500);
+  return `${head}\n[… ${omitted} characters omitted …]\n${text.slice(-500)}`;
+};

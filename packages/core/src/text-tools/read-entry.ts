@@ -2,9 +2,10 @@ import equal from 'fast-deep-equal';
 import { isRecord } from '../json.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import { isKnownKey, isOneOf, keys } from './keys.js';
-import { readInput } from './read-input.js';
 import { joined, nothing, type Reading, unreadable } from './reading.js';
-import type { ToolTable } from './tool-table.js';
+import { type ToolTable, onlyText } from './tool-table.js';
+import type { ToolDeclaration } from '../model.js';
+import { readJson, type Repair } from './read-json.js';
 
 /** What is known to whoever reads an action. */
 export interface ReadingNeeds {
@@ -179,3 +180,57 @@ const valuesOf = (record: JsonRecord, list: readonly string[]): readonly unknown
 
 const distinct = (values: readonly unknown[]): readonly unknown[] =>
   values.filter((value, index) => values.findIndex((other) => equal(other, value)) === index);
+
+/** The input of a tool, or why there is none. */
+type InputReading =
+  | { readonly input: Readonly<Record<string, unknown>>; readonly repairs: readonly Repair[] }
+  | { readonly problem: string };
+
+/** Reads what stands for the input of a tool: an object, its JSON as a text, or the text itself where the tool takes nothing else. */
+const readInput = (value: unknown, tool: ToolDeclaration | undefined): InputReading => {
+  if (value === undefined || value === null) return { input: {}, repairs: [] };
+  if (isRecord(value)) return { input: value, repairs: [] };
+  if (typeof value === 'string') return readText(value, tool);
+  return { problem: 'The arguments must be a JSON object.' };
+};
+
+const readText = (text: string, tool: ToolDeclaration | undefined): InputReading => {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === 'null') return { input: {}, repairs: [] };
+  if (trimmed.startsWith('{')) {
+    const read = readJson(trimmed);
+    if ('problem' in read) return read;
+    if (isRecord(read.value)) {
+      return { input: read.value, repairs: read.repair === undefined ? [] : [read.repair] };
+    }
+  }
+  if (isNothing(trimmed) && tool !== undefined && takesNothing(tool)) {
+    return { input: {}, repairs: [] };
+  }
+  const name = onlyText(tool);
+  // What a bracket closes that none has opened was meant as JSON.
+  const isRest = /[}\]]$/.test(trimmed) && !/[{[]/.test(trimmed);
+  return name === undefined || isRest
+    ? { problem: 'The arguments must be a JSON object.' }
+    : { input: Object.fromEntries([[name, unquoted(trimmed)]]), repairs: [] };
+};
+
+/** Tells whether words say that there are no arguments. */
+const isNothing = (text: string): boolean =>
+  /^[`"'(]{0,2}(?:none|nothing|empty|n\/a|no (?:input|arguments?|parameters?)(?: (?:needed|required))?)[`"').]{0,3}$/i.test(
+    text,
+  );
+
+const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =>
+  !Array.isArray(required) || required.length === 0;
+
+/** A text that is written as JSON is meant without its quotes. */
+const unquoted = (text: string): string => {
+  if (!text.startsWith('"')) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'string' ? value : text;
+  } catch {
+    return text;
+  }
+};

@@ -8,7 +8,7 @@ import { actionDialect } from './dialects/action.js';
 import { linesDialect } from './dialects/lines.js';
 import { stepsDialect } from './dialects/steps.js';
 import { dialects, joinDeltas, replied, request } from './reading.test-support.js';
-import { textRequest } from './text-request.js';
+import { textRequest } from './text-tools.js';
 import { textTools } from './text-tools.js';
 
 const all = Object.values(dialects);

@@ -8,6 +8,7 @@ import {
   type Tool,
   type ToolContext,
   toolGroup,
+  selectTools,
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 
@@ -106,7 +107,7 @@ describe("the option 'addTools'", () => {
     const agent = createAgent({ model, tools: [named('old'), named('older')] });
     await agent.call('?', {
       addTools: [named('own')],
-      toolSelection: { select: () => ['older'], maxTools: 2 },
+      use: [selectTools({ select: () => ['older'], maxTools: 2 })],
     });
     expect(declared(model)).toEqual([['older', 'own']]);
   });

@@ -90,3 +90,32 @@ const refuseUnknown = (what: string, names: readonly string[], known: readonly s
   if (unknown === undefined) return;
   throw misuse(`There is no ${what} named '${unknown}'. There are: ${known.join(', ') || 'none'}.`);
 };
+
+/** Shows a toolkit without some of its tools, as it is just now. */
+export const createView = (
+  cell: { readonly current: Toolkit },
+  hidden: readonly string[],
+): (() => Toolkit) => {
+  if (hidden.length === 0) return () => cell.current;
+  let whole: Toolkit | undefined;
+  let part: Toolkit | undefined;
+  return () => {
+    // The same declarations each time, as they are written for the wire but once.
+    if (part === undefined || whole !== cell.current) {
+      whole = cell.current;
+      part = without(whole, hidden);
+    }
+    return part;
+  };
+};
+
+const without = (toolkit: Toolkit, hidden: readonly string[]): Toolkit => {
+  const isShown = ({ name }: { readonly name: string }): boolean => !hidden.includes(name);
+  return {
+    ...toolkit,
+    tools: toolkit.tools.filter(isShown),
+    names: toolkit.names.filter((name) => !hidden.includes(name)),
+    declarations: toolkit.declarations.filter(isShown),
+    find: (name) => (hidden.includes(name) ? undefined : toolkit.find(name)),
+  };
+};

@@ -13,6 +13,7 @@ import {
   tool,
   toolOutput,
   toolResults,
+  selectTools,
 } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 
@@ -25,7 +26,7 @@ const others = ['a', 'b', 'c'].map((name) =>
 const suspended = async (
   answers: readonly ScriptedAnswer[],
   interceptors: readonly Interceptor[] = [],
-  toolSelection: ToolSelection = {},
+  selection: ToolSelection = {},
 ) => {
   const model = scriptedModel([toolUse('sign', {}, 'i')], ...answers);
   const memory = inProcessMemory();
@@ -34,7 +35,7 @@ const suspended = async (
     memory,
     tools: [...others, sign],
     interceptors,
-    defaults: { toolSelection },
+    use: [selectTools(selection)],
   });
   const session = agent.session('s');
   await session.call('Sign the paper.');

@@ -1,36 +1,90 @@
-import { concatMap, of } from 'rxjs';
-import { type Call, hideTools, isOpen, questionOf } from '../call/call.js';
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  take,
+} from 'rxjs';
+import { hideTools, isOpen, questionOf, type Call } from '../call/call.js';
+import { contained } from '../contained.js';
+import { messageOf } from '../errors.js';
 import type { Layer } from '../layer.js';
+import type { ToolChoice } from '../model.js';
+import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { isArrayOf, isString } from '../shape.js';
-import { type ToolSelection, unselected$ } from './select.js';
+import type { Toolkit } from '../toolkit.js';
 import { usesIn } from './suspend.js';
+import type { Tool } from './types.js';
 
-/** Picks the tools that the model is shown if the call has a selection of them. */
-export const selectTools: Layer = {
-  name: 'selectTools',
-  priority: 90,
-  call:
-    ({ perform, hooks }) =>
-    (next) =>
-    (call) => {
-      const { toolSelection, toolChoice } = call.options;
-      if (toolSelection === undefined || !isOpen(call)) return next(call);
-      return perform<readonly string[]>({
-        kind: 'select',
-        id: 'select',
-        input: call.input,
-        run: () =>
-          unselected$(
-            { ...toolSelection, pinned: pinnedBy(toolSelection, call) },
-            call.toolkit.current,
-            questionOf(call),
-            toolChoice,
-            (message) => hooks.report(0, { type: 'warning', message }),
-          ),
-        cut: () => of([]),
-        form: { isWritten: isArrayOf(isString) },
-      }).pipe(concatMap((hidden) => next(hideTools(call, ...hidden))));
-    },
+/** Which of many tools a call shows to the model. */
+export interface ToolSelection {
+  /** Picks tools by what is asked. Default: all of them. */
+  readonly select?: ToolSelector;
+  /** The names of tools that are shown whatever is picked. Default: none. */
+  readonly pinned?: readonly string[];
+  /** How many tools are shown at most, those that are pinned counted first, and never cut. Default: no limit. */
+  readonly maxTools?: number;
+}
+
+/** What a selector goes by. */
+export interface SelectionRequest {
+  /** What the call was asked. */
+  readonly text: string;
+  /** The tools that can be picked. */
+  readonly tools: readonly Tool[];
+}
+
+/**
+ * Picks tools: gives their names, the best one first, at once or in a while. When it picks nothing, or fails, all tools are shown; a failure is a
+ * `warning`.
+ */
+export type ToolSelector = (
+  request: SelectionRequest,
+) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;
+
+/**
+ * Selects the tools that a call shows to the model, by what it was asked. A tool that the call forces, and those of `addTools`, are shown in any case. Given to a call, it
+ * replaces that of its agent. An interrupt does not wait for the selector.
+ */
+export const selectTools = (options: ToolSelection = {}): Layer => {
+  checkOptions('selectTools()', options, rules);
+  return {
+    name: 'selectTools',
+    priority: 90,
+    single: true,
+    call:
+      ({ perform, hooks }) =>
+      (next) =>
+      (call) => {
+        if (!isOpen(call)) return next(call);
+        return perform<readonly string[]>({
+          kind: 'select',
+          id: 'select',
+          input: call.input,
+          run: () =>
+            unselected$(
+              { ...options, pinned: pinnedBy(options, call) },
+              call.toolkit.current,
+              questionOf(call),
+              call.options.toolChoice,
+              (message) => hooks.report(0, { type: 'warning', message }),
+            ),
+          cut: () => of([]),
+          form: { isWritten: isArrayOf(isString) },
+        }).pipe(concatMap((hidden) => next(hideTools(call, ...hidden))));
+      },
+  };
+};
+
+const rules: Readonly<Record<keyof ToolSelection, Rule>> = {
+  select: isFunction,
+  pinned: listOf('names of tools'),
+  maxTools: wholeNumber(1),
 };
 
 /** A tool whose result was brought may have to be asked again. */
@@ -43,4 +97,62 @@ const pinnedBy = (
     message.role === 'tool' ? message.content.map((it) => uses.get(it.toolUseId)?.name) : [],
   );
   return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
+};
+
+/** Emits the names of the tools that a call does not show. Never errors. */
+const unselected$ = (
+  { select, pinned = [], maxTools = Infinity }: ToolSelection,
+  { tools }: Toolkit,
+  text: string,
+  toolChoice: ToolChoice | undefined,
+  warn: (message: string) => void,
+): Observable<readonly string[]> => {
+  const stays = [
+    ...pinned,
+    'manage_tools',
+    'read_result',
+    ...(typeof toolChoice === 'object' ? [toolChoice.name] : []),
+  ];
+  const open = tools.filter(({ name }) => !stays.includes(name));
+  const names = open.map(({ name }) => name);
+  const room = Math.max(0, maxTools - (tools.length - open.length));
+  return picked$(select, { text, tools: open }, warn).pipe(
+    map((picked) => {
+      const known = [...new Set(picked)].filter((name) => names.includes(name));
+      const chosen = known.length > 0 ? known : names;
+      const cut = chosen.slice(room);
+      if (cut.length > 0) {
+        warn(`Of ${tools.length} tools, ${maxTools} can be shown. Left out: ${cut.join(', ')}.`);
+      }
+      const shown = new Set(chosen.slice(0, room));
+      return names.filter((name) => !shown.has(name));
+    }),
+  );
+};
+
+const picked$ = (
+  select: ToolSelector | undefined,
+  request: SelectionRequest,
+  warn: (message: string) => void,
+): Observable<readonly string[]> =>
+  select === undefined || request.tools.length === 0
+    ? of([])
+    : defer(() => inputOf(select(request))).pipe(
+        contained(),
+        take(1),
+        map(namesIn),
+        defaultIfEmpty([]),
+        catchError((error: unknown) => {
+          warn(`The selection of tools failed, so all are shown: ${messageOf(error)}`);
+          return of([]);
+        }),
+      );
+
+/** A list is one value here, and not several. */
+const inputOf = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
+  Array.isArray(picked) ? of(picked) : from<ObservableInput<unknown>>(picked);
+
+const namesIn = (picked: unknown): readonly string[] => {
+  if (Array.isArray(picked) && picked.every((name) => typeof name === 'string')) return picked;
+  throw new TypeError('a selector gives a list of names');
 };

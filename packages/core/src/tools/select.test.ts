@@ -3,9 +3,8 @@ import { delay, map, NEVER, of, throwError, timer } from 'rxjs';
 import {
   type CallOptions,
   createAgent,
-  type Embedder,
-  embeddingSelector,
   on,
+  selectTools,
   tool,
   toolGroup,
   type ToolSelection,
@@ -17,9 +16,9 @@ const tools = ['weather', 'mail', 'calendar', 'files'].map((name) =>
 );
 
 /** Which tools the model was shown, and what was warned of. */
-const shown = async (toolSelection: ToolSelection, options: CallOptions<undefined> = {}) => {
+const shown = async (selection: ToolSelection, options: CallOptions<undefined> = {}) => {
   const model = scriptedModel([text('done')]);
-  const agent = createAgent({ model, tools, defaults: { toolSelection } });
+  const agent = createAgent({ model, tools, use: [selectTools(selection)] });
   const events = await record(agent.stream$('Will it rain?', options));
   return {
     names: (model.requests[0]?.tools ?? []).map(({ name }) => name).join(),
@@ -76,7 +75,7 @@ describe('T11: a selection of tools', () => {
     const select = jest.fn(() => ['weather']);
     const model = scriptedModel([toolUse('weather')], [text('done')]);
     const agent = createAgent({ model, tools });
-    await agent.call('Will it rain?', { toolSelection: { select, pinned: ['mail'] } });
+    await agent.call('Will it rain?', { use: [selectTools({ select, pinned: ['mail'] })] });
     expect(select.mock.calls).toMatchObject([
       [
         {
@@ -97,7 +96,9 @@ describe('T11: a selection of tools', () => {
       description: 'Comes later.',
       tools: [tool({ name: 'later', description: 'Is late.', run: () => 1 })],
     });
-    await createAgent({ model, tools: [...tools, late] }).call('?', { toolSelection: { select } });
+    await createAgent({ model, tools: [...tools, late] }).call('?', {
+      use: [selectTools({ select })],
+    });
     expect(model.requests.map((request) => request.tools?.map(({ name }) => name).join())).toEqual([
       'mail,manage_tools',
       'mail,later,manage_tools',
@@ -107,7 +108,7 @@ describe('T11: a selection of tools', () => {
   it('hides a tool also from being run', async () => {
     const model = scriptedModel([toolUse('files')], [text('done')]);
     const reply = await createAgent({ model, tools }).call('?', {
-      toolSelection: { select: () => ['mail'] },
+      use: [selectTools({ select: () => ['mail'] })],
     });
     expect(reply.toolUses[0]?.output).toBe("No tool is named 'files'. The tools are: mail.");
   });
@@ -117,11 +118,14 @@ describe('T11: a selection of tools', () => {
       const select = () => of(['mail']).pipe(delay(5, scheduler));
       const agent = createAgent({ model: model(['(tf|)']), tools, defaults: { scheduler } });
       const reason$ = agent
-        .call$('?', { toolSelection: { select } })
+        .call$('?', { use: [selectTools({ select })] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('-----(r|)', { r: 'answer' });
       const cut$ = agent
-        .call$('?', { toolSelection: { select: () => NEVER }, interruptOn: timer(3, scheduler) })
+        .call$('?', {
+          use: [selectTools({ select: () => NEVER })],
+          interruptOn: timer(3, scheduler),
+        })
         .pipe(map(({ reason }) => reason));
       expectObservable(cut$).toBe('---(r|)', { r: 'interrupted' });
     });
@@ -129,47 +133,10 @@ describe('T11: a selection of tools', () => {
 
   it.each([[{ maxTools: 0 }], [{ pinned: 'mail' }], [{ select: ['mail'] }], [{ top: 3 }]])(
     'refuses %j',
-    (toolSelection) => {
-      expect(() =>
-        createAgent({ model: scriptedModel(), defaults: { toolSelection } as never }),
-      ).toThrow(/toolSelection/);
+    (selection) => {
+      expect(() => selectTools(selection as never)).toThrow(/selectTools\(\)/);
     },
   );
-});
-
-describe('T11: a selection by likeness', () => {
-  const vectors: Record<string, readonly number[]> = {
-    'Will it rain?': [1, 0],
-    'weather: Works with weather.': [2, 0],
-    'mail: Works with mail.': [0, 1],
-    'calendar: Works with calendar.': [1, 1],
-    'files: Works with files.': [0.2, 1],
-  };
-  const embedder = (): jest.Mocked<Embedder> => ({
-    embed$: jest.fn((texts) => of(texts.map((it) => vectors[it] ?? []))),
-  });
-
-  it('shows what is as alike as the threshold says, the most alike first', async () => {
-    expect((await shown({ select: embeddingSelector(embedder()) })).names).toBe('weather,calendar');
-    const select = embeddingSelector(embedder(), { threshold: 0.1 });
-    expect((await shown({ select, maxTools: 2 })).names).toBe('weather,calendar');
-    expect((await shown({ select: embeddingSelector(embedder(), { threshold: 0.1 }) })).names).toBe(
-      'weather,calendar,files',
-    );
-  });
-
-  it('makes the vector of a tool once', async () => {
-    const counted = embedder();
-    const select = embeddingSelector(counted);
-    await shown({ select });
-    await shown({ select });
-    expect(counted.embed$.mock.calls.map(([texts]) => texts.length)).toEqual([1, 4, 1]);
-  });
-
-  it('shows all where the embedder is broken', async () => {
-    const { warnings } = await shown({ select: embeddingSelector({ embed$: () => of([[1]]) }) });
-    expect(warnings[0]).toMatch(/another number of vectors than of texts/);
-  });
 
   it('leaves preReasoning the last word', async () => {
     const model = scriptedModel([text('done')]);

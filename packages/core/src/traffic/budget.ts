@@ -1,4 +1,4 @@
-import { of, throwError } from 'rxjs';
+import { of, throwError, defer, tap } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import {
   checkOptions,
@@ -10,13 +10,15 @@ import {
   wholeNumber,
 } from '../options.js';
 import type { Layer, LayerContext } from '../layer.js';
-import { cell } from '../step.js';
+import { cell, replayedSteps } from '../step.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { close$ } from '../phases/closing.js';
 import { type Spending, watchingSpending } from '../spending.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
-import { metered } from './metered.js';
 import { checkPrices, costOf, priceIn, priceOf, type PriceTable } from './prices.js';
+import type { Model } from '../model.js';
+import { around } from '../models/around.js';
+import { updatedUsage } from '../updated-usage.js';
 
 /** What may be used up. */
 export interface BudgetOptions {
@@ -127,10 +129,15 @@ const createBudget = (
       ),
     step: (context) => (next) =>
       // Requests are counted by the model, also those that are cancelled.
-      watchingSpending(next, '', {
-        live: ({ toolCalls }) => spend(context, { toolCalls }),
-        replayed: (spending) => recall(context, costOfAll(prices, spending)),
-      }),
+      watchingSpending(
+        next,
+        '',
+        {
+          live: ({ toolCalls }) => spend(context, { toolCalls }),
+          replayed: (spending) => recall(context, costOfAll(prices, spending)),
+        },
+        context.local(replayedSteps),
+      ),
   };
 };
 
@@ -199,3 +206,50 @@ const rules: Readonly<Record<keyof BudgetOptions, Rule>> = {
   toolCalls: wholeNumber(1),
   onExceed: oneOf('answer', 'error'),
 };
+
+/** Hears what a request has cost, and which model has answered it. */
+type Meter = (usage: Usage, model: string) => void;
+
+/**
+ * Tells a meter what each request costs, as its provider reports it: also of one that fails or is left, as far as it has been told by then. `begin` is called
+ * before it is sent, and may throw. Behind a fallback, what follows is of the model that took over.
+ */
+const metered = (model: Model, meter: Meter, begin: (model: string) => void): Model =>
+  around(model, (request, context) =>
+    defer(() => {
+      begin(model.name);
+      let { name } = model;
+      let before = noUsage;
+      let usage = noUsage;
+      const settle = (): void => {
+        const total = addUsage(before, usage);
+        before = noUsage;
+        usage = noUsage;
+        meter(total, name);
+      };
+      return model
+        .stream$(request, {
+          ...context,
+          report: (event) => {
+            if (event.type === 'modelFallback' || event.type === 'modelRetry') {
+              settle();
+              name = event.type === 'modelRetry' ? event.model : event.to;
+            }
+            context.report(event);
+          },
+        })
+        .pipe(
+          tap({
+            next: (chunk) => {
+              if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
+              if (chunk.type !== 'restart') return;
+              before = addUsage(before, usage);
+              usage = noUsage;
+            },
+            complete: settle,
+            error: settle,
+            unsubscribe: settle,
+          }),
+        );
+    }),
+  );

@@ -1,16 +1,16 @@
-import { defer, type Observable, type SchedulerLike, tap } from 'rxjs';
+import { defer, Observable, type SchedulerLike, tap, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
 import { inTime } from '../models/in-time.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js';
-import { tokensIn, type Usage } from '../usage.js';
-import { openBill } from './bill.js';
-import { createClocks } from './clocks.js';
+import { tokensIn, type Usage, addUsage, noUsage } from '../usage.js';
 import { createGate, type Guest } from './gate.js';
-import { requestTokens } from './request-tokens.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
+import { updatedUsage } from '../updated-usage.js';
+import { countRequest } from '../fitting/count-request.js';
+import { plainCounter } from '../fitting/token-counter.js';
 
 /** What a provider takes in a minute. */
 export interface LimitRateOptions {
@@ -153,3 +153,126 @@ const rules: Readonly<Record<keyof LimitRateOptions, Rule>> = {
   count: isFunction,
   countUsage: isFunction,
 };
+
+/** What an answer turns out to cost. */
+interface Bill {
+  /** Reads what a chunk says of it. */
+  read(chunk: ModelChunk): void;
+  /**
+   * What it has cost: as reported once the answer is whole, and else at least what was reserved.
+   */
+  readonly tokens: number;
+}
+
+/** Opens the bill of one answer. Attempts that were void have cost what they said. */
+const openBill = (reserved: number, countUsage: (usage: Usage) => number): Bill => {
+  let before = noUsage;
+  let usage: Usage | undefined;
+  let reported = 0;
+  let isWhole = false;
+  return {
+    read: (chunk) => {
+      switch (chunk.type) {
+        case 'usage':
+          usage = updatedUsage(usage ?? noUsage, chunk.usage);
+          reported = countUsage(addUsage(before, usage));
+          break;
+        case 'restart':
+          before = addUsage(before, usage ?? noUsage);
+          usage = undefined;
+          isWhole = false;
+          break;
+        case 'finish':
+          isWhole = true;
+          break;
+        default:
+      }
+    },
+    get tokens() {
+      if (!Number.isFinite(reported) || reported < 0) return reserved;
+      return isWhole && usage !== undefined ? reported : Math.max(reserved, reported);
+    },
+  };
+};
+
+/** The clocks of all who share a limit. There is mostly one; of several, one may stand still. */
+interface Clocks {
+  /**
+   * The time in milliseconds when, and by whose clock, one was read last: one has come, gone or
+   * rung.
+   */
+  readonly now: number;
+  read(scheduler: SchedulerLike): number;
+  /**
+   * Whoever subscribes is there until it unsubscribes. When the last one of a scheduler goes, so
+   * does its timer.
+   */
+  during$<T>(scheduler: SchedulerLike, source$: Observable<T>): Observable<T>;
+  /**
+   * Rings in at most so many milliseconds, by the clock of each who is there. Whoever still waits
+   * sets it again.
+   */
+  ringIn(ms: number): void;
+}
+
+interface Clock {
+  present: number;
+  ringing: { readonly at: number; readonly timer: Subscription } | undefined;
+}
+
+/** A longer wait would be over at once. */
+const longestWait = 2 ** 31 - 1;
+
+/** Reads clocks, and calls a function when one rings. */
+const createClocks = (ring: () => void): Clocks => {
+  const clocks = new Map<SchedulerLike, Clock>();
+  let now = 0;
+  const read = (scheduler: SchedulerLike): number => {
+    now = scheduler.now();
+    return now;
+  };
+  const come = (scheduler: SchedulerLike): Clock => {
+    read(scheduler);
+    const clock = clocks.get(scheduler) ?? { present: 0, ringing: undefined };
+    clock.present += 1;
+    clocks.set(scheduler, clock);
+    return clock;
+  };
+  const go = (scheduler: SchedulerLike, clock: Clock): void => {
+    read(scheduler);
+    clock.present -= 1;
+    if (clock.present > 0) return;
+    clock.ringing?.timer.unsubscribe();
+    clocks.delete(scheduler);
+  };
+  return {
+    get now() {
+      return now;
+    },
+    read,
+    during$: (scheduler, source$) =>
+      new Observable((subscriber) => {
+        const clock = come(scheduler);
+        subscriber.add(() => go(scheduler, clock));
+        source$.subscribe(subscriber);
+      }),
+    ringIn: (ms) => {
+      const delay = Math.min(ms, longestWait);
+      clocks.forEach((clock, scheduler) => {
+        const at = scheduler.now() + delay;
+        if (clock.ringing !== undefined && clock.ringing.at <= at) return;
+        clock.ringing?.timer.unsubscribe();
+        const timer = scheduler.schedule(() => {
+          clock.ringing = undefined;
+          read(scheduler);
+          ring();
+        }, delay);
+        clock.ringing = { at, timer };
+      });
+    },
+  };
+};
+
+/** Estimates what a request may cost: all that it says, and the whole answer that it allows. */
+const requestTokens = (request: ModelRequest): number =>
+  countRequest(plainCounter, request) + (request.maxTokens ?? 0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type SelectionRequest, tool, type Tool } from '@millrace/core';
+import { createAgent, type SelectionRequest, selectTools, tool, type Tool } from '@millrace/core';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { isQuick } from '../is-quick.test-support.js';
 import { fortyTools, requests } from './forty-tools.test-support.js';
@@ -103,7 +103,7 @@ describe('T11: keywordSelector', () => {
   it('T11: picks the tools that a model is shown', async () => {
     const model = scriptedModel([text('done')]);
     const agent = createAgent({ model, tools: fortyTools });
-    await agent.call('where is my parcel', { toolSelection: { select: keywordSelector() } });
+    await agent.call('where is my parcel', { use: [selectTools({ select: keywordSelector() })] });
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['track_shipment']);
   });
 

@@ -14,6 +14,7 @@ import {
   timeouts,
   tool,
   transformChunks,
+  selectTools,
 } from '../../index.js';
 import { guardAnswer, guardInput } from '../../guards/index.js';
 import { budget, limitConcurrency, limitRate } from '../../traffic/index.js';
@@ -250,10 +251,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
   'tools that are selected': {
     options: ({ scheduler }) => ({
-      toolSelection: {
-        select: () => of(['pay']).pipe(delay(1, scheduler)),
-        maxTools: 1,
-      },
+      use: [selectTools({ select: () => of(['pay']).pipe(delay(1, scheduler)), maxTools: 1 })],
     }),
     agent: (process) =>
       made(process, script(process, ...turns), {

@@ -1,9 +1,6 @@
+import { checkOptions, createMeaningIndex, numberFrom } from '@millrace/core/adapter';
+import type { Embedder, Tool, ToolSelector } from '@millrace/core';
 import { map } from 'rxjs';
-import type { Embedder } from '../retrieval/embedder.js';
-import { createMeaningIndex } from '../retrieval/meaning-index.js';
-import { checkOptions, numberFrom } from '../options.js';
-import type { ToolSelector } from './select.js';
-import type { Tool } from './types.js';
 
 /** How alike a tool and a request must be. */
 export interface EmbeddingSelectorOptions {

@@ -1,0 +1,416 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  catchError,
+  concatMap,
+  delay,
+  EMPTY,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { guardInput } from '../guards/index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  type Layer,
+  type Reply,
+  type Step,
+  textBlock,
+  textOf,
+  tool,
+  toolResultOf,
+} from '../index.js';
+import { createCallStore, inProcessCalls } from '../journal/index.js';
+import {
+  marbles,
+  record,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolUse,
+  verifyEvents,
+} from '../testing/index.js';
+import { budget, createSemaphore, limitCalls } from '../traffic/index.js';
+import { answerWith } from './index.js';
+
+const answering = (priority = 100): Layer => ({
+  name: 'answering',
+  priority,
+  call: (context) => () => (call) => answerWith(context, call, 'SECRET'),
+});
+const usage = { type: 'usage', usage: { inputTokens: 10, outputTokens: 5 } } as const;
+const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hello.' });
+/** A layer around the steps of a kind. */
+const around = (
+  kind: string,
+  step: <T>(
+    next: (it: Step<T>) => ReturnType<Step<T>['run']>,
+    it: Step<T>,
+  ) => ReturnType<Step<T>['run']>,
+): Layer => ({
+  name: `around ${kind}`,
+  step: () => (next) => (it) => (it.kind === kind ? step(next, it) : next(it)),
+});
+
+describe('layers that cut', () => {
+  it.each(['prepare', 'open'])(
+    'C1, Y1: the step %s end the call: nothing unguarded, and nothing without its history, reaches the model',
+    async (kind) => {
+      const model = scriptedModel([text('Answered.')]);
+      const agent = createAgent({
+        model,
+        interceptors: [guardInput(() => timer(60).pipe(map(() => false)))],
+        use: [around(kind, () => EMPTY)],
+      });
+      const guarded =
+        kind === 'open' ? createAgent({ model, use: [around(kind, () => EMPTY)] }) : agent;
+      expect(await guarded.session('s').call('?')).toMatchObject({ reason: 'interrupted' });
+      expect(model.requests).toEqual([]);
+    },
+  );
+
+  it('Y1: a message of the model with a word of their own: the reply says that', async () => {
+    const quota = around('model', (_next, step) =>
+      step.cut === undefined ? EMPTY : step.cut({ reason: 'quota', message: 'Quota reached.' }),
+    );
+    const reply = await createAgent({ model: scriptedModel([text('x')]), use: [quota] }).call('?');
+    expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Quota reached.']);
+  });
+});
+
+describe('interrupts and layers', () => {
+  it('S1: an answer of a layer does not stand in for a call that was interrupted', async () => {
+    const agent = createAgent({ model: scriptedModel(), use: [answering()] });
+    const reply = await agent.call('?', { interruptOn: of('Stop.') });
+    expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stop.']);
+    const slow = inProcessMemory();
+    const session = createAgent({
+      model: scriptedModel(),
+      memory: (id) => {
+        const memory = slow(id);
+        return { ...memory, load$: () => memory.load$().pipe(delay(10)) };
+      },
+      use: [answering()],
+    }).session('s');
+    const replied = session.call('?');
+    expect(session.interrupt('Stop.')).toBe(true);
+    expect(textOf(await replied)).toBe('Stop.');
+  });
+
+  it('S1, Y1: a layer that waits in a step is not passed over, with and without a cut, also behind a layer that is late', () => {
+    const cases = [false, true].flatMap((isLate) =>
+      [false, true].map((isCut) => ({ isLate, isCut })),
+    );
+    for (const { isLate, isCut } of cases) {
+      marbles(({ expectObservable, scheduler }) => {
+        const late: Layer = {
+          name: 'late',
+          priority: 20,
+          step: () => (next) => (step) => timer(1, scheduler).pipe(concatMap(() => next(step))),
+        };
+        const guard: Layer = {
+          name: 'guard',
+          call: (context) => (next) => (call) =>
+            context
+              .perform<boolean>({
+                kind: 'check',
+                id: 'check',
+                input: undefined,
+                run: () => timer(40, scheduler).pipe(map(() => false)),
+                ...(isCut && { cut: () => of(false) }),
+              })
+              .pipe(
+                concatMap((isRight) => (isRight ? next(call) : throwError(() => new Error('No.')))),
+              ),
+        };
+        const agent = createAgent({
+          model: scriptedModel(),
+          use: [...(isLate ? [late] : []), guard, answering(101)],
+        });
+        const told$ = agent.call$('?', { scheduler, interruptOn: timer(20, scheduler) }).pipe(
+          map(textOf),
+          catchError((error: Error) => of(error.message)),
+        );
+        const at = isCut ? 20 : isLate ? 42 : 40;
+        expectObservable(told$).toBe(`${at}ms (a|)`, { a: "In the layer 'guard': No." });
+      });
+    }
+  });
+
+  it('S1: an interrupt waits for a layer that redacts a result', () => {
+    marbles(({ expectObservable, scheduler }) => {
+      const redacting: Layer = {
+        name: 'redacting',
+        step: () => (next) => (step) =>
+          step.kind === 'tool'
+            ? next(step).pipe(
+                delay(30, scheduler),
+                map((value) => {
+                  const { result } = toolResultOf(step, value) ?? {};
+                  return { ...value, result: { ...result, content: [textBlock('***')] } };
+                }),
+              )
+            : next(step),
+      };
+      const agent = createAgent({
+        model: scriptedModel([toolUse('echo')], [text('x')]),
+        tools: [echo],
+        use: [redacting],
+      });
+      const seen$ = agent
+        .call$('?', { scheduler, interruptOn: timer(10, scheduler) })
+        .pipe(map(({ reason, toolUses }) => `${reason} ${toolUses[0]?.output}`));
+      expectObservable(seen$).toBe('30ms (a|)', { a: 'interrupted ***' });
+    });
+  });
+
+  it('S1: a layer can interrupt a call that nobody else can', () => {
+    marbles(({ expectObservable, scheduler }) => {
+      const stopping: Layer = {
+        name: 'stopping',
+        call:
+          ({ interruption }) =>
+          (next) =>
+          (call) => {
+            scheduler.schedule(() => interruption.trigger({ message: 'Enough.' }), 10);
+            return next(call);
+          },
+      };
+      const model = scriptedModel(() => NEVER);
+      const said$ = createAgent({ model, use: [stopping] })
+        .call$('?', { scheduler })
+        .pipe(map(textOf));
+      expectObservable(said$).toBe('10ms (a|)', { a: 'Enough.' });
+    });
+  });
+
+  it('S6, C6: a resumed call that waits for its turn can be interrupted', async () => {
+    const driver = inProcessCalls();
+    const make = (use: readonly Layer[], ...answers: readonly ScriptedAnswer[]) =>
+      createAgent({
+        model: scriptedModel(...answers),
+        tools: [echo],
+        journal: createCallStore(driver),
+        use,
+      });
+    const cut = make([], [toolUse('echo')], () => NEVER);
+    await new Promise<void>((resolve) => {
+      const subscription = cut
+        .session('s')
+        .stream$('?', { callId: 'c' })
+        .subscribe(({ type, iteration }) => {
+          if (type === 'preReasoning' && iteration === 2) {
+            resolve();
+            queueMicrotask(() => subscription.unsubscribe());
+          }
+        });
+    });
+    const semaphore = createSemaphore({ max: 1 });
+    const held = semaphore.hold$(() => NEVER, {}).subscribe();
+    const agent = make([limitCalls(semaphore)], [text('x')]);
+    const resumed = agent.resume('c');
+    while (semaphore.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(agent.session('s').interrupt('Stop.')).toBe(true);
+    expect(textOf(await resumed)).toBe('Stop.');
+    expect(semaphore.waiting).toBe(0);
+    held.unsubscribe();
+  });
+});
+
+describe('what a layer answers', () => {
+  it('Y5: after the loop failed keeps what the loop did', async () => {
+    const sorry: Layer = {
+      name: 'sorry',
+      call: (context) => (next) => (call) =>
+        next(call).pipe(catchError(() => answerWith(context, call, 'Sorry.'))),
+    };
+    const memory = inProcessMemory();
+    const session = createAgent({
+      model: scriptedModel(
+        [toolUse('echo'), usage],
+        throwError(() => new Error('down')),
+      ),
+      tools: [echo],
+      memory,
+      use: [sorry],
+    }).session('s');
+    const events = await record(session.stream$('?').pipe(verifyEvents()));
+    expect(events.at(-1)).toMatchObject({
+      reply: {
+        reason: 'answer',
+        iterations: 2,
+        usage: { inputTokens: 10 },
+        toolUses: [{ name: 'echo' }],
+      },
+    });
+    const kept = await lastValueFrom(memory('s').load$());
+    expect(kept.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
+  });
+
+  it('Y5: from another call is a message, a result and a tool call of its own, and costs nothing', async () => {
+    const replies: Reply[] = [];
+    const keeping: Layer = {
+      name: 'keeping',
+      call: () => (next) => (call) =>
+        replies.length > 1
+          ? of(...replies.slice(1, 2))
+          : next(call).pipe(tap((it) => replies.push(it))),
+    };
+    const kept = new Map<string, unknown>();
+    const caching: Layer = {
+      name: 'caching',
+      step:
+        () =>
+        (next) =>
+        <T>(step: Step<T>) => {
+          const known = kept.get(step.kind);
+          if (step.kind !== 'tool') return next(step);
+          return known === undefined
+            ? next(step).pipe(tap((value) => kept.set(step.kind, value)))
+            : of(known as T);
+        },
+    };
+    const spent = budget({ toolCalls: 1 });
+    const memory = inProcessMemory();
+    const session = createAgent({
+      model: scriptedModel(
+        [toolUse('echo', {}, 'one'), usage],
+        [text('1')],
+        [toolUse('echo', {}, 'two')],
+        [text('2')],
+      ),
+      tools: [echo],
+      memory,
+      use: [keeping, caching, spent],
+    }).session('s');
+    for (const question of ['a', 'b', 'c', 'd']) {
+      await record(session.stream$(question).pipe(verifyEvents()));
+    }
+    expect(spent.spent.toolCalls).toBe(1);
+    const messages = await lastValueFrom(memory('s').load$());
+    expect(messages.flatMap(({ content }): readonly unknown[] => content)).toContainEqual(
+      expect.objectContaining({ type: 'tool_result', toolUseId: 'two' }),
+    );
+    expect(messages.map(textOf).filter((said) => said !== '')).toEqual([
+      ...['a', '1', 'b', '2', 'c', '2', 'd', '2'],
+    ]);
+    expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length);
+    expect((await session.saveState()).usage).toMatchObject({ inputTokens: 10 });
+  });
+
+  it('Y1, C7: a second attempt of a message costs what both cost', async () => {
+    const again = around('model', (next, step) =>
+      next(step).pipe(
+        concatMap((value) => (JSON.stringify(value).includes('bad') ? next(step) : of(value))),
+      ),
+    );
+    const shared = budget({ tokens: 100 });
+    const agent = createAgent({
+      model: scriptedModel([text('bad'), usage], [text('good'), usage]),
+      use: [again, shared],
+    });
+    const events = await record(agent.session('s').stream$('?').pipe(verifyEvents()));
+    expect(events.at(-1)).toMatchObject({
+      reply: { usage: { inputTokens: 20, outputTokens: 10 } },
+    });
+    expect(shared.spent.tokens).toBe(30);
+  });
+
+  it('Y1, T5: a tool that gave its result is not run again', async () => {
+    const again = around('tool', (next, step) => next(step).pipe(concatMap(() => next(step))));
+    const agent = createAgent({
+      model: scriptedModel([toolUse('echo')], [text('x')]),
+      tools: [echo],
+      use: [again],
+    });
+    await expect(agent.call('?')).rejects.toMatchObject({
+      code: 'invalidState',
+      message: expect.stringContaining("the step '1/0' again"),
+    });
+  });
+});
+
+describe('broken layers', () => {
+  it.each(['call', 'step', 'model'] as const)(
+    'X6: one whose %s throws when it is made fails the call, and is named',
+    async (part) => {
+      const fail = (): never => {
+        throw new Error('broken');
+      };
+      const agent = createAgent({ model: scriptedModel([text('1')], [text('2')]) });
+      const session = agent.session('s');
+      const bad: Layer = { name: 'bad', [part]: fail };
+      await expect(session.call('?', { use: [bad] })).rejects.toThrow("In the layer 'bad': broken");
+      expect(textOf(await session.call('?'))).toBe('1');
+    },
+  );
+
+  it('X6: parts that are not what they must be are refused', () => {
+    const odd: readonly (readonly [string, unknown])[] = [
+      ['call', 3],
+      ['turn', []],
+      ['priority', Number.NaN],
+      ['priority', '5'],
+      ['inherit', 'all'],
+      ['single', 1],
+    ];
+    for (const [part, value] of odd) {
+      const use = [{ name: 'odd', [part]: value } as Layer];
+      expect(() => createAgent({ model: scriptedModel(), use })).toThrow(
+        `The layer 'odd': '${part}' must be`,
+      );
+    }
+    const misspelt = [{ name: 'odd', calls: () => of() } as Layer];
+    expect(() => createAgent({ model: scriptedModel(), use: misspelt })).toThrow("'calls'");
+  });
+
+  it('S6: two steps of one id are an error, with a journal and without', async () => {
+    const looking = (name: string): Layer => ({
+      name,
+      call:
+        ({ perform }) =>
+        (next) =>
+        (call) =>
+          perform({ kind: 'look', id: 'look', input: undefined, run: () => of(name) }).pipe(
+            concatMap(() => next(call)),
+          ),
+    });
+    for (const journal of [undefined, createCallStore(inProcessCalls())]) {
+      const agent = createAgent({
+        model: scriptedModel([text('x')]),
+        use: [looking('a'), looking('b')],
+        ...(journal && { journal }),
+      });
+      await expect(agent.call('?')).rejects.toThrow("performed a step 'look' already");
+    }
+  });
+
+  it('Y5: one that passes a call on again says what failed first', async () => {
+    const again: Layer = {
+      name: 'again',
+      call: () => (next) => (call) => next(call).pipe(catchError(() => next(call))),
+    };
+    const model = scriptedModel(throwError(() => new Error('down')));
+    await expect(createAgent({ model, use: [again] }).call('?')).rejects.toMatchObject({
+      message: expect.stringContaining('twice'),
+      cause: expect.objectContaining({ message: expect.stringContaining('down') }),
+    });
+  });
+
+  it('Y1: the parts of a layer may use the context that they are made with', async () => {
+    const judge = scriptedModel([text('Fine.')]);
+    const judging: Layer = {
+      name: 'judging',
+      step: ({ throughLayers }) => {
+        const wrapped = throughLayers(judge);
+        return (next) => (wrapped.name === 'scripted' ? next : next);
+      },
+    };
+    const agent = createAgent({ model: scriptedModel([text('1')]), use: [judging] });
+    expect(textOf(await agent.call('?'))).toBe('1');
+  });
+});
