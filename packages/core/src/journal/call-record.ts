@@ -153,7 +153,8 @@ export const assertGiven = (
   { given }: CallRecord,
   options: Readonly<Record<string, unknown>>,
 ): void => {
-  const missing = given.filter((name) => options[name] === undefined);
+  // An earlier version had the option 'toolSelection': now that is a layer.
+  const missing = given.filter((name) => options[name] === undefined && name !== 'toolSelection');
   if (missing.length === 0) return;
   throw new MillraceError(
     'invalidResume',

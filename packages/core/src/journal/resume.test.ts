@@ -189,6 +189,27 @@ describe('a call that is resumed', () => {
     expect(textOf(await agent.resume('c', { model: own }))).toBe('Mine.');
   });
 
+  it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {
+    const store = inProcessCalls();
+    const { agent } = payer(store);
+    const model = scriptedModel([text('Mine.')]);
+    await agent.call('?', { callId: 'c', model });
+    const older: typeof store = {
+      ...store,
+      read$: (...range) =>
+        store.read$(...range).pipe(
+          map((records) =>
+            records.map((record) => ({
+              ...record,
+              text: record.text.replace('"given":["model"', '"given":["model","toolSelection"'),
+            })),
+          ),
+        ),
+    };
+    const resumed = await payer(older).agent.resume('c', { model });
+    expect(textOf(resumed)).toBe('Mine.');
+  });
+
   it('S7: one call has one writer, and one id one call', async () => {
     const store = inProcessCalls();
     const { agent } = payer(store);
