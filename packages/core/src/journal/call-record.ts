@@ -147,13 +147,12 @@ export const begunBefore = (callId: string): MillraceError =>
 /** Of a call that goes on. */
 export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };
 
-/** Refuses to go on without what JSON could not hold. */
+/** Refuses to resume without what JSON could not hold. What an earlier version called `toolSelection` is a layer now. */
 export const assertGiven = (
   callId: string,
   { given }: CallRecord,
   options: Readonly<Record<string, unknown>>,
 ): void => {
-  // An earlier version had the option 'toolSelection': now that is a layer.
   const missing = given.filter((name) => options[name] === undefined && name !== 'toolSelection');
   if (missing.length === 0) return;
   throw new MillraceError(
