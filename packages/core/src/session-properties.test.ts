@@ -43,6 +43,17 @@ const step = fc.record({
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
+const call = (at: number, leaveAfter: number | null = null): Step => ({
+  at,
+  act: { type: 'call', onBusy: 'reject', leaveAfter },
+});
+
+/** Schedules with each usual outcome, however few runs there are. */
+const examples: [Step[]][] = [
+  [[call(0), { at: 0, act: { type: 'steer' } }, call(2)]],
+  [[call(0, 3), { at: 40, act: { type: 'steer' } }]],
+];
+
 /** Plays a schedule of calls and interruptions on one session in virtual time, and tells what came of it. */
 const play = (steps: readonly Step[]) => {
   const scheduler = new VirtualTimeScheduler();
@@ -125,7 +136,7 @@ describe('a session, whatever is done to it', () => {
         expect(unpaired(await firstValueFrom(session.memory.load$()))).toBeUndefined();
         ends.forEach((end) => outcomes.add(end));
       }),
-      { numRuns: 500 },
+      { numRuns: 500, examples },
     );
     const usual = ['completed', 'left', 'busy', 'delivered', 'notDelivered'];
     expect([...outcomes]).toEqual(expect.arrayContaining(usual));
