@@ -1,5 +1,6 @@
 // An interrupt is polite: the call completes with a reply, and the session can go on. Unsubscribing is not.
 import { createAgent, only, textOf, tool } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { embedded } from '@millrace/embedded';
 import { NEVER, take } from 'rxjs';
 
@@ -12,7 +13,7 @@ const slow = tool({
   },
 });
 
-const session = createAgent({ model: embedded(), tools: [slow] }).session('admin');
+const session = sessions(createAgent({ model: embedded(), tools: [slow] })).open('admin');
 
 session.events$.pipe(only('preActing'), take(1)).subscribe(() => {
   queueMicrotask(() => console.log('interrupted:', session.interrupt('Fine, no backup today.')));

@@ -1,28 +1,25 @@
 // One agent, two protocols: a call goes no faster than its socket takes it, and ends when its client leaves.
 import { serve } from '@hono/node-server';
 import { createAgent } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { embedded } from '@millrace/embedded';
-import {
-  agUiResponse,
-  inputOfAgUi,
-  inputOfUiMessages,
-  uiMessageStreamResponse,
-} from '@millrace/server';
+import { agUiResponse, inputOfAgUi } from '@millrace/server';
+import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
 import { Hono } from 'hono';
 
-const agent = createAgent({ model: embedded() });
+const chats = sessions(createAgent({ model: embedded() }));
 const app = new Hono();
 
 // What `useChat` of the AI SDK asks, and what it reads.
 app.post('/chat', async ({ req }) => {
   const { input, chatId } = inputOfUiMessages(await req.json());
-  return uiMessageStreamResponse((demand) => agent.session(chatId).stream$(input, { demand }));
+  return uiMessageStreamResponse((demand) => chats.open(chatId).stream$(input, { demand }));
 });
 
 // What `HttpAgent` of AG-UI asks, and what it reads.
 app.post('/ag-ui', async ({ req }) => {
   const { input, ...run } = inputOfAgUi(await req.json());
-  return agUiResponse((demand) => agent.session(run.threadId).stream$(input, { demand }), run);
+  return agUiResponse((demand) => chats.open(run.threadId).stream$(input, { demand }), run);
 });
 
 const ask = async (port: number): Promise<void> => {

@@ -1,5 +1,6 @@
 // A busy session: calls wait in its queue, and what is said to the running one is in its next turn.
 import { createAgent, textOf, tool } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { timer } from 'rxjs';
 
@@ -10,9 +11,7 @@ const model = scriptedModel(
   (request) => [text(`You asked: ${request.messages.map(textOf).filter(Boolean).join(' ')}`)],
   [text('You are welcome.')],
 );
-const chat = createAgent({ model, tools: [search], defaults: { onBusy: 'queue' } }).session(
-  'user-42',
-);
+const chat = sessions(createAgent({ model, tools: [search] }), { onBusy: 'queue' }).open('user-42');
 
 chat.queue.calls$.subscribe((calls) => console.log('waiting:', calls.length));
 const first = chat.call('Find me a mill.');

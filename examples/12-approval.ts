@@ -1,5 +1,6 @@
 // People decide: whether a tool runs and with what input, or in their own time, while nothing runs.
 import { createAgent, suspend, textOf, tool, toolResults } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { map, timer } from 'rxjs';
 import { z } from 'zod';
@@ -29,7 +30,7 @@ const model = scriptedModel(
   [toolUse('sign')],
   [text('Paid what we owe, and signed.')],
 );
-const session = createAgent({ model, tools: [pay, sign] }).session('office');
+const session = sessions(createAgent({ model, tools: [pay, sign] })).open('office');
 const { reason, toolUses, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
 for (const { name, input, output } of toolUses) console.log(name, input, '→', output);
 for (const { toolUse, request } of suspensions) {

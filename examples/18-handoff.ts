@@ -1,5 +1,6 @@
 // A conversation moves between agents; in a session, the next message goes to who had it last.
 import { createAgent, text as textIn } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { handoff } from '@millrace/core/teams';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { toArray } from 'rxjs';
@@ -25,7 +26,7 @@ const desk = handoff({
   ],
 });
 
-const chat = desk.session('user-42');
+const chat = sessions(desk).open('user-42');
 const ask = (question: string) =>
   chat
     .stream$(question)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent, text, textOf } from '@millrace/core';
 import { calls$, replay$ } from '@millrace/core/journal';
-import { keepSessions } from '@millrace/core/sessions';
+import { keepSessions, sessions } from '@millrace/core/sessions';
 import { scriptedModel, text as says } from '@millrace/core/testing';
 import { openEmbedded } from '@millrace/store/embedded';
 import { lastValueFrom, toArray } from 'rxjs';
@@ -17,16 +17,16 @@ const open = () => {
     return [says(`I have heard: ${asked.join(' ')}`)];
   });
   const agent = createAgent({ model, journal: store.calls });
-  return { store, agent, sessions: keepSessions(agent, store.sessions, { calls: store.calls }) };
+  return { store, agent, kept: keepSessions(agent, store.sessions, { calls: store.calls }) };
 };
 
 // The first program: it ends before the session is saved.
 const first = open();
-await first.agent.session('ada').call('My name is Ada.', { callId: 'hello' });
+await sessions(first.agent).open('ada').call('My name is Ada.', { callId: 'hello' });
 await lastValueFrom(first.store.close$(), { defaultValue: undefined });
 
-const { store, sessions } = open();
-const session = await sessions.open('ada');
+const { store, kept } = open();
+const session = await kept.open('ada');
 const reply = await session.resume();
 console.log(reply && textOf(reply));
 console.log(textOf(await session.call('And who am I?')));

@@ -14,7 +14,7 @@ export interface Assistant {
 export const assistantName = 'millrace';
 
 /** What the agent works with. */
-export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'journal' | 'memory'> {
+export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'journal'> {
   /** Files below it may be read. */
   readonly directory: string;
   /** Finds the directory whose docs are searched. Default: `findWorkspace`. */

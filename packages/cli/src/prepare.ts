@@ -39,7 +39,7 @@ export const prepare = async (
     // What the assistant is made with is read from the disk meanwhile.
     import('@millrace/tools'),
   ]);
-  const written = runs === undefined ? {} : { journal: runs.store, memory: runs.memory };
+  const written = runs === undefined ? {} : { journal: runs.store };
   const { directory } = environment;
   const { agent, sample, warnings } = await createAssistant({
     model: chosen.model,

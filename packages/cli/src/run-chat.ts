@@ -11,6 +11,7 @@ import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 import { beginWith, talkTo } from './talk-to.js';
 import { createPrompt } from './terminal/prompt.js';
+import { sessions } from '@millrace/core/sessions';
 
 /** Chats in a conversation of its own, or in the one that is named, and resolves to the exit code. */
 export const runChat = async (setting: Setting<AskArguments>): Promise<number> => {
@@ -19,7 +20,9 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
   const { agent, runs } = prepared;
   const name = given.session === '' ? `chat-${newCallId().slice(0, 8)}` : given.session;
   const callable =
-    runs === undefined && given.session === '' ? agent.session(name) : talkTo(prepared, name);
+    runs === undefined && given.session === ''
+      ? sessions(agent).open(name)
+      : talkTo(prepared, name);
   const say = (text: string): void => {
     if (isTalk(given)) output.stream.write(`${theme.colors.dim(text)}\n`);
   };

@@ -4,9 +4,8 @@ import { type MillraceError, misuse } from './errors.js';
 import { type Interceptor, isInterceptor } from './interceptor.js';
 import type { Journal } from './journal/journal.js';
 import { type Layer, readUse, turnThrough, type Use } from './layer.js';
-import type { MemoryFactory } from './memory.js';
 import type { Model } from './model.js';
-import { having, isFunction, isModel, isObject, isText, listOf, type Rule } from './options.js';
+import { having, isModel, isObject, isText, listOf, type Rule } from './options.js';
 import { nativePhases } from './phase-list.js';
 import type { InputSchema } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
@@ -23,12 +22,7 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly tools?: readonly ToolEntry[];
   /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
   readonly output?: Output;
-  /** Gives the memory of a session. Default: one in this process. */
-  readonly memory?: MemoryFactory;
-  /**
-   * What stands in the way of every call, or looks on: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, and what is made
-   * of them, such as `logEvents`, `redact` and `guardOutput`.
-   */
+  /** Interceptors and watchers of every call: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, `logEvents`, `redact`, `guardOutput`. */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
   /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)`, `budget({ tokens })` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
@@ -80,7 +74,6 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   ],
   tools: listOf('tools'),
   output: isSchema,
-  memory: isFunction,
   interceptors: listOf('interceptors'),
   use: listOf('layers'),
   context: isContext,

@@ -9,6 +9,7 @@ import {
   partialOutput$,
   type Reply,
 } from './index.js';
+import { sessions } from './sessions/index.js';
 
 declare const model: Model;
 
@@ -27,7 +28,7 @@ expectTypeOf(plain.call$('?', { temperature: 1 })).toEqualTypeOf<Observable<Repl
 const typed = createAgent({ model, output: place });
 expectTypeOf(typed).toEqualTypeOf<Agent<{ city: string }>>();
 expectTypeOf(typed.call('?')).resolves.toEqualTypeOf<Reply<{ city: string }>>();
-expectTypeOf(typed.session('s').call('?')).resolves.toEqualTypeOf<Reply<{ city: string }>>();
+expectTypeOf(sessions(typed).open('s').call('?')).resolves.toEqualTypeOf<Reply<{ city: string }>>();
 expectTypeOf(typed.call('?', { output: sum })).resolves.toEqualTypeOf<Reply<{ sum: number }>>();
 expectTypeOf(
   typed.call('?', {

@@ -36,6 +36,7 @@ import {
   stepJournal,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 const quick = tool({ name: 'quick', description: 'Settles.', run: () => 'ok' });
 
@@ -254,7 +255,7 @@ describe('events', () => {
   it('H1: every event carries where it comes from, and a number that only grows', async () => {
     const model = scriptedModel([toolUse('quick')], [text('ok')]);
     const agent = createAgent({ name: 'Ada', model, tools: [quick] });
-    const events = await record(agent.session('s').stream$('?', { callId: 'c' }));
+    const events = await record(sessions(agent).open('s').stream$('?', { callId: 'c' }));
     for (const event of events) {
       expect(event).toMatchObject({ rootId: 'c', callId: 'c', sessionId: 's', agent: ['Ada'] });
       expect(event).not.toHaveProperty('parentId');
@@ -395,8 +396,8 @@ describe('a session', () => {
   it('remembers, and is the same for the same id', async () => {
     const model = scriptedModel([text('one')], [text('two')]);
     const agent = createAgent({ model });
-    await agent.session('s').call('a');
-    await agent.session('s').call('b');
+    await sessions(agent).open('s').call('a');
+    await sessions(agent).open('s').call('b');
     expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
       'a',
       'one',
@@ -414,7 +415,7 @@ describe('a session', () => {
 
   it('S3: a second call while one runs errors with busy', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = createAgent({ model: model('--t(f|)') }).session('s');
+      const session = sessions(createAgent({ model: model('--t(f|)') })).open('s');
       const first$ = session.call$('1', { scheduler }).pipe(map(textOf));
       const second$ = session.call$('2', { scheduler }).pipe(map(textOf));
       expectObservable(first$).toBe('---(t|)');
@@ -427,7 +428,7 @@ describe('a session', () => {
 
   it('S3: is free for whoever hears the reply, or its last event', async () => {
     const model = scriptedModel([text('a')], [text('b')], [text('c')], [text('d')]);
-    const session = createAgent({ model }).session('s');
+    const session = sessions(createAgent({ model })).open('s');
     const afterReply$ = session.call$('1').pipe(concatMap(() => session.call$('2')));
     expect(textOf(await lastValueFrom(afterReply$))).toBe('b');
     const withinLast$ = session.stream$('3').pipe(
@@ -438,22 +439,22 @@ describe('a session', () => {
   });
 
   it('S3: is free again after an input that cannot be read, and after a journal that throws', async () => {
-    const session = createAgent({ model: scriptedModel([text('b')]) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel([text('b')]) })).open('s');
     await expect(session.call('')).rejects.toMatchObject({ code: 'invalidRequest' });
     expect(textOf(await session.call('2'))).toBe('b');
     const step$ = () => {
       throw new Error('no disk');
     };
-    const broken = createAgent({ model: scriptedModel(), journal: stepJournal(step$) }).session(
-      's',
-    );
+    const broken = sessions(
+      createAgent({ model: scriptedModel(), journal: stepJournal(step$) }),
+    ).open('s');
     await expect(broken.call('1')).rejects.toMatchObject({ code: 'unknown' });
     await expect(broken.call('2')).rejects.toMatchObject({ code: 'unknown' });
   });
 
   it('S3: is free, and all is torn down, when somebody hears of an error', async () => {
     const model = scriptedModel(() => throwError(() => new Error('503')), [text('b')]);
-    const session = createAgent({ model }).session('s');
+    const session = sessions(createAgent({ model })).open('s');
     const retried$ = session.call$('1').pipe(
       catchError(() => {
         expect(session.interrupt()).toBe(false);
@@ -464,13 +465,15 @@ describe('a session', () => {
   });
 
   it('a callId that the session has had is a conflict', async () => {
-    const session = createAgent({ model: scriptedModel([text('a')]) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel([text('a')]) })).open('s');
     await session.call('1', { callId: 'c' });
     await expect(session.call('2', { callId: 'c' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('S3: is free again after an error', async () => {
-    const session = createAgent({ model: scriptedModel(() => NEVER, [text('b')]) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(() => NEVER, [text('b')]) })).open(
+      's',
+    );
     const timeouts = { callMs: 50 };
     await expect(session.call('1', { timeouts })).rejects.toMatchObject({ code: 'timeout' });
     expect(textOf(await session.call('2'))).toBe('b');
@@ -479,9 +482,11 @@ describe('a session', () => {
   it('hears its own calls only', async () => {
     const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]) });
     const ids = new Set<string | undefined>();
-    agent.session('s').events$.subscribe(({ sessionId }) => ids.add(sessionId));
-    await agent.session('s').call('?');
-    await agent.session('t').call('?');
+    sessions(agent)
+      .open('s')
+      .events$.subscribe(({ sessionId }) => ids.add(sessionId));
+    await sessions(agent).open('s').call('?');
+    await sessions(agent).open('t').call('?');
     expect([...ids]).toEqual(['s']);
   });
 
@@ -492,13 +497,15 @@ describe('a session', () => {
       },
       append$: () => of(0),
     });
-    const agent = createAgent({ model: scriptedModel(), memory: broken });
-    await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'memory' });
+    const agent = createAgent({ model: scriptedModel() });
+    await expect(sessions(agent, { memory: broken }).open('s').call('?')).rejects.toMatchObject({
+      code: 'memory',
+    });
   });
 
   it('a memory that gives no list is a typed error', async () => {
     const odd = (): Memory => ({ load$: () => of(null) as never, append$: () => of(0) });
-    const session = createAgent({ model: scriptedModel(), memory: odd }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel() }), { memory: odd }).open('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
   });
 
@@ -506,7 +513,7 @@ describe('a session', () => {
     const memory = inProcessMemory();
     const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
     await lastValueFrom(memory('s').append$([{ id: 'a', role: 'assistant', content: [asks] }]));
-    const session = createAgent({ model: scriptedModel(), memory }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel() }), { memory }).open('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
   });
 });
@@ -576,7 +583,7 @@ describe('a misuse gets an error with the fix', () => {
       () => createAgent({ model }).call$('?', { timeouts: { ms: 1 } as never }),
       /'timeouts'.*'ms'.*callMs/s,
     ],
-    ['a session without an id', () => createAgent({ model }).session(''), /id of a session/],
+    ['a session without an id', () => sessions(createAgent({ model })).open(''), /id of a session/],
     [
       'a schema that is none',
       () => tool({ name: 'x', description: 'y', input: 'string' as never, run: () => 1 }),

@@ -9,10 +9,8 @@ import type { OpenJournal } from './journal/journal.js';
 import type { Replaying } from './journal/replaying.js';
 import type { Layer, LayerContext } from './layer.js';
 import type { Reply } from './reply.js';
-import type { SessionRecord } from './sessions/session-records.js';
 import type { Spending } from './spending.js';
-import type { Steering } from './steering.js';
-import type { Cell, Perform } from './step.js';
+import type { Cell, Perform, Recorded } from './step.js';
 import type { Approver } from './tools/types.js';
 import type { Trampoline } from './trampoline.js';
 
@@ -49,12 +47,12 @@ export interface CallContext extends LayerContext {
   readonly isLate: boolean;
   /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
   readonly voice: readonly Interceptor[];
-  /** What is known of the session in which it is: its own, or that of the calls above. */
-  readonly record: SessionRecord | undefined;
-  /** Counts a cost in the session and in the calls above, if there are any. */
+  /** Counts a cost in the calls above, if there are any. */
   readonly spend: ((spending: Spending) => void) | undefined;
   /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];
+  /** What is done once the last event has been heard, or the call was left. */
+  readonly afterwards: (() => void)[];
   /** The cells of a whole family of calls. */
   readonly cells: Map<Cell<unknown>, unknown>;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
@@ -62,8 +60,6 @@ export interface CallContext extends LayerContext {
   /** The forks that have led to the outermost call. */
   readonly forks: readonly Fork[];
   readonly interceptors: readonly Interceptor[];
-  /** What is said to the call while it runs. Only a call of a session can be spoken to. */
-  readonly steering: Steering | undefined;
   /** The journal of the call. */
   readonly steps: CallSteps;
 }
@@ -73,23 +69,17 @@ export interface OpenedJournal {
   readonly journal: OpenJournal;
   /** The call has been broken off, and goes on. */
   readonly resumes: boolean;
-  /** Is told when the call has its place in the session, or waits for it: the next one may begin. */
-  readonly hasArrived?: () => void;
 }
 
 /** An id for a call that has not been given one. */
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
 
 /** The journal of one call: a layer around its steps, and what comes before them. */
-export interface CallSteps {
+export interface CallSteps extends Recorded {
   /** Records the steps, and replays those that were recorded. Without a journal there is none. */
   readonly layer: Layer | undefined;
   /** Records what comes before the call can be interrupted: its beginning, and its place in the session. */
   readonly begin: Perform;
-  /** Whether a step was recorded. */
-  readonly isWritten: (id: string) => boolean;
-  /** Whether a step may have been recorded. */
-  readonly mayBeWritten: (id: string) => boolean;
   /** Records an interrupt when it comes, with its place. Errors if that fails. */
   readonly interrupt$: Observable<never>;
   /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */

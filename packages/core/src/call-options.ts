@@ -32,28 +32,18 @@ import type { Approver, ToolContext, ToolEntry } from './tools/types.js';
 export interface CallOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends PreparedOptions {
-  /**
-   * What was said before, for a call without a session: shown before the input, left out where there is no room, never stored. Messages of other agents become
-   * messages of users with their names. What `prepare` guards is the input, not this.
-   */
+  /** Earlier messages, for a call without a session: shown before the input, never stored. `prepare` does not guard them. */
   readonly history?: readonly InputMessage[];
   /** Tools of this call, beside those of its session or agent, whatever selects among these. A name that is there already is an error. */
   readonly addTools?: readonly ToolEntry[];
-  /**
-   * What the answer must be: `reply.output` is of it. A model that answers otherwise is corrected twice at most, then the
-   * call errors with `invalidResponse`.
-   */
+  /** The schema of the answer, for `reply.output`. The model is corrected up to twice, then the call errors with `invalidResponse`. */
   readonly output?: Output;
-  /** What a call does that finds its session busy. Default: `reject`. */
-  readonly onBusy?: OnBusy;
-  /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
-  readonly maxQueue?: number;
   /** How often requests may be sent again, those of sub-agents included. Default: 10. */
   readonly retryBudget?: number;
   /**
-   * What a resumed call does about a tool that had begun when it was broken off, and of which nobody knows how it ended: it ends with reason `suspended`,
-   * and whoever finds out brings the result (`ask`, the default; without a session, where nobody could bring it, as `report`), it tells the model that nothing is known (`report`), or runs it again
-   * (`rerun`). Tools that are `idempotent` are run again in any case, with the same idempotency key.
+   * What a resumed call does about a tool that was running when its process stopped: it ends as `suspended`, for a person to bring the
+   * result (`ask`, the default; without a session, `report`), tells the model that the outcome is unknown (`report`), or runs it again
+   * (`rerun`). Tools that are `idempotent` always run again, with the same key.
    */
   readonly onUncertain?: OnUncertain;
   /** Decides on every run of a tool, those of sub-agents too, when the tool's own `approve` has said yes. Default: nobody is asked. */
@@ -74,22 +64,11 @@ export interface CallOptions<
   readonly callId?: string;
   /** The context of the tool that makes this call: the call becomes a part of that tool's. */
   readonly parent?: ToolContext;
-  /**
-   * What this call says is what the call above it says: `text()` has it, and user interfaces show it as the answer's own. It needs a `parent`, and
-   * counts where that speaks itself, or is the root. Default: false.
-   */
+  /** Whether this call speaks for the call above: `text()` includes it, and UIs show it as the answer. Needs a `parent`. Default: false. */
   readonly speaks?: boolean;
   /** Layers of this call, beside those of its agent. A resumed call needs them again. */
   readonly use?: Use;
 }
-
-/**
- * What a call does that finds its session busy: it errors with `busy` (`reject`, as `exhaustMap` drops), waits for its turn
- * (`queue`, as `concatMap`), ends the running call and all that wait as `interrupted`, then begins (`switch`, as
- * `switchMap`), or hands its input to the running call and emits that call's events and reply (`steer`, as a
- * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn` and `callMs` hold).
- */
-export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
 /** What is done about a tool that was broken off: see `onUncertain`. */
 export type OnUncertain = 'ask' | 'report' | 'rerun';
@@ -175,8 +154,6 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   ...preparedRules,
-  onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
-  maxQueue: wholeNumber(0),
   retryBudget: wholeNumber(0),
   onUncertain: oneOf('ask', 'report', 'rerun'),
   approve: isFunction,
@@ -202,41 +179,54 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   speaks: isFlag,
 };
 
-/** An option that has become a layer names its new place. */
-const check: typeof checkOptions = (owner, options, rules) => {
-  if (isRecord(options) && options['toolSelection'] !== undefined) {
-    throw misuse(`${owner}: 'toolSelection' is a layer now. Give selectTools({ … }) to 'use'.`);
-  }
-  checkOptions(owner, options, rules);
+const ofSessions =
+  'It belongs to sessions: give it to sessions(agent, { … }), or to a call of a session.';
+
+const places: Readonly<Record<string, string>> = {
+  memory: 'It belongs to sessions: sessions(agent, { memory }).open(id).',
+  onBusy: ofSessions,
+  maxQueue: ofSessions,
+  toolSelection: "It is a layer now: give selectTools({ … }) to 'use'.",
+};
+
+/** Refuses an option that has moved, and names its new place. */
+export const refuseMoved = (owner: string, options: unknown, known: object = {}): void => {
+  const isMoved = (name: string): boolean =>
+    isRecord(options) && options[name] !== undefined && !Object.hasOwn(known, name);
+  const name = Object.keys(places).find(isMoved);
+  if (name !== undefined) throw misuse(`${owner} has no option '${name}'. ${places[name] ?? ''}`);
 };
 
 /** Refuses options that a call cannot be prepared with. */
-export const checkPrepared = (owner: string, options: unknown): void =>
-  check(owner, options, preparedRules);
-
-/** Tells apart what a call may be prepared otherwise in, and what stays as it is. */
-export const splitOptions = (
-  options: CallOptions,
-): { readonly prepared: PreparedOptions; readonly fixed: CallOptions } => {
-  const entries = Object.entries(defined(options));
-  const isPrepared = ([name]: readonly [string, unknown]) => Object.hasOwn(preparedRules, name);
-  return {
-    prepared: Object.fromEntries(entries.filter(isPrepared)),
-    fixed: Object.fromEntries(entries.filter((entry) => !isPrepared(entry))),
-  };
+export const checkPrepared = (owner: string, options: unknown): void => {
+  refuseMoved(owner, options);
+  checkOptions(owner, options, preparedRules);
 };
 
-/** Refuses options that a call does not have, or that cannot be what they are. */
-export const checkCallOptions = (owner: string, options: CallOptions): void => {
-  check(owner, options, callRules);
+/** The options that a call may be prepared otherwise in. */
+export const preparedOptions = (options: CallOptions): PreparedOptions =>
+  Object.fromEntries(
+    Object.entries(defined(options)).filter(([name]) => Object.hasOwn(preparedRules, name)),
+  );
+
+/** Refuses options that a call does not have, or that cannot be what they are. `more` are rules for options beside them. */
+export const checkCallOptions = (
+  owner: string,
+  options: CallOptions,
+  more: Readonly<Record<string, Rule>> = {},
+): void => {
+  refuseMoved(owner, options, more);
+  checkOptions(owner, options, { ...callRules, ...more });
   if (options.speaks === true && options.parent === undefined) {
     throw misuse(`${owner}: 'speaks' needs a 'parent', for which it speaks.`);
   }
 };
 
 /** Refuses defaults that an agent cannot have. */
-export const checkDefaults = (owner: string, options: unknown): void =>
-  check(owner, options, defaultRules);
+export const checkDefaults = (owner: string, options: unknown): void => {
+  refuseMoved(owner, options);
+  checkOptions(owner, options, defaultRules);
+};
 
 /** Lays options over defaults; an option that is `undefined` is as good as absent. */
 export const withDefaults = (defaults: CallDefaults, options: CallOptions): CallOptions => ({

@@ -14,7 +14,7 @@ import { misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import { isRecord } from './json.js';
-import { defined } from './options.js';
+import { defined, type Rule } from './options.js';
 import type { Reply } from './reply.js';
 import type { Demand } from './demand.js';
 import type { Infer, InputSchema } from './schema.js';
@@ -26,25 +26,25 @@ export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends
   ? Infer<Own>
   : Default;
 
-/** The four ways to call: two views of one loop, each with an Observable and a pulled form. */
-export interface Callable<out Output = unknown> {
+/** The four ways to call: two views of one loop, each with an Observable and a pulled form. `Extra` are options beside those of a call. */
+export interface Callable<out Output = unknown, Extra = unknown> {
   /** Emits one reply and completes, or errors with a `MillraceError`. Cold: each subscription is a call. */
   call$<const Own extends InputSchema | undefined = undefined>(
     input: Input,
-    options?: CallOptions<Own>,
+    options?: CallOptions<Own> & Extra,
   ): Observable<Reply<OutputOf<Own, Output>>>;
   /** Emits every event of the call and of sub-agents, `postCall` last. Cold: each subscription is a call. */
-  stream$(input: Input, options?: CallOptions): Observable<AgentEvent>;
+  stream$(input: Input, options?: CallOptions & Extra): Observable<AgentEvent>;
   /** The Promise form of `call$`: it starts at once. */
   call<const Own extends InputSchema | undefined = undefined>(
     input: Input,
-    options?: CallOptions<Own>,
+    options?: CallOptions<Own> & Extra,
   ): Promise<Reply<OutputOf<Own, Output>>>;
   /** The AsyncIterable form of `stream$`: it starts at the first `next()`, pauses the model while events wait, and ends the call on `break`. */
-  stream(input: Input, options?: Omit<CallOptions, 'demand'>): AsyncIterable<AgentEvent>;
+  stream(input: Input, options?: Omit<CallOptions, 'demand'> & Extra): AsyncIterable<AgentEvent>;
   /** An operator that calls with each value and emits the replies. `flatten` says what a new value does to a running call; default: it waits (`concatMap`). */
   asOperator<const Own extends InputSchema | undefined = undefined>(
-    options?: OperatorOptions<Own>,
+    options?: OperatorOptions<Own> & Extra,
   ): OperatorFunction<Input, Reply<OutputOf<Own, Output>>>;
 }
 
@@ -64,15 +64,16 @@ export type Flatten = <In, Out>(
 /** Makes the four ways to call of one. */
 export const toCallable = <Output>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
-  /** Whether it has a memory: then it takes no history. */
-  remembers = false,
+  /** Rules for options beside those of a call. Only what remembers has some, and takes no history. */
+  extra?: Readonly<Record<string, Rule>>,
 ): Callable<Output> => {
+  const remembers = extra !== undefined;
   const see$ = <Seen>(
     view: View<Seen>,
     input: Input,
     options: CallOptions = {},
   ): Observable<Seen> => {
-    checkCallOptions('The call', options);
+    checkCallOptions('The call', options, extra);
     if (remembers && options.history !== undefined) {
       throw misuse(
         "The call: a session has its own history. Leave 'history' out, or make the call without a session.",
@@ -91,7 +92,7 @@ export const toCallable = <Output>(
     // A call is over when it is written down, which is behind its reply.
     call: (input, options) => lastValueFrom(defer(() => reply$(input, options))),
     stream: (input, options) => {
-      checkCallOptions('The call', options ?? {});
+      checkCallOptions('The call', options ?? {}, extra);
       return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
     },
     asOperator: ({ flatten = inOrder, ...own } = {}) => {
@@ -112,9 +113,8 @@ const inOrder: Flatten = (project) => concatMap(project);
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
 /**
- * Lets a `for await` pull from an Observable. It subscribes at the first `next()`, and again for each
- * iteration; values that wait for the consumer close the demand; `return()`, as `break` calls it,
- * unsubscribes at once.
+ * Lets a `for await` pull from an Observable. Each iteration subscribes at its first `next()`; waiting values close the demand; `return()`
+ * unsubscribes immediately.
  */
 const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({
   [Symbol.asyncIterator]: () => pullFrom(open),

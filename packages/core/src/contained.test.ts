@@ -27,9 +27,11 @@ import {
   tool,
   type ToolEmission,
   transformChunks,
+  inProcessMemory,
 } from './index.js';
 import { insertBefore, reasoning } from './phases/index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions, type SessionsOptions } from './sessions/index.js';
 
 const clumsy = <T>(...values: readonly T[]): Observable<T> =>
   new Observable((subscriber) => {
@@ -106,7 +108,7 @@ describe('contained', () => {
 
   it('S1: a model whose teardown throws can be interrupted', async () => {
     const model = scriptedModel(clumsy<ModelChunk>(text('Half')));
-    const session = createAgent({ model }).session('s');
+    const session = sessions(createAgent({ model })).open('s');
     const reply = session.call('?');
     expect(session.interrupt()).toBe(true);
     expect(textOf(await reply)).toBe('Half');
@@ -123,7 +125,10 @@ describe('contained', () => {
     finalize<T>(() => {
       throw new Error('teardown');
     });
-  const clumsyOnes: readonly (readonly [string, (scheduler: SchedulerLike) => AgentOptions])[] = [
+  const clumsyOnes: readonly (readonly [
+    string,
+    (scheduler: SchedulerLike) => AgentOptions & SessionsOptions,
+  ])[] = [
     [
       'an interceptor',
       (it) => ({ model, interceptors: [on('postReasoning', pipe(delay(2, it), boom()))] }),
@@ -155,7 +160,8 @@ describe('contained', () => {
     'I17: %s whose teardown throws neither holds the call up nor keeps its session',
     (_, options) => {
       marbles(({ scheduler }) => {
-        const session = createAgent(options(scheduler)).session('s');
+        const { memory = inProcessMemory(), ...own } = options(scheduler);
+        const session = sessions(createAgent(own), { memory }).open('s');
         const twice$ = concat(session.call$('?', { scheduler }), session.call$('?', { scheduler }));
         let replies: readonly string[] = [];
         twice$.pipe(map(textOf), toArray()).subscribe((all) => {

@@ -36,6 +36,7 @@ import {
   toolUse,
 } from './testing/index.js';
 import { tool } from './tool.js';
+import { sessions } from './sessions/index.js';
 
 const shout: MonoTypeOperatorFunction<ContentChunk> = map((chunk) =>
   chunk.type === 'text' ? { ...chunk, text: chunk.text.toUpperCase() } : chunk,
@@ -99,11 +100,13 @@ describe('transformChunks', () => {
     const ran: unknown[] = [];
     const work = tool({ name: 'work', description: 'Works.', run: () => ran.push(1) });
     const model = scriptedModel([text('I work'), toolUse('work'), text('!')]);
-    const session = createAgent({
-      model,
-      tools: [work],
-      interceptors: [transformChunks(takeWhile(isClean))],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        tools: [work],
+        interceptors: [transformChunks(takeWhile(isClean))],
+      }),
+    ).open('s');
     const reply = await session.call('?');
     expect([reply.reason, textOf(reply), ran]).toEqual(['stopped', 'I work', []]);
     const stored = await firstValueFrom(session.memory.load$());
@@ -127,7 +130,7 @@ describe('transformChunks', () => {
 
   it('L7: a stop with feedback discards the message and asks again, in one more counted iteration', async () => {
     const model = scriptedModel([text('Hey'), text('!'), text('more')], [text('Hello.')]);
-    const session = createAgent({ model, interceptors: [retrying] }).session('s');
+    const session = sessions(createAgent({ model, interceptors: [retrying] })).open('s');
     const events = await record(session.stream$('?'));
     const last = events.at(-1);
     expect(last?.type === 'postCall' && [textOf(last.reply), last.iteration]).toEqual([

@@ -55,8 +55,8 @@ export interface ChunkStage {
 }
 
 /**
- * Leads the content of a message through a transform. All else goes around it, in its place: counts at once, the finish behind
- * the last of the content, and a restart leaves the operator and begins with it anew. A transform that completes first stops the message.
+ * Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that
+ * completes first stops the message.
  */
 export const contentThrough = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
   connect((chunk$) =>

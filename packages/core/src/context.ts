@@ -7,12 +7,11 @@ import type { LazyAbort } from './lazy-abort.js';
 import type { Locals, Perform } from './step.js';
 import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
-import type { ToolUseBlock, UserMessage } from './message.js';
+import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { OpenRun } from './run.js';
 import type { Validator } from './schema.js';
-import type { Steering } from './steering.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
@@ -40,9 +39,7 @@ export interface Context {
   readonly isInterruptible: boolean;
   /** What must end before a step is cut. */
   readonly holds: Holds;
-  /** What is said to the call while it runs. Only a call of a session can be spoken to. */
-  readonly steering: Steering | undefined;
-  /** Leads what was said to the call through the interceptors of `prepare`, and gives it its place among the input; emits nothing where one of them would not have it. */
+  /** Runs messages that reach the call late through the `prepare` interceptors. Completes empty if one of them vetoes. */
   prepareInput$(
     messages: readonly UserMessage[],
     place: string,
@@ -58,8 +55,6 @@ export interface Context {
   readonly values: ContextValues;
   /** Decide on every run of a tool: those of the call, and those of the calls above it. */
   readonly approvers: readonly Approver[];
-  /** Notes that somebody decides on a tool use, and gives what takes that back. */
-  awaitApproval(toolUse: ToolUseBlock, iteration: number): () => void;
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
   /** What has been found for the call, in the order of the numbers that the model cites. */

@@ -19,7 +19,7 @@ import { noUsage } from './usage.js';
 
 type Needs = Pick<
   Context,
-  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'awaitApproval' | 'lend'
+  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'local' | 'lend'
 >;
 
 /** What is to become of a tool use: it is run, or answered without. */

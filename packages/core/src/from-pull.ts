@@ -5,18 +5,13 @@ import type { Demand } from './demand.js';
 export type OpenPull<T, Return = unknown> = (signal: AbortSignal) => AsyncIterable<T, Return>;
 
 /**
- * Turns an AsyncIterable into an Observable that takes its next value only while demand is open: the
- * one way in for sources that are read from outside. Cold. On unsubscribe the signal aborts at once and
- * the iterator is told to return, without waiting for it: a generator that is stalled in a read could
- * not run its `finally` otherwise.
+ * Turns an AsyncIterable into an Observable that pulls the next value only while demand is open. Cold. Unsubscribing aborts the signal
+ * and calls `return()` without waiting for it: a stalled generator could not run its `finally`.
  */
 export const fromPull = <T>(open: OpenPull<T>, demand: Demand): Observable<T> =>
   pulled(open, demand, (result) => (isYield(result) ? [result.value] : []));
 
-/**
- * As `fromPull`, for values that come in batches, such as one for each read of the network. It emits them one by one,
- * and keeps the rest of a batch while demand is closed: one that is lazy does its work only when it is wanted.
- */
+/** As `fromPull`, for batches: emits their values one by one and keeps the rest while demand is closed. */
 export const fromBatches = <T>(open: OpenPull<Iterable<T>>, demand: Demand): Observable<T> =>
   pulled(open, demand, (result) => (isYield(result) ? result.value : []));
 

@@ -12,7 +12,6 @@ import {
   type Agent,
   type AgentEvent,
   createAgent,
-  inProcessMemory,
   type Layer,
   on,
   type Reply,
@@ -55,7 +54,6 @@ describe('an interrupt two sub-agents deep', () => {
       name: 'outer',
       model: outerModel,
       tools: [asking(middle)],
-      memory: inProcessMemory(),
       ...(store !== undefined && { journal: createCallStore(store) }),
     });
     agent.events$.subscribe((event) => events.push(event));

@@ -15,6 +15,7 @@ import {
 } from './index.js';
 import { scriptedModel, text, toolUse } from './testing/index.js';
 import { asAgent } from './teams/index.js';
+import { sessions } from './sessions/index.js';
 
 const user = (said: string): InputMessage => ({ role: 'user', content: [textBlock(said)] });
 const assistant = (said: string, name?: string): InputMessage => ({
@@ -92,8 +93,8 @@ describe("the option 'history'", () => {
 
   it('I8: nothing of it is stored, and a session refuses it', async () => {
     const memory = inProcessMemory();
-    const agent = createAgent({ model: scriptedModel([text('a')]), memory });
-    expect(() => agent.session('s').call$('?', { history: [] })).toThrow(
+    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    expect(() => sessions(agent, { memory }).open('s').call$('?', { history: [] })).toThrow(
       "a session has its own history. Leave 'history' out",
     );
     expect(() =>
@@ -131,8 +132,8 @@ describe("the option 'history'", () => {
     const model = scriptedModel([toolUse('pay', {}, 'p')], [text('Paid.')]);
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend({ amount: 5 }) });
     const memory = inProcessMemory();
-    const agent = createAgent({ model, tools: [pay], memory });
-    await agent.session('s').call('Pay.');
+    const agent = createAgent({ model, tools: [pay] });
+    await sessions(agent, { memory }).open('s').call('Pay.');
     const history = await lastValueFrom(memory('s').load$());
     const reply = await agent.call(toolResults({ p: 'ok' }), { history });
     expect(textOf(reply)).toBe('Paid.');
@@ -144,13 +145,15 @@ describe("the option 'history'", () => {
   it('G5: the agents of a program hear what was said before, a session does not', async () => {
     const model = scriptedModel([text('b1')], [text('b2')]);
     const own = scriptedModel([text('a1')], [text('a2')]);
-    const team = asAgent(
-      sequential(
-        createAgent({ name: 'a', model: own }).session('own'),
-        createAgent({ name: 'b', model }),
+    const team = sessions(
+      asAgent(
+        sequential(
+          sessions(createAgent({ name: 'a', model: own })).open('own'),
+          createAgent({ name: 'b', model }),
+        ),
+        { name: 'team' },
       ),
-      { name: 'team' },
-    ).session('s');
+    ).open('s');
     await team.call('q1');
     await team.call('q2');
     expect(model.requests[1]?.messages.map((it) => `${it.role} ${textOf(it)}`)).toEqual([

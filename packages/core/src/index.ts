@@ -1,8 +1,8 @@
-export { type Agent, createAgent, type SessionOptions } from './agent.js';
+export { type Agent, createAgent } from './agent.js';
 export type { AgentOptions } from './agent-options.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
-export type { CallDefaults, CallOptions, OnBusy } from './call-options.js';
+export type { CallDefaults, CallOptions } from './call-options.js';
 export { parallel } from './compose/parallel.js';
 export { race } from './compose/race.js';
 export { route, type Route } from './compose/route.js';
@@ -66,16 +66,6 @@ export type {
   MemoryScope,
   RecalledMemory,
 } from './long-term-memory/long-term-memory.js';
-export type { QueuedCall } from './seats.js';
-export type { Session, SessionQueue } from './session.js';
-export type {
-  EarlierCall,
-  LastCall,
-  PendingApproval,
-  SessionState,
-  ToolGroupStates,
-} from './sessions/session-state.js';
-export type { SteerOutcome } from './steering.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {
   logEvents,

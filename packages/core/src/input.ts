@@ -20,17 +20,11 @@ import { unpaired } from './run.js';
 export type InputMessage =
   Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
 
-/**
- * What an agent can be asked with: a text, content blocks, a message or a list of messages and texts. A message of
- * another agent's becomes a user message with that agent's name; so does any single one.
- */
+/** Input of a call: a string, content blocks, a message, or a list of messages and strings. Messages of other agents become user messages. */
 export type Input =
   string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
 
-/**
- * Reads an input as messages of a call, each with a place in it, or throws an `invalidRequest` error that says what to pass. Results of
- * suspended tools come first, in a message of their own.
- */
+/** Reads an input as messages of a call, or throws `invalidRequest`. Results of suspended tools come first, in a message of their own. */
 export const readInput = (
   input: unknown,
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
@@ -51,10 +45,22 @@ export const readInput = (
   return Object.freeze(read.map(freezeMessage));
 };
 
-/**
- * Reads what was said before a call as its history, or throws an `invalidRequest` error. It may be empty. Of other agents it has what they
- * said, without the tools that they used.
- */
+/** Reads what a user says to a call that runs already: more input of that call. */
+export const readLateInput = (
+  input: unknown,
+  call: Pick<CallInfo, 'callId' | 'agent'>,
+  place = 'steered',
+): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
+
+const fromUser = (message: Message): UserMessage => {
+  if (message.role === 'user') return message;
+  throw new MillraceError(
+    'invalidRequest',
+    `A running call takes messages of the user, not of the role '${message.role}'. Pass a text, content blocks or user messages.`,
+  );
+};
+
+/** Reads the history of a call, or throws `invalidRequest`. Of other agents it has the text, without their tool calls. */
 export const readHistory = (
   history: unknown,
   { agent }: Pick<CallInfo, 'agent'>,

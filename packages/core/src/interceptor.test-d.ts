@@ -16,12 +16,12 @@ import {
   type PreparedOptions,
   redact,
   type Reply,
-  type SteerOutcome,
   stopMessage,
   transformChunks,
   watch,
 } from './index.js';
 import { insertBefore, reasoning } from './phases/index.js';
+import { sessions, type SteerOutcome } from './sessions/index.js';
 
 declare const model: Model;
 declare const events$: Observable<AgentEvent>;
@@ -107,10 +107,10 @@ createAgent({ model, use: [insertBefore(reasoning, ({ scheduler }) => delay(1, s
 // @ts-expect-error a phase is made for each call
 createAgent({ model, use: [insertBefore(reasoning, delay(1))] });
 
-createAgent({ model, defaults: { onBusy: 'switch' } });
+sessions(createAgent({ model }), { onBusy: 'switch' });
 
 // @ts-expect-error there is no such thing to do
-createAgent({ model, defaults: { onBusy: 'wait' } });
+sessions(createAgent({ model }), { onBusy: 'wait' });
 
 declare const steered: SteerOutcome;
 if (steered.status === 'delivered') expectTypeOf(steered.iteration).toBeNumber();

@@ -27,6 +27,7 @@ import {
   tool,
 } from './index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 const echo = tool({
   name: 'echo',
@@ -38,8 +39,8 @@ const echo = tool({
 const agentWith = (...interceptors: readonly Interceptor[]) => {
   const memory = inProcessMemory();
   const model = scriptedModel([toolUse('echo', { say: 'a' })], [text('done')]);
-  const agent = createAgent({ model, tools: [echo], memory, interceptors });
-  return { model, memory: memory('s'), session: agent.session('s') };
+  const agent = createAgent({ model, tools: [echo], interceptors });
+  return { model, memory: memory('s'), session: sessions(agent, { memory }).open('s') };
 };
 
 describe('an interceptor', () => {

@@ -59,9 +59,8 @@ export interface Watcher extends Placed {
 }
 
 /**
- * Applies an operator to every event of one type, each alone, on a stream of one: the value it emits is
- * gone on with, edited or not; none at all is a veto; two, or one of another type, are an error. The
- * loop waits until it completes.
+ * Applies an operator to every event of one type, each on a stream of its own: emit one value to continue, edited or not, none to
+ * veto; two, or another type, are an error. The loop waits until it completes.
  */
 export const on = <Type extends ModifiableType>(
   type: Type,
@@ -92,9 +91,8 @@ export const onCall = <Type extends ModifiableType>(
 };
 
 /**
- * Applies an operator to what a call begins with, its input and its options, before anything else is done: the value
- * it emits is begun with, edited or not; none at all ends the call with reason `stopped`; two are an error.
- * Subscribers have seen the input as it was, in `preCall`.
+ * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end the call with
+ * reason `stopped`; two are an error. `preCall` shows the original input.
  */
 export const prepare = (
   operator: MonoTypeOperatorFunction<Preparation>,
@@ -123,10 +121,7 @@ export const transformChunks = (
   ...placed('transformChunks()', operator, options),
 });
 
-/**
- * Shows every event of the agent's calls to a handler, as subscribers see it. What it throws, or rejects with, is
- * announced as `handlerError` and harms nothing; what comes when the call has told its last event has nowhere to go, and is dropped.
- */
+/** Passes every event of the agent's calls to a handler. Its errors are reported by `handlerError` events and harm nothing. */
 export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
   options: Pick<InterceptorOptions, 'name'> = {},

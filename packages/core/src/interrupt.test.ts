@@ -22,6 +22,7 @@ import {
   tool,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 const summary = ({ reason, ...reply }: Reply) => `${reason}: ${textOf(reply)}`;
 /** The code of the error that a call ends with. */
@@ -37,7 +38,7 @@ describe('an interrupt', () => {
   it('I6: takes effect before the first step', async () => {
     const model = scriptedModel();
     const memory = inProcessMemory();
-    const session = createAgent({ model, memory }).session('s');
+    const session = sessions(createAgent({ model }), { memory }).open('s');
     const reply = await session.call('?', { interruptOn: of('Not now.') });
     expect(summary(reply)).toBe('interrupted: Not now.');
     const stored = await lastValueFrom(memory('s').load$());
@@ -101,11 +102,12 @@ describe('an interrupt', () => {
     );
     const agent = createAgent({
       model,
-      memory,
       tools: [quick, slow, deaf],
       interceptors: [stopper],
     });
-    const events = await record(agent.session('s').stream$('?', { interruptOn: stop$ }));
+    const events = await record(
+      sessions(agent, { memory }).open('s').stream$('?', { interruptOn: stop$ }),
+    );
     expect(signal?.aborted).toBe(true);
     expect(events.at(-1)).toMatchObject({
       reply: {
@@ -174,7 +176,7 @@ describe('an interrupt', () => {
 
   it('S1: the session can go on', async () => {
     const model = scriptedModel([text('a'), finish()]);
-    const session = createAgent({ model }).session('s');
+    const session = sessions(createAgent({ model })).open('s');
     await session.call('?', { interruptOn: of(0) });
     expect(summary(await session.call('again'))).toBe('answer: a');
     expect(model.requests[0]?.messages.map((message) => textOf(message))).toEqual([
@@ -186,7 +188,7 @@ describe('an interrupt', () => {
 
   it('S1: session.interrupt is false when nothing runs, and for another call', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = createAgent({ model: model('--t---') }).session('s');
+      const session = sessions(createAgent({ model: model('--t---') })).open('s');
       const results: boolean[] = [session.interrupt()];
       const reply$ = session.stream$('?', { callId: 'c', scheduler }).pipe(
         tap(({ type }) => {
@@ -208,7 +210,7 @@ describe('an interrupt', () => {
   it('I6: never reaches another session', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model(['--t--(f|)', '--t--(f|)']) });
-      const [one, two] = [agent.session('1'), agent.session('2')];
+      const [one, two] = [sessions(agent).open('1'), sessions(agent).open('2')];
       const interrupting$ = one.stream$('?', { scheduler }).pipe(
         tap(({ type }) => type === 'reasoningChunk' && one.interrupt()),
         only('postCall'),
@@ -268,7 +270,7 @@ describe('a hard stop', () => {
           },
         }),
       ];
-      const session = createAgent({ model: scripted, tools }).session('s');
+      const session = sessions(createAgent({ model: scripted, tools })).open('s');
       expectObservable(session.call$('?', { scheduler }), '^---!').toBe('----');
       scheduler.schedule(() => {
         expect(aborted).toEqual([true]);

@@ -83,10 +83,7 @@ export const createInterruption = (isHeld = false): Interruption => {
 export const toInterrupt = (signal: unknown): Interrupt =>
   typeof signal === 'string' ? { message: signal } : {};
 
-/**
- * What must end before a step is cut: the calls that run below it, so that an interrupt works from the inside out, and interceptors after the fact, which
- * may be writing an audit or redacting.
- */
+/** What must end before a step is cut: the calls below it, so that interrupts work from the inside out, and interceptors after the fact. */
 export interface Holds {
   /** Holds a step; call what it returns once. */
   begin(stepId: string): () => void;

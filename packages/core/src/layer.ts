@@ -20,14 +20,23 @@ import {
 import type { Call } from './call/call.js';
 import type { CallInfo } from './call-info.js';
 import { contained } from './contained.js';
-import type { Demand } from './demand.js';
+import type { JoinableDemand } from './demand.js';
 import { MillraceError, misuse, toMillraceError } from './errors.js';
+import type { AgentEvent } from './events.js';
 import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
 import { isRecord } from './json.js';
 import type { Model, RetryBudget } from './model.js';
-import { checkOptions, isFunction, isNumber, isText, oneOf, type Rule } from './options.js';
+import {
+  checkOptions,
+  isFunction,
+  isNumber,
+  isObject,
+  isText,
+  oneOf,
+  type Rule,
+} from './options.js';
 import type { PhaseFactory } from './phase.js';
 import type { Reply } from './reply.js';
 import type { Locals, Perform, Step } from './step.js';
@@ -38,8 +47,12 @@ export interface LayerContext {
   readonly call: CallInfo;
   /** Reports events of the call, and sends them through its interceptors. */
   readonly hooks: Hooks;
+  /** What happens in the call, and in those below it, from now on. Hot; ends with the call. */
+  readonly events$: Observable<AgentEvent>;
+  /** How the call ends: emits its reply after the last event, or errors. */
+  readonly reply$: Observable<Reply>;
   readonly scheduler: SchedulerLike;
-  readonly demand: Demand;
+  readonly demand: JoinableDemand;
   /** Returns the value of a cell, created the first time it is asked for. */
   readonly local: Locals;
   /** Performs a step of the call, through all its layers: the only way to ask the outside world. Errors with `invalidState` if the call has had a step of this `id`. */
@@ -55,6 +68,8 @@ export interface LayerContext {
   readonly values: ContextValues;
   /** The calls above this one, the outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
+  /** Does something once the last event of the call has been heard, or the call was left. */
+  readonly whenOver: (work: () => void) => void;
 }
 
 /** Answers one call, from its input to its reply. Cold; emits one reply and completes. */
@@ -71,6 +86,8 @@ export interface Layer {
   readonly priority?: number;
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
+  /** What calls with this layer are known by, in events too. */
+  readonly info?: Pick<CallInfo, 'sessionId'>;
   /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
   /**
@@ -238,7 +255,8 @@ export const turnThrough = (
     .toSorted((a, b) => priorityOf(b) - priorityOf(a))
     .reduce((list, { turn }) => (turn === undefined ? list : turn(list)), phases);
 
-const priorityOf = ({ priority = 100 }: Layer): number => priority;
+/** Where a layer stands: lower is further out. */
+export const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 const runs: Perform = (step) => step.run(1);
 
@@ -350,6 +368,7 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   priority: isNumber,
   inherit: oneOf(true, 'voice'),
   single: oneOf(true),
+  info: isObject,
   call: isFunction,
   step: isFunction,
   model: isFunction,

@@ -21,6 +21,7 @@ import {
   thinking,
   toolUse,
 } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
 const unbounded = { maxIterations: 20_000, onLimit: 'partial' } as const;
@@ -65,8 +66,8 @@ describe('the loop', () => {
       }),
     );
     const model = scriptedModel([toolUse('clock')], [text('noon')]);
-    const agent = createAgent({ model, tools: [clock], memory, interceptors: [watch] });
-    await agent.session('s').call('?');
+    const agent = createAgent({ model, tools: [clock], interceptors: [watch] });
+    await sessions(agent, { memory }).open('s').call('?');
     expect(stored).toEqual([0, 3]);
     const messages = await lastValueFrom(memory('s').load$());
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
@@ -131,8 +132,8 @@ describe('the loop', () => {
   it('L5: an empty answer gets one reminder, which is not stored', async () => {
     const model = scriptedModel([text(' ')], [text('Here.')]);
     const memory = inProcessMemory();
-    const agent = createAgent({ model, memory });
-    const events = await record(agent.session('s').stream$('?'));
+    const agent = createAgent({ model });
+    const events = await record(sessions(agent, { memory }).open('s').stream$('?'));
     expect(events.map(({ type }) => type)).toContain('messageDiscarded');
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'user']);
     const stored = await lastValueFrom(memory('s').load$());
@@ -152,8 +153,8 @@ describe('the loop', () => {
       map((event) => (textOf(event.message) === 'ugh' ? { ...event, again: 'Be polite.' } : event)),
     );
     const memory = inProcessMemory();
-    const agent = createAgent({ model, memory, interceptors: [again] });
-    const reply = await agent.session('s').call('?');
+    const agent = createAgent({ model, interceptors: [again] });
+    const reply = await sessions(agent, { memory }).open('s').call('?');
     expect(reply).toMatchObject({ iterations: 2, reason: 'answer' });
     expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
       '?',
@@ -260,8 +261,8 @@ describe('the limit of iterations', () => {
   it('L3: tools that the closing message asks for are answered and not run', async () => {
     const memory = inProcessMemory();
     const model = scriptedModel([toolUse('clock')], [text('noon'), toolUse('clock')]);
-    const agent = createAgent({ model, tools: [clock], memory });
-    const reply = await agent.session('s').call('?', { maxIterations: 1 });
+    const agent = createAgent({ model, tools: [clock] });
+    const reply = await sessions(agent, { memory }).open('s').call('?', { maxIterations: 1 });
     expect(reply.toolUses).toHaveLength(1);
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map(({ role }) => role)).toEqual([
@@ -285,7 +286,7 @@ describe('the limit of iterations', () => {
   it("L3: onLimit 'error' errors, and leaves what has been stored", async () => {
     const memory = inProcessMemory();
     const model = scriptedModel([toolUse('clock')]);
-    const session = createAgent({ model, tools: [clock], memory }).session('s');
+    const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
     const call = session.call('?', { maxIterations: 1, onLimit: 'error' });
     await expect(call).rejects.toMatchObject({ code: 'maxIterations' });
     expect(await lastValueFrom(memory('s').load$())).toHaveLength(3);
@@ -304,11 +305,13 @@ describe('the limit of iterations', () => {
 describe('assembly of a request', () => {
   it('R1: instructions are the system prompt; history comes before the input', async () => {
     const model = scriptedModel([text('one')], [text('two')]);
-    const session = createAgent({
-      model,
-      instructions: ({ agent }) => `You are ${agent.join()}.`,
-      name: 'Ada',
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        instructions: ({ agent }) => `You are ${agent.join()}.`,
+        name: 'Ada',
+      }),
+    ).open('s');
     await session.call('first');
     await session.call('second');
     expect(model.requests[1]?.system).toBe('You are Ada.');
@@ -366,7 +369,7 @@ describe('assembly of a request', () => {
   it('I8: feedback and the closing instruction are never stored', async () => {
     const memory = inProcessMemory();
     const model = scriptedModel([text('')], [toolUse('clock')], [text('end')]);
-    const session = createAgent({ model, tools: [clock], memory }).session('s');
+    const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
     await session.call('?', { maxIterations: 2 });
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.filter(({ role }) => role === 'user')).toHaveLength(1);
@@ -403,7 +406,7 @@ describe('ends that tools and interceptors make', () => {
       run: () => toolOutput({ content: 'It is noon.', finalAnswer: true }),
     });
     const model = scriptedModel([toolUse('final'), toolUse('clock')]);
-    const session = createAgent({ model, tools: [clock, final], memory }).session('s');
+    const session = sessions(createAgent({ model, tools: [clock, final] }), { memory }).open('s');
     const reply = await session.call('?');
     expect([reply.reason, textOf(reply)]).toEqual(['toolFinal', 'It is noon.']);
     const stored = await lastValueFrom(memory('s').load$());

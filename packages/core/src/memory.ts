@@ -7,9 +7,8 @@ export interface Memory {
   /** Emits the conversation once, oldest first, and completes. Cold. */
   load$(): Observable<readonly Message[]>;
   /**
-   * Adds messages, all of them or none, and completes. A message whose id is there already is not
-   * added again, so that an append may be repeated. A memory that keeps others than it is given, or drops older ones for
-   * them, emits a `MemoryChange` that says so; whatever else it emits is passed over. Cold.
+   * Adds messages, all of them or none, and completes. Known ids are skipped, so an append may be repeated. A memory that edits or drops
+   * messages emits a `MemoryChange`; other values are ignored. Cold.
    */
   append$(messages: readonly Message[]): Observable<unknown>;
   /** Emits all that is kept, as it was written, and completes. Cold. Default: what `load$` emits. */

@@ -34,18 +34,15 @@ export interface ModelRequest extends RequestOptions {
 }
 
 /**
- * One piece of an answer, in the order that the model produced it.
+ * One chunk of an answer, in the order in which the model produced it.
  *
- * - `text` and `thinking` carry deltas; a `signature` closes its thinking block.
- * - `toolUse` pieces belong together by `index` and `id`, as far as they say them; without either, a `name` begins
- *   the next one.
- *   `json` is a delta of the arguments' text, `input` the whole arguments.
- * - `usage` counts this request so far: a later one replaces an earlier one field by field.
- * - `restart` voids all before it: the request has been sent again.
- * - `malformed` says that the text could not be read as an action, and what the model should be told. With `written`, all that
- *   the model wrote, the feedback speaks for itself, and the message is not shown with it. `isThought` says that there is nothing wrong:
- *   the model has only thought so far, and is to go on.
- * - `finish` is the last chunk of a whole answer; a stream without one has broken off.
+ * - `text` and `thinking` carry deltas; a `signature` ends its thinking block.
+ * - `toolUse` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
+ *   the arguments, `input` all of them.
+ * - `usage` is cumulative for the request: a later chunk replaces an earlier one field by field.
+ * - `restart` voids everything before it: the request was sent again.
+ * - `malformed` reports text that could not be read as an action, with feedback for the model.
+ * - `finish` is the last chunk. A stream without it was cut off.
  */
 export type ModelChunk =
   | { readonly type: 'text'; readonly text: string }
@@ -79,7 +76,7 @@ export interface Malformed {
   readonly why?: string;
   /** All that it wrote, where the chunks do not show it. */
   readonly written?: string;
-  /** What the chunks show may be taken for the answer, when the model has been told often enough. Default: where nothing says what it wrote. */
+  /** Whether the text shown is accepted as the answer after the last correction. Default: if `written` is missing. */
   readonly isAnswer?: boolean;
   /** It has thought, and neither asked for a tool nor answered. */
   readonly isThought?: boolean;
@@ -142,9 +139,9 @@ export interface ModelContext {
   readonly shortened?: (messages: readonly Message[]) => void;
   /** A number in [0, 1), the same sequence for the same step. */
   readonly random: () => number;
-  /** What the caller, or a wrapper further out, says of time. It goes before what a wrapper says. */
+  /** Time-outs of the caller or of an outer wrapper. They override those of inner wrappers. */
   readonly timeouts?: ModelTimeouts;
-  /** A wrapper further out sends the request again where that may help: those below it do not. */
+  /** Whether an outer wrapper retries: inner ones do not then. */
   readonly isRetried?: boolean;
   /** What is left to the whole call of requests that are sent again. Without it, nobody counts. */
   readonly retryBudget?: RetryBudget;
@@ -168,14 +165,11 @@ export interface RetryBudget {
 export interface Model {
   /** What events and errors call it. */
   readonly name: string;
-  /**
-   * Options that it cannot take: each is dropped from a request, with a `warning` event. Instead of an
-   * `outputSchema` the model gets a tool to answer with.
-   */
+  /** Options that it does not support: they are dropped with a `warning`. For `outputSchema`, the model gets a tool to answer with. */
   readonly unsupported?: readonly (keyof RequestOptions)[];
-  /** It watches over `context.timeouts` itself, in each of its attempts. For all other models the caller does. */
+  /** Whether it enforces `context.timeouts` itself. For other models the caller does. */
   readonly keepsTime?: boolean;
-  /** It speaks of tools in its prompt, as `textTools` does: a request without tools is one that does not speak of them. */
+  /** Whether it describes tools in its prompt, as `textTools` does. */
   readonly toolsInPrompt?: boolean;
   /** Answers a request. Cold: subscribing sends it, unsubscribing aborts it in the same tick. */
   stream$(request: ModelRequest, context: ModelContext): Observable<ModelChunk>;

@@ -29,6 +29,7 @@ import { isTooDeep } from './json.js';
 import { readOutput$ } from './read-output.js';
 import { createValidator } from './schema.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 const place = {
   type: 'object',
@@ -54,7 +55,7 @@ describe('structured output', () => {
     const { output } = await agent.call('Where?');
     expect(output?.city).toBe('Oslo');
     const sum = z.object({ sum: z.number().transform((it) => it * 2) });
-    expect((await agent.session('s').call('?', { output: sum })).output?.sum).toBe(8);
+    expect((await sessions(agent).open('s').call('?', { output: sum })).output?.sum).toBe(8);
   });
 
   it('R3: what does not fit goes back to the model twice, and then the call ends', async () => {
@@ -75,7 +76,7 @@ describe('structured output', () => {
   it('R3, L7: a correction is a counted iteration, and its message is not stored', async () => {
     const model = scriptedModel([text('Oslo')], [text('{"city":"Oslo"}')]);
     const agent = createAgent({ model, output: place });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const events = await record(session.stream$('Where?', { callId: 'c' }));
     expect(events.at(-1)).toMatchObject({ reply: { iterations: 2, output: { city: 'Oslo' } } });
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toHaveLength(1);

@@ -25,6 +25,7 @@ import {
 } from './phases/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
+import { sessions } from './sessions/index.js';
 
 const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'echo' });
 const hint: PhaseFactory = ({ call }) =>
@@ -42,7 +43,7 @@ describe('phases', () => {
   it('L6: one that is inserted runs in every turn; what it adds for one request is never stored (I8)', async () => {
     const model = scriptedModel([toolUse('echo')], [text('Done.')]);
     const agent = createAgent({ model, tools: [echo], use: [insertBefore(reasoning, hint)] });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await session.call('?');
     expect(model.requests.map(({ messages }) => messages.map(textOf))).toEqual([
       ['?', 'Turn 1.'],
@@ -59,14 +60,13 @@ describe('phases', () => {
     const edited = (...edits: readonly PhaseEdit[]) => places(turnThrough(edits, nativePhases));
     expect(places(nativePhases)).toEqual([
       'checkInterrupt',
-      'steering',
       'reasoning',
       'acting',
       'checkInterrupt',
       'storeMemory',
       'limit',
     ]);
-    expect(edited(insertAfter(acting, hint)).indexOf('hint')).toBe(4);
+    expect(edited(insertAfter(acting, hint)).indexOf('hint')).toBe(3);
     expect(edited(replacePhase(limit, hint)).at(-1)).toBe('hint');
     expect(edited(insertBefore(reasoning, hint), withoutPhase(storeMemory))).not.toContain(
       'storeMemory',
@@ -78,7 +78,7 @@ describe('phases', () => {
       'limit',
       'checkInterrupt',
     ]);
-    expect(nativePhases).toHaveLength(7);
+    expect(nativePhases).toHaveLength(6);
     const model = scriptedModel();
     expect(() => createAgent({ model, use: [insertBefore(hint, hint)] })).toThrow(
       /no such phase.*storeMemory/,
@@ -165,13 +165,15 @@ describe('phases', () => {
       tools: [echo],
       use: [withoutPhase(storeMemory), withoutPhase(acting)],
     });
-    await expect(agent.session('s').call('?')).rejects.toMatchObject({ code: 'invalidState' });
+    await expect(sessions(agent).open('s').call('?')).rejects.toMatchObject({
+      code: 'invalidState',
+    });
     const storing = createAgent({
       model: scriptedModel([toolUse('echo')]),
       tools: [echo],
       use: [withoutPhase(acting)],
     });
-    const session = storing.session('s');
+    const session = sessions(storing).open('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'invalidState' });
     session.memory.load$().subscribe((stored) => expect(stored).toEqual([]));
   });

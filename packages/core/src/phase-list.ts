@@ -5,13 +5,11 @@ import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
 import { limit } from './phases/limit.js';
 import { reasoning } from './phases/reasoning.js';
-import { steering } from './phases/steering.js';
 import { storeMemory } from './phases/store-memory.js';
 
 /** One turn, as it is unless an agent says otherwise: what happens, in order. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   checkInterrupt,
-  steering,
   reasoning,
   acting,
   checkInterrupt,

@@ -82,10 +82,7 @@ export const lend = (
   return context;
 };
 
-/**
- * Makes what each of some ways is lent that go on at the same time within one run of a tool: the calls of each have ids of their own, the same on a resumed run, whichever way
- * is the quicker one then.
- */
+/** Makes contexts for parallel branches of one tool run: the calls of each branch have ids of their own, the same after a resume. */
 export const lendAside = (context: ToolContext, ways: number): readonly ToolContext[] => {
   const place = placeOf(context);
   return place.callIds.aside(ways).map((callIds) => {

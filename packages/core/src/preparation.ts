@@ -26,10 +26,7 @@ export interface PreparedOptions {
   readonly stopSequences?: readonly string[];
   /** Reasoning calls that the loop may make. Default: 10. */
   readonly maxIterations?: number;
-  /**
-   * What happens then: one closing request without tools (`answer`, the default), a `maxIterations` error
-   * (`error`), or a reply with what there is (`partial`).
-   */
+  /** At the limit: a closing request without tools (`answer`, the default), a `maxIterations` error (`error`), or the reply so far (`partial`). */
   readonly onLimit?: OnLimit;
   /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
   readonly timeouts?: Timeouts;
@@ -37,25 +34,16 @@ export interface PreparedOptions {
   readonly parallel?: boolean | number;
   /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
   readonly maxObservation?: number;
-  /**
-   * Tools that the call may run: more are refused, and the model is asked to answer without. Uses that are not run do not count. Default:
-   * no limit.
-   */
+  /** Maximum number of tool runs: further ones are refused, and the model must answer without. Default: no limit. */
   readonly maxToolCalls?: number;
   /** Failures of one tool in a row that are taken; with the next one, the model is told to leave the tool alone. Default: 2. */
   readonly maxToolErrors?: number;
   /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
   readonly toolBackoffMs?: number;
-  /**
-   * Texts in a row that the model is told to write again, because no action can be read in them: models that write their actions as
-   * text (`textTools`), or whose vendor could not read them. Default: 2.
-   */
+  /** Maximum number of unreadable actions in a row that the model is asked to write again. Default: 2. */
   readonly maxParseRetries?: number;
   /** How long it waits before that, times the texts in a row, in milliseconds. Default: 800. */
   readonly parseBackoffMs?: number;
-  /**
-   * Raises the temperature with each such text by `step` (default: 0.2) up to `max` (default: 1.5); a text that can be read brings it back.
-   * A call without a `temperature` counts from 1. Default: off.
-   */
+  /** Raises the temperature with each of them by `step` (default: 0.2) up to `max` (default: 1.5). Default: off. */
   readonly temperatureRamp?: Partial<TemperatureRamp>;
 }

@@ -17,6 +17,7 @@ import { prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
+import { sessions } from './sessions/index.js';
 
 const said = (content: string) => ({ role: 'user', content: [textBlock(content)] }) as const;
 
@@ -29,7 +30,7 @@ describe('prepare', () => {
         input: [...asked.input.slice(0, 0), said('Please: '), ...asked.input],
       })),
     );
-    const session = createAgent({ model, interceptors: [polite] }).session('s');
+    const session = sessions(createAgent({ model, interceptors: [polite] })).open('s');
     const events = await record(session.stream$('hello'));
     expect(model.requests[0]?.messages.map(textOf)).toEqual(['Please: ', 'hello']);
     const stored = await firstValueFrom(session.memory.load$());
@@ -81,10 +82,12 @@ describe('prepare', () => {
   });
 
   it('H6: a veto ends the call as stopped, before anything is asked', async () => {
-    const session = createAgent({
-      model: scriptedModel(),
-      interceptors: [prepare(() => EMPTY, { name: 'bouncer' })],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(),
+        interceptors: [prepare(() => EMPTY, { name: 'bouncer' })],
+      }),
+    ).open('s');
     const events = await record(session.stream$('?'));
     expect(events.map(({ type }) => type)).toEqual(['preCall', 'vetoed', 'postCall']);
     expect(events[1]).toMatchObject({ of: 'prepare', name: 'bouncer' });
@@ -169,7 +172,7 @@ describe('prepare', () => {
           ),
         );
       });
-      const session = createAgent({ model, interceptors: [refuse] }).session('s');
+      const session = sessions(createAgent({ model, interceptors: [refuse] })).open('s');
       const running = session.call('bad');
       session.interrupt();
       expect((await running).reason).toBe(how === 'vetoed' ? 'stopped' : 'interrupted');
@@ -180,7 +183,9 @@ describe('prepare', () => {
 
   it('S1: one that is done at once has seen the input also of a call that is interrupted from the start', async () => {
     const clean = prepare(map((asked) => ({ ...asked, input: [said('clean')] })));
-    const session = createAgent({ model: scriptedModel(), interceptors: [clean] }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(), interceptors: [clean] })).open(
+      's',
+    );
     await session.call('dirty', { interruptOn: of('Stop.') });
     const stored = await firstValueFrom(session.memory.load$());
     expect(stored.map(textOf)).toEqual(['clean', 'Stop.']);
@@ -198,7 +203,9 @@ describe('prepare', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')]);
-    const session = createAgent({ model, tools: [work], interceptors: [guarded] }).session('s');
+    const session = sessions(createAgent({ model, tools: [work], interceptors: [guarded] })).open(
+      's',
+    );
     const running = record(session.stream$('hi'));
     const outcomes = [session.steer('one'), session.steer('bad'), session.steer('two')];
     done$.complete();
@@ -221,7 +228,9 @@ describe('prepare', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')]);
-    const session = createAgent({ model, tools: [work], interceptors: [guarded] }).session('s');
+    const session = sessions(createAgent({ model, tools: [work], interceptors: [guarded] })).open(
+      's',
+    );
     const running = session.call('hi');
     const joined = session.call('bad', { onBusy: 'steer' });
     done$.complete();
@@ -236,7 +245,9 @@ describe('prepare', () => {
       mergeMap((asked) => (textOf(asked.input[0] as never) === 'hi' ? of(asked) : NEVER)),
     );
     const model = scriptedModel([toolUse('work')]);
-    const session = createAgent({ model, tools: [work], interceptors: [undecided] }).session('s');
+    const session = sessions(createAgent({ model, tools: [work], interceptors: [undecided] })).open(
+      's',
+    );
     const running = session.call('hi');
     const said = session.steer('and?');
     done$.complete();

@@ -38,6 +38,7 @@ import {
 } from './index.js';
 import { unpaired } from './run.js';
 import { finish, text, thinking, toolUse, verifyEvents } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 /** What a scripted model does in one answer: its chunks, how far apart they are, and how it ends. */
 const chunk: fc.Arbitrary<ModelChunk> = fc.oneof(
@@ -169,11 +170,13 @@ const play = (
       }).pipe(tap({ finalize: () => (listening -= 1) })),
   };
   const memory = inProcessMemory();
-  const session = createAgent({
-    model: wrap(model, wrapped),
-    tools: toolsOn(scheduler),
-    memory,
-  }).session('s');
+  const session = sessions(
+    createAgent({
+      model: wrap(model, wrapped),
+      tools: toolsOn(scheduler),
+    }),
+    { memory },
+  ).open('s');
   const events: AgentEvent[] = [];
   let outcome = 'left';
   session

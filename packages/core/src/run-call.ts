@@ -1,12 +1,12 @@
 import {
+  asyncScheduler,
+  AsyncSubject,
   catchError,
-  combineLatest,
   concat,
   concatMap,
   defer,
   EMPTY,
   finalize,
-  first,
   ignoreElements,
   map,
   merge,
@@ -14,24 +14,21 @@ import {
   noop,
   type Observable,
   of,
+  Subject,
   take,
+  takeUntil,
   tap,
   throwError,
-  scan,
-  takeWhile,
 } from 'rxjs';
-import { outcome } from './call/answer.js';
 import type { Call } from './call/call.js';
-import { type CallOptions, splitOptions } from './call-options.js';
-import type { CallContext, OpenedJournal, CallSteps } from './call-context.js';
-import { createContext } from './create-context.js';
+import { type CallOptions, preparedOptions } from './call-options.js';
+import { type CallContext, type OpenedJournal, randomId } from './call-context.js';
 import { discard } from './discard.js';
 import { MillraceError, toMillraceError } from './errors.js';
-import type { Listener } from './events.js';
+import type { AgentEvent, Listener } from './events.js';
 import { frozen } from './frozen.js';
 import { type Input, readInput } from './input.js';
 import type { Interceptor } from './interceptor.js';
-import type { Interruption, Interrupt } from './interruption.js';
 import {
   beginning,
   type CallRecord,
@@ -41,21 +38,47 @@ import {
 } from './journal/call-record.js';
 import { isHalt } from './journal/halt.js';
 import { unwritten } from './journal/journal.js';
-import { seatStep, seatForm, type SeatRecord } from './journal/seat-step.js';
-import { type Answer, answerThrough, type Layer, layersOf } from './layer.js';
-import { type Memory, noMemory } from './memory.js';
+import {
+  type Answer,
+  answerThrough,
+  handedDown,
+  type Layer,
+  layersOf,
+  modelThrough,
+  performThrough,
+  priorityOf,
+} from './layer.js';
+import { noMemory } from './memory.js';
 import type { Message } from './message.js';
 import type { Model } from './model.js';
 import type { Reply } from './reply.js';
 import type { Validator } from './schema.js';
-import type { Seat, SeatedCall } from './seats.js';
-import type { SessionRecord } from './sessions/session-records.js';
 import { abortedError, interrupts$, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import type { View } from './view.js';
 import { noteWords } from './words-before.js';
+import type { CallInfo } from './call-info.js';
+import { joinDemand } from './demand.js';
+import { createHooks } from './hooks.js';
+import { createHolds, createInterruption } from './interruption.js';
+import { callSteps } from './journal/call-steps.js';
+import { createReplaying } from './journal/replaying.js';
+import { createRetryBudget } from './models/retry-budget.js';
+import { counter, placeOf } from './places.js';
+import { watchingSpending } from './spending.js';
+import {
+  type Cell,
+  createLocals,
+  type Perform,
+  recorded,
+  replayedSteps,
+  type Step,
+} from './step.js';
+import { contextValues } from './tools/context-key.js';
+import { createTrampoline } from './trampoline.js';
+import { outcome, reportBeginning } from './run.js';
 
-/** What a call is set up from: its agent, what its caller says, and its place in a session. */
+/** What a call is set up from: its agent, and what its caller says. */
 export interface CallSetup {
   readonly agentName: string;
   readonly interceptors: readonly Interceptor[];
@@ -70,17 +93,10 @@ export interface CallSetup {
   readonly input: Input;
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
-  /** The names of tools that are shown whatever is selected. */
-  readonly pinned: readonly string[];
   readonly output: Validator | undefined;
-  /** Whether the call itself says what the answer must be, and not only its agent. */
-  readonly ownOutput: boolean;
   readonly options: CallOptions;
   /** What the caller has said, without the defaults. */
   readonly given: CallOptions;
-  /** Where the call stands in its session; a call without a session remembers nothing. */
-  readonly session:
-    { readonly seat: Seat; readonly memory: Memory; readonly record: SessionRecord } | undefined;
   /** The call's own journal. Default: that of the call above. */
   readonly opened?: OpenedJournal;
   /** What a resumed call began with. */
@@ -88,24 +104,15 @@ export interface CallSetup {
 }
 
 /**
- * Makes one call: emits what the caller wants to see of it and of the calls below it, and completes behind
- * `postCall`, or errors behind `error`. Cold: each subscription is a call of its own, and unsubscribing
- * ends it at once.
+ * Makes one call: emits what the caller wants to see of it and its sub-agents, and completes after `postCall`, or errors after `error`.
+ * Cold: each subscription is a call, and unsubscribing ends it immediately.
  */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   defer(() => {
-    const { agentName, options, session, listener, interceptors, opened } = setup;
-    const context = createContext({
-      ...{ agentName, options, listener, interceptors, opened },
-      layers: [...setup.native, ...setup.use],
-      isLayered: setup.use.length > 0,
-      sessionId: session?.seat.sessionId,
-      record: session?.record,
-      modelName: setup.model?.name,
-      forks: setup.begun?.forks,
-    });
+    const { options } = setup;
+    const context = createContext(setup);
     if (context.isLate) return NEVER;
-    const { call, events$, reply$, deliver, hooks, interruption, above } = context;
+    const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
     const letGo = context.holdAbove();
     let failure: MillraceError | undefined;
     const fail = (error: MillraceError): void => {
@@ -153,64 +160,54 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
       finalize(() => {
         if (hooks.isSettled()) end();
         else fail(abortedError(call));
-        // Outside of the delivery: what the next call does would else wait for it.
-        deliver(() => session?.seat.wake(call), true);
+        // Outside of the delivery: what is done then would else wait for it.
+        if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
         letGo();
       }),
     );
   });
 
-/** Runs a call, from its place in the session to its last event, and emits the reply. */
+/** Runs a call, from its layers to its last event, and emits the reply. */
 const perform$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   defer(() => {
-    const { call, journal, interruption, steering, steps } = context;
-    const { session, opened } = setup;
+    const { call, layers, local, scheduler } = context;
     const input = setup.begun?.input ?? readInput(setup.input, call);
-    const begin = (place: Omit<Place, 'input'>): Observable<Reply> =>
-      begin$(setup, context, { ...place, input });
-    const noted$ = journal === unwritten ? undefined : noted(setup, context, input);
-    if (noted$ !== undefined && opened !== undefined && journal.hasEnded === true) {
-      return noted$.pipe(concatMap(() => ended$(context)));
-    }
-    if (session === undefined || steering === undefined) {
-      const bare = { memory: noMemory };
-      return noted$ === undefined ? begin(bare) : noted$.pipe(concatMap(() => begin(bare)));
-    }
-    const { seat, memory, record } = session;
-    const end = (): void => {
-      steering.close();
-      seat.leave(call);
-    };
-    const goesOn = steps.isWritten('open') && !steps.isWritten(seatStep);
-    const seated$ = placed$(seat, { ...context, input, steering }, setup.options, goesOn);
-    // The place is taken first: calls run in the order in which they were made.
-    const kept$ =
-      noted$ === undefined
-        ? seated$
-        : combineLatest([seated$, arrived$(noted$, opened)]).pipe(
-            concatMap(([seated]) => placeWritten$(seated, steps)),
-          );
-    return kept$.pipe(
-      first(({ isOver }) => isOver),
-      concatMap(({ as, message }) => {
-        if (as === 'interrupted') {
-          interruption.trigger(message === undefined ? {} : { message });
-          // It has not been a part of the conversation.
-          return begin({ memory: noMemory, end });
-        }
-        record.begin(journal === unwritten ? undefined : call.callId);
-        return begin({ memory, end, isSuperseded: as === 'superseded' });
-      }),
-      finalize(end),
+    local(outcome).input = input;
+    const native = new Set(setup.native);
+    const through = (some: readonly Layer[], answer: Answer): Answer =>
+      answerThrough(some, context, answer, native);
+    const isOutside = (layer: Layer): boolean => priorityOf(layer) < recordedAt;
+    const inner = through(
+      layers.filter((layer) => !isOutside(layer)),
+      setup.answer(context),
+    );
+    const answer = through(layers.filter(isOutside), recording(setup, context, input, inner));
+    return answer(callOf(setup, input, scheduler.now())).pipe(
+      take(1),
+      map((reply) => completed(frozen(reply), context)),
     );
   });
 
-/** Whoever comes behind a call in its session may begin: it has its place, or waits for it. */
-const arrived$ = <T>(noted$: Observable<T>, opened: OpenedJournal | undefined): Observable<T> =>
-  defer(() => {
-    opened?.hasArrived?.();
-    return noted$;
-  });
+/** Layers of a lower priority see a call before its journal does. */
+const recordedAt = 30;
+
+/** Records what a call begins with, before it is answered. */
+const recording = (
+  setup: CallSetup,
+  context: CallContext,
+  input: readonly Message[],
+  next: Answer,
+): Answer => {
+  const { journal } = context;
+  if (journal === unwritten) return next;
+  const hasEnded = setup.opened !== undefined && journal.hasEnded === true;
+  return (call) =>
+    noted(setup, context, input).pipe(
+      concatMap(() =>
+        hasEnded ? ended$(context) : merge(context.steps.interrupt$, next(call)).pipe(take(1)),
+      ),
+    );
+};
 
 /** Writes down what a call begins with, and looks what came of it before. A call below another is begun by that one's. */
 const noted = (
@@ -226,63 +223,27 @@ const noted = (
 };
 
 /** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
-const ended$ = ({ steps: { begin }, reply$, hooks }: CallContext): Observable<Reply> =>
+const ended$ = ({ steps: { begin }, local }: CallContext): Observable<Reply> =>
   begin<Reply>({
     kind: 'reply',
     id: 'reply',
     input: undefined,
     run: () => throwError(() => noReply()),
   }).pipe(
-    tap((reply) => {
-      reply$.next(reply);
-      hooks.report(reply.iterations, { type: 'postCall', reply });
-    }),
+    // It was reported before that it began.
+    tap(() => (local(outcome).input = undefined)),
   );
 
 const noReply = (): MillraceError =>
   new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
 
-/** What a call brings from its session. */
-interface Place {
-  readonly input: readonly Message[];
-  readonly memory: Memory;
-  /** Gives the place in the session on. */
-  readonly end?: () => void;
-  /** A later call has made it void while it waited: it is only to be remembered. */
-  readonly isSuperseded?: boolean;
-}
-
-const begin$ = (setup: CallSetup, context: CallContext, place: Place): Observable<Reply> => {
-  const { input, memory, end = noop, isSuperseded = false } = place;
-  const { session, opened } = setup;
-  const { hooks, interruption, journal, scheduler, steps } = context;
-  hooks.report(0, { type: 'preCall', input });
-  if (memory !== noMemory && opened?.resumes !== true) {
-    session?.record.takeUntold().forEach((change) => hooks.report(0, change));
-  }
-  const layers = isSuperseded
-    ? layersOf([...context.layers, superseding(interruption)], [])
-    : context.layers;
-  const house = new Set(setup.native);
-  const answer = answerThrough(layers, context, setup.answer(context), house);
-  const made$ = answer(callOf(setup, input, memory, scheduler.now())).pipe(
-    take(1),
-    map((reply) => completed(frozen(reply), setup, context, end)),
-  );
-  return journal === unwritten ? made$ : merge(steps.interrupt$, made$);
-};
-
-/** Ends the call: gives its place in the session on, and reports the last event, `postCall`. */
-const completed = (
-  reply: Reply,
-  { session }: CallSetup,
-  { call, hooks, reply$, local }: CallContext,
-  end: () => void,
-): Reply => {
-  const { run, isRemembered = false } = local(outcome);
+/** Ends the call: reports the last event, `postCall`. */
+const completed = (reply: Reply, context: CallContext): Reply => {
+  const { call, hooks, reply$, local } = context;
+  // A layer may have answered it from further out.
+  reportBeginning(context);
+  const { run } = local(outcome);
   if (run !== undefined) noteWords(reply, run, call);
-  session?.record.end(call.callId, reply, isRemembered);
-  end();
   reply$.next(reply);
   if (run !== undefined && reply.id !== run.answer.id) {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
@@ -291,32 +252,21 @@ const completed = (
   return reply;
 };
 
-/** A later call has made this one void while it waited: its input is guarded and remembered, and nothing else happens. */
-const superseding = ({ trigger }: Pick<Interruption, 'trigger'>): Layer => ({
-  name: 'superseded',
-  priority: 56,
-  call: () => (next) => (call) => {
-    trigger({});
-    return next({ ...call, status: 'interrupted' });
-  },
-});
-
 const callOf = (
-  { model, toolkit, pinned, output, options }: CallSetup,
+  { model, toolkit, output, options }: CallSetup,
   input: readonly Message[],
-  memory: Memory,
   createdAt: number,
 ): Call => ({
   status: 'prepared',
   input,
   model,
   toolkit,
-  pinned,
+  pinned: [],
   hidden: [],
-  options: splitOptions(options).prepared,
+  options: preparedOptions(options),
   onUncertain: options.onUncertain ?? 'ask',
   output,
-  memory,
+  memory: noMemory,
   history: [],
   late: [],
   instructions: undefined,
@@ -331,56 +281,169 @@ const callOf = (
   spent: {},
 });
 
-/** What has become of a call that waits for its place in a session. */
-interface Placed extends SeatRecord {
-  /** It waits no longer. */
-  readonly isOver: boolean;
-}
+const twice = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is a call '${callId}' already in the call that it belongs to. Give each an id of its own, or none.`,
+  );
 
-/** Takes the place of a call in its session, and tells what becomes of it meanwhile. One that goes on has had it before: it waits however long, and is cut only where it went on. */
-const placed$ = (
-  seat: Seat,
-  call: SeatedCall,
-  { onBusy = 'reject', maxQueue = 16 }: Pick<CallOptions, 'onBusy' | 'maxQueue'>,
-  goesOn: boolean,
-): Observable<Placed> => {
-  const { interruption } = call;
-  if (goesOn) {
-    return seat.take$(call, 'queue', Infinity).pipe(
-      tap((seated) => {
-        if (seated === 'superseded') interruption.trigger({});
-      }),
-      map((seated): Placed => ({ as: 'seated', isOver: seated === 'seated' })),
-      takeWhile(({ isOver }) => !isOver, true),
-    );
+const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
+  opened?.journal.listener === undefined ? [] : [opened.journal.listener];
+
+/** Makes the context of a call: at the root, or below the tool that makes it. */
+const createContext = ({
+  agentName,
+  options,
+  listener,
+  interceptors,
+  native,
+  use,
+  opened,
+  model,
+  begun,
+}: CallSetup): CallContext => {
+  const { parent, callId, demand, scheduler, metadata, approve, interruptOn } = options;
+  const { context: values, retryBudget = 10, speaks = false } = options;
+  const events$ = new Subject<AgentEvent>();
+  const own: Listener = {
+    get hears() {
+      return events$.observed;
+    },
+    next: (event) => events$.next(event),
+  };
+  const above = parent === undefined ? undefined : placeOf(parent);
+  const id = callId ?? above?.callIds.next() ?? randomId();
+  const { scope } = above ?? {};
+  const journal = opened?.journal ?? scope?.journal ?? unwritten;
+  const resumes = opened?.resumes === true || scope?.replaying !== undefined;
+  const family = scope?.family ?? new Set<string>();
+  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
+  if (journal !== unwritten) {
+    if (family.has(id)) throw twice(id);
+    family.add(id);
   }
-  return merge(seat.take$(call, onBusy, maxQueue), interruption.signal$).pipe(
-    scan((before: Placed, now): Placed => {
-      if (now === 'superseded') return { as: now, isOver: false };
-      if (now === 'seated') return { as: before.as, isOver: true };
-      return { as: 'interrupted', isOver: true, ...messageOf(now) };
-    }, waiting),
-    takeWhile(({ isOver }) => !isOver, true),
+  const sessionId = use.findLast(({ info }) => info)?.info?.sessionId ?? scope?.call.sessionId;
+  const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
+  const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
+  const call: CallInfo = Object.freeze({
+    rootId: scope?.call.rootId ?? id,
+    callId: id,
+    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
+    metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
+    ...(scope === undefined ? {} : { parentId: scope.call.callId }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(isHeard && { speaks: true }),
+  });
+  const afterwards: (() => void)[] = [];
+  const base = {
+    call,
+    events$,
+    reply$: new AsyncSubject<Reply>(),
+    interceptors,
+    interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
+    isInterruptible:
+      interruptOn !== undefined ||
+      parent !== undefined ||
+      // It may have been interrupted before.
+      resumes ||
+      use.length > 0,
+    holds: createHolds(ownScheduler),
+    holdAbove: () => above?.hold() ?? noop,
+    demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
+    scheduler: ownScheduler,
+    listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
+    deliver: scope?.deliver ?? createTrampoline(),
+    turns: scope?.turns ?? createTrampoline(),
+    family,
+    journal,
+    // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
+    replaying: resumes
+      ? createReplaying((type) => journal.wasTold?.(id, type) === true)
+      : undefined,
+    nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
+    retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
+    values: contextValues(scope?.values.entries, values),
+    approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
+    above: scope?.interruption,
+    isLate: above?.isOver() ?? false,
+    voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
+    reportHalt: (error: MillraceError) => above?.haltBy(error),
+    spend: above?.spend,
+    afterwards,
+    whenOver: (work: () => void) => void afterwards.push(work),
+    cells,
+    local: createLocals(cells),
+    forks: begun?.forks ?? scope?.forks ?? [],
+    lineage: [...(scope?.lineage ?? []), call],
+  };
+  const hooks = createHooks(base);
+  const steps = callSteps(base, hooks);
+  if (journal !== unwritten) base.local(recorded).by = steps;
+  const whole = layersOf(
+    [
+      ...native,
+      ...use,
+      ...(steps.layer === undefined ? [] : [steps.layer]),
+      ...(base.isInterruptible ? [interrupting(base)] : []),
+    ],
+    handedDown(scope?.layers ?? [], isHeard),
   );
+  const context: CallContext = {
+    ...base,
+    hooks,
+    steps,
+    layers: whole,
+    perform: (step) => perform(step),
+    throughLayers: (asked) => throughLayers(asked),
+  };
+  const { spend } = base;
+  const composed = (): Perform => {
+    const through = performThrough(whole, context);
+    return spend === undefined
+      ? through
+      : watchingSpending(
+          through,
+          model?.name ?? '',
+          { live: spend, replayed: spend },
+          base.local(replayedSteps),
+        );
+  };
+  // Composed with the first step and the first model: the parts of a layer may keep the context, and what they throw fails the call.
+  let performs: Perform | undefined;
+  const ids = new Set<string>();
+  const perform: Perform = (step) => {
+    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+    return (performs ??= composed())(step);
+  };
+  let models: ((model: Model) => Model) | undefined;
+  const throughLayers = (asked: Model): Model => (models ??= modelThrough(whole, context))(asked);
+  return context;
 };
 
-const waiting: Placed = { as: 'seated', isOver: false };
-
-const messageOf = ({ message }: Interrupt): Pick<Placed, 'message'> =>
-  message === undefined ? {} : { message };
-
-/** Writes down what became of a call, where it is more than that it got its place: it is the same when the call goes on. */
-const placeWritten$ = (placed: Placed, { begin, mayBeWritten }: CallSteps): Observable<Placed> => {
-  const { isOver, ...now } = placed;
-  if (now.as === 'seated' && !mayBeWritten(seatStep)) return of(placed);
-  return begin({
-    kind: 'seat',
-    id: seatStep,
-    input: undefined,
-    run: () => of(now),
-    form: seatForm,
-  }).pipe(
-    // Who has left does not have the place, whatever was written before.
-    map((then) => (now.as === 'interrupted' ? placed : { ...then, isOver })),
+const repeated = (id: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The call has performed a step '${id}' already. Give each step an 'id' of its own.`,
   );
-};
+
+/** Cuts the step under way when the call is interrupted, and each further one immediately. Steps without `cut`, such as saving, complete. */
+const interrupting = ({
+  interruption,
+  holds,
+}: Pick<CallContext, 'interruption' | 'holds'>): Layer => ({
+  name: 'interrupt',
+  priority: 40,
+  step:
+    () =>
+    (next) =>
+    <T>(step: Step<T>) =>
+      step.cut === undefined && step.optional !== true
+        ? next(step)
+        : defer(() =>
+            interruption.current === undefined
+              ? next(step).pipe(
+                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
+                )
+              : EMPTY,
+          ),
+});

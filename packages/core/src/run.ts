@@ -18,6 +18,7 @@ import {
   nothingInjected,
 } from './prompt/assemble.js';
 import type { EndReason, ToolRun } from './reply.js';
+import { cell, type Locals } from './step.js';
 import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
@@ -157,10 +158,7 @@ export const addEphemeral = (run: OpenRun, ...added: readonly Message[]): OpenRu
   feedback: [...run.feedback, ...added],
 });
 
-/**
- * Shows others instead of the first messages, for the rest of the call. Only what memory has can be replaced; what takes its place is never
- * stored, so that memory gets what it would have got.
- */
+/** Replaces the first messages for the rest of the call, in requests only: memory still gets the originals. */
 export const compact = (run: OpenRun, count: number, ...instead: readonly Message[]): OpenRun => {
   if (!(Number.isInteger(count) && count >= 0 && count <= run.stored)) {
     throw new MillraceError(
@@ -284,4 +282,32 @@ export const assertPaired = (messages: readonly Message[]): void => {
     'invalidState',
     `The run holds ${fault}. A phase must add an assistant message and its tool message together.`,
   );
+};
+
+/** What has become of a call, for the layers around it. */
+export const outcome = cell('call', (): Outcome => ({}));
+
+interface Outcome {
+  /** What was asked, until `preCall` has reported it. */
+  input?: readonly Message[] | undefined;
+  /** How the loop has ended. */
+  run?: EndedRun;
+  /** Whether memory has the call. */
+  isRemembered?: boolean;
+}
+
+/** Reports `preCall`, unless it was reported before. */
+export const reportBeginning = ({
+  hooks,
+  local,
+}: {
+  readonly hooks: {
+    report(iteration: number, event: { type: 'preCall'; input: readonly Message[] }): void;
+  };
+  readonly local: Locals;
+}): void => {
+  const state = local(outcome);
+  const { input } = state;
+  state.input = undefined;
+  if (input !== undefined) hooks.report(0, { type: 'preCall', input });
 };

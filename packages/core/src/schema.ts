@@ -110,10 +110,7 @@ export type Validation =
   | {
       readonly valid: true;
       readonly value: unknown;
-      /**
-       * What the schema was given: without the keys that are left out, with the hidden values, before a Standard Schema
-       * made the value of it. For a JSON Schema it is the value.
-       */
+      /** The input given to the schema: pruned, with hidden values, before a Standard Schema transforms it. */
       readonly input?: unknown;
     }
   | { readonly valid: false; readonly problems: readonly string[] };
@@ -275,9 +272,8 @@ interface Pruned {
 }
 
 /**
- * Copies an input without the keys that its schema neither names nor requires, where the schema names its keys. It does not reach
- * through keywords that may speak of further keys: an object under one of them is left whole. Where it `coerces`, it reads a text as the number or
- * the truth value that the schema asks for, where the text is one.
+ * Copies an input without the keys that its schema neither names nor requires. Objects below keywords that may allow further keys
+ * are left whole. With `coerces`, strings become the numbers or booleans that the schema asks for.
  */
 const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: (readonly string[])[] = [];

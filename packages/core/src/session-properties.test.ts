@@ -26,6 +26,7 @@ import { on, prepare, transformChunks } from './interceptor.js';
 import { unpaired } from './run.js';
 import { finish, text, toolUse, verifyEvents } from './testing/index.js';
 import { tool } from './tool.js';
+import { sessions } from './sessions/index.js';
 
 const step = fc.record({
   at: fc.nat(40),
@@ -88,9 +89,9 @@ const play = (steps: readonly Step[]) => {
       ),
       transformChunks(map((chunk) => chunk)),
     ],
-    defaults: { scheduler, maxQueue: 1 },
+    defaults: { scheduler },
   });
-  const session = agent.session('s');
+  const session = sessions(agent, { maxQueue: 1 }).open('s');
   const ends: string[] = [];
   const call$ = ({ onBusy, leaveAfter }: Extract<Step['act'], { type: 'call' }>, callId: string) =>
     session.stream$('?', { onBusy, callId }).pipe(

@@ -26,9 +26,9 @@ import type { CallOptions } from './call-options.js';
 import { on, prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
 import type { ModelChunk } from './model.js';
-import type { Session } from './session.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
+import { sessions, type Session } from './sessions/index.js';
 
 const codeOf = (error: unknown): unknown => Reflect.get(Object(error), 'code');
 
@@ -47,7 +47,7 @@ const stored = (session: Session): Promise<readonly string[]> =>
 describe('a call that finds its session busy', () => {
   it('S3: with reject it errors, and says what else there is', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = createAgent({ model: model('--t-(f|)') }).session('s');
+      const session = sessions(createAgent({ model: model('--t-(f|)') })).open('s');
       const later$ = timer(1, scheduler);
       const first$ = outcome$(session, 'a', { scheduler });
       expectObservable(
@@ -59,10 +59,13 @@ describe('a call that finds its session busy', () => {
   it('S3: with queue each waits for the one before, in order', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const slow = model(['--t-(f|)', '--t-(f|)', '--t-(f|)']);
-      const session = createAgent({
-        model: slow,
-        defaults: { onBusy: 'queue', scheduler },
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model: slow,
+          defaults: { scheduler },
+        }),
+        { onBusy: 'queue' },
+      ).open('s');
       const asked = ['a', 'b', 'c'].map((name) =>
         outcome$(session, name, {}).pipe(map((it) => `${name} ${it}`)),
       );
@@ -79,8 +82,8 @@ describe('a call that finds its session busy', () => {
 
   it('S3: with queue a later one remembers the earlier ones, and events do not interleave', async () => {
     const model = scriptedModel([text('1')], [text('2')], [text('3')]);
-    const agent = createAgent({ model, defaults: { onBusy: 'queue' } });
-    const session = agent.session('s');
+    const agent = createAgent({ model });
+    const session = sessions(agent, { onBusy: 'queue' }).open('s');
     const heard: string[] = [];
     session.events$
       .pipe(filter(({ type }) => type === 'preCall' || type === 'postCall'))
@@ -99,10 +102,13 @@ describe('a call that finds its session busy', () => {
 
   it('S3: the queue is bounded', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = createAgent({
-        model: model(['--(tf|)', '--(tf|)']),
-        defaults: { onBusy: 'queue', maxQueue: 1, scheduler },
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model: model(['--(tf|)', '--(tf|)']),
+          defaults: { scheduler },
+        }),
+        { onBusy: 'queue', maxQueue: 1 },
+      ).open('s');
       const asked = ['a', 'b', 'c'].map((name) => outcome$(session, name, {}));
       expectObservable(merge(...asked)).toBe('c-a-(b|)', {
         a: 'answer: t',
@@ -113,10 +119,12 @@ describe('a call that finds its session busy', () => {
   });
 
   it('S3: the queue can be listed, and whoever leaves is no longer in it', () => {
-    const session = createAgent({
-      model: scriptedModel(NEVER, NEVER),
-      defaults: { onBusy: 'queue' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(NEVER, NEVER),
+      }),
+      { onBusy: 'queue' },
+    ).open('s');
     const seen: string[] = [];
     const list = session.queue.calls$.subscribe((calls) =>
       seen.push(calls.map(({ callId }) => callId).join()),
@@ -139,10 +147,12 @@ describe('a call that finds its session busy', () => {
 
   it('S3: the queue can be emptied: those calls end as interrupted, and memory knows nothing of them', async () => {
     const gate$ = new Subject<never>();
-    const session = createAgent({
-      model: scriptedModel(gate$, [text('later')]),
-      defaults: { onBusy: 'queue' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(gate$, [text('later')]),
+      }),
+      { onBusy: 'queue' },
+    ).open('s');
     const running = session.call('a');
     const waiting = [session.call('b'), session.call('c')];
     expect(session.queue.clear('Never mind.')).toBe(2);
@@ -161,10 +171,12 @@ describe('a call that finds its session busy', () => {
   });
 
   it('I6: an interrupt with an id ends one that waits, and no other', async () => {
-    const session = createAgent({
-      model: scriptedModel(NEVER, [text('c')]),
-      defaults: { onBusy: 'queue' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(NEVER, [text('c')]),
+      }),
+      { onBusy: 'queue' },
+    ).open('s');
     const [a, b, c] = ['a', 'b', 'c'].map((callId) => session.call(callId, { callId }));
     expect(session.interrupt('No.', 'b')).toBe(true);
     expect((await b)?.reason).toBe('interrupted');
@@ -176,10 +188,13 @@ describe('a call that finds its session busy', () => {
 
   it('C5: callMs counts the waiting', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = createAgent({
-        model: model('-----(tf|)'),
-        defaults: { onBusy: 'queue', scheduler },
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model: model('-----(tf|)'),
+          defaults: { scheduler },
+        }),
+        { onBusy: 'queue' },
+      ).open('s');
       const impatient = outcome$(session, 'b', { timeouts: { callMs: 3 } });
       expectObservable(merge(outcome$(session, 'a', {}), impatient)).toBe('---b-(a|)', {
         a: 'answer: t',
@@ -191,10 +206,13 @@ describe('a call that finds its session busy', () => {
   it('S3: with switch the running call ends as interrupted, then the new one begins', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const slow = model(['-t---(f|)', '--t(f|)']);
-      const session = createAgent({
-        model: slow,
-        defaults: { onBusy: 'switch', scheduler },
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model: slow,
+          defaults: { scheduler },
+        }),
+        { onBusy: 'switch' },
+      ).open('s');
       const second$ = timer(3, scheduler).pipe(mergeMap(() => outcome$(session, 'b', {})));
       expectObservable(merge(outcome$(session, 'a', {}), second$)).toBe('---a--(b|)', {
         a: 'interrupted: t',
@@ -207,17 +225,19 @@ describe('a call that finds its session busy', () => {
 
   it('S3: with switch those that wait are passed over, but what they said is remembered', async () => {
     const open$ = new ReplaySubject<void>(1);
-    const session = createAgent({
-      model: scriptedModel([text('1')], [text('3')]),
-      // Nobody can cut what comes behind the fact, so that calls have to wait.
-      interceptors: [
-        on(
-          'postReasoning',
-          delayWhen(() => open$),
-        ),
-      ],
-      defaults: { onBusy: 'switch' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel([text('1')], [text('3')]),
+        // Nobody can cut what comes behind the fact, so that calls have to wait.
+        interceptors: [
+          on(
+            'postReasoning',
+            delayWhen(() => open$),
+          ),
+        ],
+      }),
+      { onBusy: 'switch' },
+    ).open('s');
     const [a, b, c] = ['a', 'b', 'c'].map((name) => session.call(name));
     expect(session.queue.calls).toHaveLength(2);
     open$.next();
@@ -238,16 +258,18 @@ describe('a call that finds its session busy', () => {
     const count = 200;
     const open$ = new ReplaySubject<void>(1);
     const answers = Array.from({ length: count }, () => [text('.')]);
-    const session = createAgent({
-      model: scriptedModel(...answers),
-      interceptors: [
-        on(
-          'preReasoning',
-          delayWhen(() => open$),
-        ),
-      ],
-      defaults: { onBusy: 'queue', maxQueue: count },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(...answers),
+        interceptors: [
+          on(
+            'preReasoning',
+            delayWhen(() => open$),
+          ),
+        ],
+      }),
+      { onBusy: 'queue', maxQueue: count },
+    ).open('s');
     let ended = 0;
     for (let n = 0; n < count; n += 1) session.call$('?').subscribe(() => (ended += 1));
     expect(session.queue.calls).toHaveLength(count - 1);
@@ -269,7 +291,7 @@ describe('a call that finds its session busy', () => {
             catchError((error: unknown) => of(String(codeOf(error)))),
           ),
       });
-      const session = createAgent({ model, tools: [again] }).session('s');
+      const session = sessions(createAgent({ model, tools: [again] })).open('s');
       const reply = await session.call('?');
       expect(reply.toolUses.map(({ output }) => output)).toEqual(['busy']);
     },
@@ -278,16 +300,18 @@ describe('a call that finds its session busy', () => {
   /** Ends the first of two calls, and does something within its last event. */
   const atTheEnd = (act: (session: Session) => void) => {
     const open$ = new ReplaySubject<void>(1);
-    const session = createAgent({
-      model: scriptedModel([text('1')], [text('2')], [text('3')]),
-      interceptors: [
-        on(
-          'preReasoning',
-          delayWhen(() => open$),
-        ),
-      ],
-      defaults: { onBusy: 'queue' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel([text('1')], [text('2')], [text('3')]),
+        interceptors: [
+          on(
+            'preReasoning',
+            delayWhen(() => open$),
+          ),
+        ],
+      }),
+      { onBusy: 'queue' },
+    ).open('s');
     const heard: string[] = [];
     session.events$
       .pipe(filter(({ type }) => ['preCall', 'postCall', 'error'].includes(type)))
@@ -344,17 +368,19 @@ describe('a call that finds its session busy', () => {
   it('H4: the events of a queued call of the same family are told as they happen', async () => {
     const order: string[] = [];
     const open$ = new Subject<void>();
-    const inner = createAgent({
-      name: 'inner',
-      model: scriptedModel(
-        () => open$.pipe(ignoreElements(), endWith(text('1'), finish())),
-        () => {
-          order.push('asked');
-          return [text('2')];
-        },
-      ),
-      defaults: { onBusy: 'queue' },
-    }).session('shared');
+    const inner = sessions(
+      createAgent({
+        name: 'inner',
+        model: scriptedModel(
+          () => open$.pipe(ignoreElements(), endWith(text('1'), finish())),
+          () => {
+            order.push('asked');
+            return [text('2')];
+          },
+        ),
+      }),
+      { onBusy: 'queue' },
+    ).open('shared');
     const ask = tool({
       name: 'ask',
       description: 'Asks.',
@@ -377,7 +403,7 @@ describe('a call that finds its session busy', () => {
   });
 
   it('S3: a call that wants another output cannot join one that runs', async () => {
-    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     const running = session.call$('?').subscribe();
     const output = { type: 'object', properties: {} } as const;
     await expect(session.call('?', { onBusy: 'steer', output })).rejects.toMatchObject({
@@ -388,10 +414,12 @@ describe('a call that finds its session busy', () => {
 
   it('H4: the next call begins behind the last event of one that is left', () => {
     const speaking$ = new Subject<ModelChunk>();
-    const talking = createAgent({
-      model: scriptedModel(speaking$, [text('2')]),
-      defaults: { onBusy: 'queue' },
-    }).session('s');
+    const talking = sessions(
+      createAgent({
+        model: scriptedModel(speaking$, [text('2')]),
+      }),
+      { onBusy: 'queue' },
+    ).open('s');
     const order: string[] = [];
     talking.events$.subscribe(({ type, callId }) => {
       order.push(`${type} ${callId}`);
@@ -411,7 +439,7 @@ describe('steering', () => {
     const done$ = new Subject<string>();
     const model = scriptedModel([toolUse('work')], [text('All of it.')]);
     const agent = createAgent({ model, tools: [slowTool(() => done$)] });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const first = record(session.stream$('Do it.', { callId: 'a' }));
     const second = firstValueFrom(
       session.stream$('And this.', { onBusy: 'steer' }).pipe(toArray()),
@@ -443,11 +471,13 @@ describe('steering', () => {
 
   it('S3: tells when it was delivered', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
-      const session = createAgent({
-        model: model(['-(cf|)', '-(tf|)']),
-        tools: [tool({ name: 'tool', description: 'Works.', run: () => cold('---(x|)') })],
-        defaults: { scheduler },
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model: model(['-(cf|)', '-(tf|)']),
+          tools: [tool({ name: 'tool', description: 'Works.', run: () => cold('---(x|)') })],
+          defaults: { scheduler },
+        }),
+      ).open('s');
       const said$ = timer(2, scheduler).pipe(mergeMap(() => session.steer$('And?')));
       expectObservable(merge(session.call$('?').pipe(map(textOf)), said$)).toBe('----s(r|)', {
         s: { status: 'delivered', iteration: 2 },
@@ -458,9 +488,11 @@ describe('steering', () => {
 
   it('S3: what comes too late is not delivered, and as a call is busy', async () => {
     const answer$ = new Subject<never>();
-    const session = createAgent({
-      model: scriptedModel(concat(of(text('Done.')), answer$, of(finish()))),
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(concat(of(text('Done.')), answer$, of(finish()))),
+      }),
+    ).open('s');
     const running = session.call('?');
     const said = session.steer('Wait!');
     const called = session.call('Wait!', { onBusy: 'steer' }).catch(codeOf);
@@ -473,7 +505,7 @@ describe('steering', () => {
 
   it('S3: without a running call, or with another one, nothing is delivered', async () => {
     const notRunning = { status: 'notDelivered', why: 'notRunning' };
-    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     expect(await session.steer('Hello?')).toEqual(notRunning);
     const running = session.call$('?', { callId: 'a' }).subscribe();
     expect(await session.steer('Hello?', 'b')).toEqual(notRunning);
@@ -484,7 +516,7 @@ describe('steering', () => {
   it('S3: what is taken back is not delivered', async () => {
     const done$ = new Subject<string>();
     const model = scriptedModel([toolUse('work')], [text('Done.')]);
-    const session = createAgent({ model, tools: [slowTool(() => done$)] }).session('s');
+    const session = sessions(createAgent({ model, tools: [slowTool(() => done$)] })).open('s');
     const running = session.call('?');
     session.steer$('No.').subscribe().unsubscribe();
     done$.complete();
@@ -499,9 +531,9 @@ describe('steering', () => {
   it('S3: is spoken to also before its first turn, and in order', async () => {
     const open$ = new ReplaySubject<void>(1);
     const model = scriptedModel([text('Done.')]);
-    const session = createAgent({ model, interceptors: [prepare(delayWhen(() => open$))] }).session(
-      's',
-    );
+    const session = sessions(
+      createAgent({ model, interceptors: [prepare(delayWhen(() => open$))] }),
+    ).open('s');
     const running = session.call('1');
     const said = [session.steer('2'), session.steer([{ role: 'user', content: [textBlock('3')] }])];
     open$.next();
@@ -516,7 +548,7 @@ describe('steering', () => {
   });
 
   it('L9: only a user can speak to a running call', async () => {
-    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     const running = session.call$('?').subscribe();
     const tools = [{ role: 'assistant', content: [textBlock('I?')] }] as const;
     await expect(session.steer(tools)).rejects.toMatchObject({ code: 'invalidRequest' });
@@ -525,10 +557,12 @@ describe('steering', () => {
   });
 
   it('I5: who has joined a call hears when it is left, and leaving it leaves the call alone', async () => {
-    const session = createAgent({
-      model: scriptedModel(NEVER),
-      defaults: { onBusy: 'steer' },
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(NEVER),
+      }),
+      { onBusy: 'steer' },
+    ).open('s');
     const running = session.call$('?').subscribe();
     session.call$('Me too.').subscribe().unsubscribe();
     expect(session.interrupt(undefined, 'nobody')).toBe(false);
@@ -539,7 +573,7 @@ describe('steering', () => {
   });
 
   it('S1: who has joined a call can interrupt it; S2: and leave it by a signal', async () => {
-    const session = createAgent({ model: scriptedModel(NEVER) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     const running = session.call('?');
     const abort = new AbortController();
     const left = session.call('Me?', { onBusy: 'steer', signal: abort.signal }).catch(codeOf);
@@ -554,13 +588,15 @@ describe('steering', () => {
 
   it('I16: who has joined a call pauses it, until it leaves', () => {
     const seen: boolean[] = [];
-    const session = createAgent({
-      model: scriptedModel((_request, { demand }) => {
-        demand.open$.subscribe((open) => seen.push(open));
-        return NEVER;
+    const session = sessions(
+      createAgent({
+        model: scriptedModel((_request, { demand }) => {
+          demand.open$.subscribe((open) => seen.push(open));
+          return NEVER;
+        }),
       }),
-      defaults: { onBusy: 'steer' },
-    }).session('s');
+      { onBusy: 'steer' },
+    ).open('s');
     const running = session.call$('?').subscribe();
     const demand = createDemand(2);
     const joined = session.stream$('!', { demand }).subscribe();
@@ -571,7 +607,7 @@ describe('steering', () => {
   });
 
   it('S3: steering an idle session is a call of its own', async () => {
-    const session = createAgent({ model: scriptedModel([text('Hi.')]) }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel([text('Hi.')]) })).open('s');
     expect(textOf(await session.call('Hello.', { onBusy: 'steer' }))).toBe('Hi.');
   });
 });

@@ -2,8 +2,8 @@ import { type Observable, of } from 'rxjs';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
 
 /**
- * One question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Everything that a call
- * asks of the world is a step, so a layer around steps sees all of it.
+ * A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around
+ * steps see everything that a call asks.
  */
 export interface Step<T> {
   /** What is asked: `model`, `intent` (whether and how a tool is to run) and `tool` in the loop; other steps have kinds of their own. */
@@ -99,6 +99,17 @@ export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, c
 
 /** The steps of a call that a journal has answered. What another layer has answered costs nothing. */
 export const replayedSteps = cell('call', () => new Set<string>());
+
+/** What a journal knows of a call, if it has one. */
+export interface Recorded {
+  /** Whether a step was recorded. */
+  readonly isWritten: (id: string) => boolean;
+  /** Whether a step may have been recorded. */
+  readonly mayBeWritten: (id: string) => boolean;
+}
+
+/** What the journal of a call knows of it. */
+export const recorded = cell('call', (): { by?: Recorded } => ({}));
 
 /** Returns the value of a cell. */
 export type Locals = <T>(cell: Cell<T>) => T;

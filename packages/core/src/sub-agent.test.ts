@@ -13,6 +13,7 @@ import {
   tool,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { sessions } from './sessions/index.js';
 
 /** A tool that asks an agent, in the call that uses it. */
 const asking = (agent: Agent) =>
@@ -29,7 +30,7 @@ describe('a sub-agent', () => {
     const outer = createAgent({ name: 'outer', model, tools: [asking(inner)] });
     const hot: string[] = [];
     inner.events$.subscribe(({ type }) => hot.push(type));
-    const events = await record(outer.session('s').stream$('?', { callId: 'c' }));
+    const events = await record(sessions(outer).open('s').stream$('?', { callId: 'c' }));
     const below = events.filter(({ parentId }) => parentId === 'c');
     expect(below.map(({ type }) => type)).toEqual(hot);
     expect(below).toHaveLength(5);
@@ -49,16 +50,16 @@ describe('a sub-agent', () => {
     const asks = tool({
       name: 'tool',
       description: 'Asks in a session.',
-      run: (_input, parent) => inner.session('i').call$('?', { parent }).pipe(map(textOf)),
+      run: (_input, parent) => sessions(inner).open('i').call$('?', { parent }).pipe(map(textOf)),
     });
     const model = scriptedModel([toolUse('tool')], [text('done')], [text('other')]);
     const outer = createAgent({ name: 'outer', model, tools: [asks] });
     const heard: string[] = [];
-    outer
-      .session('s')
+    sessions(outer)
+      .open('s')
       .events$.subscribe(({ agent, type }) => heard.push(`${agent.at(-1)} ${type}`));
-    const all = await record(outer.session('s').stream$('?'));
-    await outer.session('t').call('?');
+    const all = await record(sessions(outer).open('s').stream$('?'));
+    await sessions(outer).open('t').call('?');
     expect(heard).toEqual(all.map(({ agent, type }) => `${agent.at(-1)} ${type}`));
     expect(heard).toContain('inner postCall');
   });
@@ -185,13 +186,13 @@ describe('a sub-agent', () => {
   it('S1: an interrupt descends: it ends politely before its parent leaves it', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
       const memory = inProcessMemory();
-      const inner = createAgent({ name: 'inner', model: model('-t------'), memory });
+      const inner = createAgent({ name: 'inner', model: model('-t------') });
       const asks = tool({
         name: 'tool',
         description: 'Asks in a session.',
         run: (_input, parent) =>
-          inner
-            .session('i')
+          sessions(inner, { memory })
+            .open('i')
             .call$('?', { parent })
             .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`)),
       });

@@ -17,10 +17,7 @@ export interface ToolOutput {
   readonly details?: unknown;
   /** The output is the answer: the call ends with it. */
   readonly finalAnswer?: boolean;
-  /**
-   * Values for a later tool that `accepts` parameters of these names, past the model: they may be large, or be no JSON. The first use of such
-   * a tool from the next turn on has them, and no other.
-   */
+  /** Values for a later tool that `accepts` them, hidden from the model. The first call of such a tool from the next turn on gets them. */
   readonly extras?: Readonly<Record<string, unknown>>;
   /** The result is still to come: `suspend` makes such an output. */
   readonly suspended?: Suspended;

@@ -27,10 +27,7 @@ export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
   readonly description: string;
   /** The parameters. Default: none. */
   readonly input?: Schema;
-  /**
-   * Whether a run may begin: yes or no, or who decides, with the valid input in hand. An approver may return, promise or emit
-   * its verdict; it may take its time, and may change the input. Default: yes.
-   */
+  /** Whether a run may start: yes, no, or a function that decides, with the validated input. It may change the input. Default: yes. */
   readonly approve?: boolean | Approver<Infer<Schema>>;
   /**
    * Does the work. It may return a value, a Promise, a generator, an AsyncIterable or an Observable;
@@ -42,10 +39,7 @@ export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
   readonly pruneInput?: boolean;
   /** Whether `"5"` is read as 5 where a JSON Schema says number, and `"true"` as true where it says boolean. Default: false. */
   readonly coerceInput?: boolean;
-  /**
-   * What runs the patterns of a JSON Schema. For one that is not your own, give an engine that takes linear time: with the platform's own,
-   * which is the default, a hostile pattern can stop the process. A pattern that the engine refuses is passed over, with a warning.
-   */
+  /** The engine for patterns of a JSON Schema. Use a linear-time one for schemas that are not yours. Default: the platform's own. */
   readonly patterns?: PatternEngine;
 }
 

@@ -4,9 +4,8 @@ import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
 
 /**
- * Makes a queue that runs tasks one after the other and never one inside another, so that turns which
- * are synchronous do not nest, and every subscriber sees one event before any sees the next. RxJS's own
- * `queueScheduler` is global: there, what throws in one call drops the waiting turns of another.
+ * Makes a queue that runs tasks one after the other, never nested: synchronous turns do not overflow the stack, and all subscribers see one
+ * event before any sees the next. RxJS's `queueScheduler` is global: an error in one call would drop the turns of another.
  */
 export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];

@@ -1,4 +1,5 @@
-import type { CallOptions, Session } from '@millrace/core';
+import type { CallOptions } from '@millrace/core';
+import type { Session } from '@millrace/core/sessions';
 import { filter, firstValueFrom, map } from 'rxjs';
 import { outcomeOf } from './outcome-of.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { textOf, tool } from '@millrace/core';
 import { citationsIn } from '@millrace/core/retrieval';
+import { sessions } from '@millrace/core/sessions';
 import {
   type ScriptedAnswer,
   type ScriptedModel,
@@ -129,7 +130,7 @@ describe('support-router', () => {
       [text('Yes.')],
       [text('Coarsely.')],
     );
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await play(session, 'Can it grind rye?');
     await play(session, 'How?');
     expect(asked(large)[1]?.[1]).toBe('user: Can it grind rye?\nassistant: Yes.\nuser: How?');

@@ -9,6 +9,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { type Session, sessions } from '@millrace/core/sessions';
 import { tap } from 'rxjs';
 import type { Adapter, CallOptions, Setup } from '../adapter.js';
 import { lookup, question, weatherOf } from '../lookup.js';
@@ -72,10 +73,10 @@ export const millraceWith = (
       }
     },
     session: (id) => {
-      const held = new Map<string, ReturnType<ReturnType<typeof made>['session']>>();
+      const held = new Map<string, Session>();
       return {
         call: (script) => {
-          const session = held.get(script) ?? agentOf(script).session(id);
+          const session = held.get(script) ?? sessions(agentOf(script)).open(id);
           held.set(script, session);
           return call(session);
         },

@@ -7,6 +7,7 @@ import type { AnswerArguments, ResumeArguments } from '../command-line/arguments
 import { prepare } from '../prepare.js';
 import { isTalk } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
+import { inSession } from '../talk-to.js';
 import { assertOwn } from './assert-own.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
@@ -34,7 +35,7 @@ export const goOn = async (
 ): Promise<Outcome | 'failed'> => {
   const { given, output, theme } = setting;
   assertOwn(run);
-  const { callId } = run;
+  const { callId, sessionId } = run;
   const before = await firstValueFrom(runModel$(runs.store, callId));
   const prepared = await prepare(setting, { runs, before });
   if (isTalk(given)) {
@@ -43,8 +44,10 @@ export const goOn = async (
   }
   const { maxIterations } = given;
   const limit = maxIterations === undefined ? {} : { maxIterations };
+  const { agent } = prepared;
+  const whole = sessionId === undefined ? agent : inSession(agent, runs, sessionId);
   const begin: Begin = (options) =>
-    prepared.agent.resumeStream$(callId, { ...options, ...limit }).pipe(
+    whole.resumeStream$(callId, { ...options, ...limit }).pipe(
       catchError((error: unknown) => {
         throw isMillraceError(error) && error.code === 'conflict'
           ? runsElsewhere(callId, given, error)

@@ -5,7 +5,7 @@ import type { Context } from '../context.js';
 import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-stopped.js';
 import { MillraceError, misuse } from '../errors.js';
-import { type Answer, type LayerContext, turnThrough } from '../layer.js';
+import { type Answer, type Layer, type LayerContext, turnThrough } from '../layer.js';
 import { loop, progress } from '../loop.js';
 import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
@@ -16,9 +16,17 @@ import { readOutput$ } from '../read-output.js';
 import type { Reply } from '../reply.js';
 import { dropWarning, supportedOptions, withTools } from '../request-options.js';
 import { numbered } from '../retrieval/numbered.js';
-import { end, type EndedRun, hasEnded, type OpenRun, open, type Run } from '../run.js';
+import {
+  end,
+  type EndedRun,
+  hasEnded,
+  open,
+  type OpenRun,
+  outcome,
+  reportBeginning,
+  type Run,
+} from '../run.js';
 import { says } from '../say.js';
-import { cell } from '../step.js';
 import { activateOnly, createView } from '../tools/live-toolkit.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import { refuseUnknownChoice } from '../toolkit.js';
@@ -94,8 +102,15 @@ export const begin = (
   return call.status === 'interrupted' ? endInterrupted(run, context) : run;
 };
 
-/** How the loop of a call has ended, for the layers around it. */
-export const outcome = cell('call', (): { run?: EndedRun; isRemembered?: boolean } => ({}));
+/** Begins a call, once the layers further out have let it begin. */
+export const beginning: Layer = {
+  name: 'preCall',
+  priority: 52,
+  call: (context) => (next) => (call) => {
+    reportBeginning(context);
+    return next(call);
+  },
+};
 
 /** Makes the reply of a run that has ended. Nothing is left to interrupt. */
 export const concluded = (
@@ -179,10 +194,6 @@ const contextOf = (call: Call, context: CallContext): Context => {
     output,
     sources: call.sources,
     limits: limitsOf({ ...options, onUncertain: call.onUncertain }),
-    awaitApproval: (toolUse, iteration) =>
-      context.record?.await({ callId: info.callId, toolUse }, (change) =>
-        hooks.report(iteration, change),
-      ) ?? (() => undefined),
     toolUseIds: new Set(),
     prepareInput$: (messages, place) =>
       preparedInput$(call, context, hooks.iteration(), place, messages),

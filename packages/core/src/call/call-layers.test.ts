@@ -4,6 +4,7 @@ import { guardInput } from '../guards/index.js';
 import { createAgent, inProcessMemory, type Layer, on, textBlock, textOf, tool } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall, withHistory } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 /** A layer that answers without the loop. */
 const answering = (answer: string): Layer => ({
@@ -29,7 +30,7 @@ describe('layers around a call', () => {
       instructions: 'Be kind.',
       use: [spy('own'), spy('inside', 101), spy('outside', 50), spy('second')],
     });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await session.call('?');
     seen.length = 0;
     await lastValueFrom(session.stream$('?', { use: [spy('of the call')] }).pipe(verifyEvents()));
@@ -68,7 +69,9 @@ describe('layers around a call', () => {
     };
     const model = scriptedModel([text('1')], [text('2')]);
     const memory = inProcessMemory();
-    const session = createAgent({ model, tools: [look], memory, use: [changed] }).session('s');
+    const session = sessions(createAgent({ model, tools: [look], use: [changed] }), {
+      memory,
+    }).open('s');
     await session.call('first');
     await session.call('second');
     expect(model.requests[1]?.messages.map(textOf)).toEqual(['You like mills.', 'second']);
@@ -85,7 +88,6 @@ describe('layers around a call', () => {
     const memory = inProcessMemory();
     const agent = createAgent({
       model: scriptedModel(),
-      memory,
       use: [answering('As ever: 42.')],
       interceptors: [
         on(
@@ -97,7 +99,9 @@ describe('layers around a call', () => {
         ),
       ],
     });
-    const events = await record(agent.session('t').stream$('?').pipe(verifyEvents()));
+    const events = await record(
+      sessions(agent, { memory }).open('t').stream$('?').pipe(verifyEvents()),
+    );
     expect(events.map(({ type }) => type)).toEqual(['preCall', 'messagesAppended', 'postCall']);
     expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer', iterations: 0 } });
     expect((await lastValueFrom(memory('t').load$())).map(textOf)).toEqual(['?', 'As ever: ***.']);
@@ -208,7 +212,9 @@ describe('layers around a call', () => {
       createAgent({ model: scriptedModel(), use: [answering(answer)] }).call('?', { output });
     expect((await call('{"a": 1}')).output).toEqual({ a: 1 });
     await expect(call('{"a": "b"}')).rejects.toMatchObject({ code: 'invalidResponse' });
-    const session = createAgent({ model: scriptedModel(), use: [answering('So.')] }).session('s');
+    const session = sessions(createAgent({ model: scriptedModel(), use: [answering('So.')] })).open(
+      's',
+    );
     await session.call('?');
     await session.call('?');
     expect(await lastValueFrom(session.memory.load$())).toHaveLength(4);

@@ -1,4 +1,14 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable, of, take } from 'rxjs';
+import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  map,
+  type Observable,
+  of,
+  take,
+  toArray,
+} from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
@@ -10,19 +20,19 @@ import { isMessage } from '../is-message.js';
 import { halting } from '../journal/halt.js';
 import type { Layer, LayerContext } from '../layer.js';
 import { noMemory } from '../memory.js';
-import type { Message, ToolMessage } from '../message.js';
+import type { Message, ToolMessage, ToolResultBlock, ToolUseBlock } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
 import { made$ } from '../one-value.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
-import { unpaired } from '../run.js';
+import { outcome, unpaired } from '../run.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
 import type { StepForm } from '../step.js';
-import { brought$ } from '../tools/brought.js';
-import { assertResumes, suspensionsIn, withResults } from '../tools/suspend.js';
+import { assertResumes, suspensionsIn, usesIn, withResults } from '../tools/suspend.js';
 import { progress } from '../loop.js';
-import { outcome } from './answer.js';
 import type { Call } from './call.js';
+import type { Hooks } from '../hooks.js';
+import { rejectedResult } from '../rejected-result.js';
 
 /** What a conversation knows beside its memory. */
 export interface ConversationOptions {
@@ -220,4 +230,39 @@ const usable = (
     );
   }
   return history;
+};
+
+/** Leads results that were brought for suspended tools through the interceptors of `postActing`, as it would have been done at once. */
+const brought$ = (
+  hooks: Hooks,
+  history: readonly Message[],
+  results: ToolMessage,
+): Observable<ToolMessage> => {
+  const uses = usesIn(history);
+  return from(results.content).pipe(
+    concatMap((result) => {
+      const toolUse = uses.get(result.toolUseId);
+      return toolUse === undefined ? [result] : after$(hooks, toolUse, result);
+    }),
+    toArray(),
+    map((content) => ({ ...results, content })),
+  );
+};
+
+const after$ = (
+  hooks: Hooks,
+  toolUse: ToolUseBlock,
+  result: ToolResultBlock,
+): Observable<ToolResultBlock> => {
+  const after = { type: 'postActing', toolUse, result, ms: 0 } as const;
+  return hooks.emit$(0, after).pipe(
+    map((event) => ({ ...event.result, toolUseId: toolUse.id })),
+    defaultIfEmpty(undefined),
+    map((edited) => {
+      if (edited !== undefined) return edited;
+      const rejected = rejectedResult(toolUse.id);
+      hooks.report(0, { ...after, result: rejected });
+      return rejected;
+    }),
+  );
 };

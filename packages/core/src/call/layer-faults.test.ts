@@ -36,6 +36,7 @@ import {
 } from '../testing/index.js';
 import { budget, createSemaphore, limitCalls } from '../traffic/index.js';
 import { answerWith } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const answering = (priority = 100): Layer => ({
   name: 'answering',
@@ -68,7 +69,7 @@ describe('layers that cut', () => {
       });
       const guarded =
         kind === 'open' ? createAgent({ model, use: [around(kind, () => EMPTY)] }) : agent;
-      expect(await guarded.session('s').call('?')).toMatchObject({ reason: 'interrupted' });
+      expect(await sessions(guarded).open('s').call('?')).toMatchObject({ reason: 'interrupted' });
       expect(model.requests).toEqual([]);
     },
   );
@@ -88,14 +89,18 @@ describe('interrupts and layers', () => {
     const reply = await agent.call('?', { interruptOn: of('Stop.') });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stop.']);
     const slow = inProcessMemory();
-    const session = createAgent({
-      model: scriptedModel(),
-      memory: (id) => {
-        const memory = slow(id);
-        return { ...memory, load$: () => memory.load$().pipe(delay(10)) };
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(),
+        use: [answering()],
+      }),
+      {
+        memory: (id) => {
+          const memory = slow(id);
+          return { ...memory, load$: () => memory.load$().pipe(delay(10)) };
+        },
       },
-      use: [answering()],
-    }).session('s');
+    ).open('s');
     const replied = session.call('?');
     expect(session.interrupt('Stop.')).toBe(true);
     expect(textOf(await replied)).toBe('Stop.');
@@ -199,8 +204,8 @@ describe('interrupts and layers', () => {
       });
     const cut = make([], [toolUse('echo')], () => NEVER);
     await new Promise<void>((resolve) => {
-      const subscription = cut
-        .session('s')
+      const subscription = sessions(cut)
+        .open('s')
         .stream$('?', { callId: 'c' })
         .subscribe(({ type, iteration }) => {
           if (type === 'preReasoning' && iteration === 2) {
@@ -212,9 +217,9 @@ describe('interrupts and layers', () => {
     const semaphore = createSemaphore({ max: 1 });
     const held = semaphore.hold$(() => NEVER, {}).subscribe();
     const agent = make([limitCalls(semaphore)], [text('x')]);
-    const resumed = agent.resume('c');
+    const resumed = sessions(agent).open('s').resume('c');
     while (semaphore.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(agent.session('s').interrupt('Stop.')).toBe(true);
+    expect(sessions(agent).open('s').interrupt('Stop.')).toBe(true);
     expect(textOf(await resumed)).toBe('Stop.');
     expect(semaphore.waiting).toBe(0);
     held.unsubscribe();
@@ -229,15 +234,17 @@ describe('what a layer answers', () => {
         next(call).pipe(catchError(() => answerWith(context, call, 'Sorry.'))),
     };
     const memory = inProcessMemory();
-    const session = createAgent({
-      model: scriptedModel(
-        [toolUse('echo'), usage],
-        throwError(() => new Error('down')),
-      ),
-      tools: [echo],
-      memory,
-      use: [sorry],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(
+          [toolUse('echo'), usage],
+          throwError(() => new Error('down')),
+        ),
+        tools: [echo],
+        use: [sorry],
+      }),
+      { memory },
+    ).open('s');
     const events = await record(session.stream$('?').pipe(verifyEvents()));
     expect(events.at(-1)).toMatchObject({
       reply: {
@@ -276,17 +283,19 @@ describe('what a layer answers', () => {
     };
     const spent = budget({ toolCalls: 1 });
     const memory = inProcessMemory();
-    const session = createAgent({
-      model: scriptedModel(
-        [toolUse('echo', {}, 'one'), usage],
-        [text('1')],
-        [toolUse('echo', {}, 'two')],
-        [text('2')],
-      ),
-      tools: [echo],
-      memory,
-      use: [keeping, caching, spent],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(
+          [toolUse('echo', {}, 'one'), usage],
+          [text('1')],
+          [toolUse('echo', {}, 'two')],
+          [text('2')],
+        ),
+        tools: [echo],
+        use: [keeping, caching, spent],
+      }),
+      { memory },
+    ).open('s');
     for (const question of ['a', 'b', 'c', 'd']) {
       await record(session.stream$(question).pipe(verifyEvents()));
     }
@@ -313,7 +322,7 @@ describe('what a layer answers', () => {
       model: scriptedModel([text('bad'), usage], [text('good'), usage]),
       use: [again, shared],
     });
-    const events = await record(agent.session('s').stream$('?').pipe(verifyEvents()));
+    const events = await record(sessions(agent).open('s').stream$('?').pipe(verifyEvents()));
     expect(events.at(-1)).toMatchObject({
       reply: { usage: { inputTokens: 20, outputTokens: 10 } },
     });
@@ -342,7 +351,7 @@ describe('broken layers', () => {
         throw new Error('broken');
       };
       const agent = createAgent({ model: scriptedModel([text('1')], [text('2')]) });
-      const session = agent.session('s');
+      const session = sessions(agent).open('s');
       const bad: Layer = { name: 'bad', [part]: fail };
       await expect(session.call('?', { use: [bad] })).rejects.toThrow("In the layer 'bad': broken");
       expect(textOf(await session.call('?'))).toBe('1');

@@ -2,7 +2,7 @@ import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of,
 import { checkPrepared } from '../call-options.js';
 import type { CallContext } from '../call-context.js';
 import { isMillraceError } from '../errors.js';
-import { type InputMessage, readInput } from '../input.js';
+import { type InputMessage, readInput, readLateInput } from '../input.js';
 import { type Interceptor, ordered } from '../interceptor.js';
 import { isMessage } from '../is-message.js';
 import { plainOptionsIn } from '../journal/call-record.js';
@@ -13,7 +13,6 @@ import type { UserMessage } from '../message.js';
 import type { Preparation, PreparedOptions } from '../preparation.js';
 import { hasFields, isArrayOf, isString } from '../shape.js';
 import { createStage, type Stage, through$ } from '../stage.js';
-import { readSteered } from '../steering.js';
 import type { Step, StepForm } from '../step.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from '../toolkit.js';
 import type { Call } from './call.js';
@@ -142,9 +141,9 @@ export const preparedInput$ = (
 ): Observable<readonly UserMessage[]> => {
   const { call: info, hooks } = context;
   const read = (value: Preparation): readonly UserMessage[] =>
-    readSteered(value.input, info, place);
+    readLateInput(value.input, info, place);
   const stages = stagesOf(context.interceptors, context, iteration, read);
-  if (stages.length === 0) return of(readSteered(messages, info, place));
+  if (stages.length === 0) return of(readLateInput(messages, info, place));
   return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
     map(read),
     // What a guard refuses harms nobody but who has said it.

@@ -6,6 +6,7 @@ import { parallel } from './parallel.js';
 import { race } from './race.js';
 import { route } from './route.js';
 import { sequential } from './sequential.js';
+import { sessions } from '../sessions/index.js';
 
 declare const model: Model;
 declare const question$: Observable<string>;
@@ -20,7 +21,7 @@ type Sum = Reply<{ sum: number }>;
 
 // The last step says what comes out.
 expectTypeOf(sequential(plain, city)).toEqualTypeOf<OperatorFunction<Input, City>>();
-expectTypeOf(sequential(city.session('s'))).toEqualTypeOf<OperatorFunction<Input, City>>();
+expectTypeOf(sequential(sessions(city).open('s'))).toEqualTypeOf<OperatorFunction<Input, City>>();
 expectTypeOf(
   sequential(plain, plain.asOperator({ output: z.object({ own: z.string() }) })),
 ).toEqualTypeOf<OperatorFunction<Input, Reply<{ own: string }>>>();

@@ -4,6 +4,7 @@ import { createAgent, MillraceError, textOf } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
 import { parallel } from './parallel.js';
 import { sequential } from './sequential.js';
+import { sessions } from '../sessions/index.js';
 
 const agentOf = (name: string, ...says: readonly string[]) =>
   createAgent({ name, model: scriptedModel(...says.map((it) => [text(it)])) });
@@ -34,7 +35,7 @@ describe('parallel', () => {
     marbles(({ model, scheduler, expectObservable, expectSubscriptions }) => {
       const failing = model('---#');
       const slow = model(['--------(tf|)', '--(tf|)']);
-      const session = createAgent({ model: slow }).session('s');
+      const session = sessions(createAgent({ model: slow })).open('s');
       const whole$ = of('?').pipe(
         parallel(
           session.asOperator({ scheduler }),
@@ -49,7 +50,7 @@ describe('parallel', () => {
 
   it('G5, S3: whoever hears of the error finds the sessions of the others free', () => {
     marbles(({ model, scheduler, expectObservable }) => {
-      const session = createAgent({ model: model(['-----', '--(tf|)']) }).session('s');
+      const session = sessions(createAgent({ model: model(['-----', '--(tf|)']) })).open('s');
       const next$ = of('?').pipe(
         parallel(
           session.asOperator({ scheduler }),

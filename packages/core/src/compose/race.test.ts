@@ -3,6 +3,7 @@ import { filter, lastValueFrom, map, mergeMap, of } from 'rxjs';
 import { createAgent, type Input, MillraceError, textOf } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
 import { race } from './race.js';
+import { sessions } from '../sessions/index.js';
 
 /** A step without a reply. */
 const silent = filter((_input: Input): _input is string => false);
@@ -29,7 +30,7 @@ describe('race', () => {
 
   it('G5, S3: whoever gets the reply finds the sessions of the others free', () => {
     marbles(({ model, scheduler, expectObservable }) => {
-      const session = createAgent({ model: model(['-----', '--(tf|)']) }).session('s');
+      const session = sessions(createAgent({ model: model(['-----', '--(tf|)']) })).open('s');
       const next$ = of('?').pipe(
         race(
           session.asOperator({ scheduler }),

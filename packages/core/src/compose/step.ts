@@ -6,7 +6,7 @@ import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import type { Reply } from '../reply.js';
-import type { Session } from '../session.js';
+import type { Session } from '../sessions/sessions.js';
 import { createStep, runOf, type StepRun } from './step-runs.js';
 
 /**

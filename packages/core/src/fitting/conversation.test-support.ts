@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Message, textBlock, type ToolUseBlock } from '../message.js';
-import type { Session } from '../index.js';
 import { freezeMessage } from '../freeze-message.js';
+import type { Session } from '../sessions/index.js';
 
 export const user = (id: string, said: string): Message =>
   freezeMessage({ id, role: 'user', content: [textBlock(said)] });

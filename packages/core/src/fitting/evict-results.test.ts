@@ -15,6 +15,7 @@ import { remember, used, user } from './conversation.test-support.js';
 import { evictResults } from './evict-results.js';
 import { fitContext } from './fit-context.js';
 import { withEviction } from './with-eviction.js';
+import { sessions } from '../sessions/index.js';
 
 const page = (nth: number): string => `Page ${nth}. ${'All about the mill. '.repeat(150)}Done.`;
 const read = tool({
@@ -67,7 +68,7 @@ describe('evictResults', () => {
   it('C2: memory, replies and events keep all', async () => {
     const model = scriptedModel(...reads(6), done);
     const agent = createAgent(withEviction({ model, tools: [read] }));
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const reply = await session.call('Read.');
     expect(reply.toolUses.map(({ output }) => JSON.stringify(output))).toHaveLength(6);
     await session.memory.load$().forEach((messages) => {
@@ -77,7 +78,9 @@ describe('evictResults', () => {
 
   it('C2: small results stay, and so do those that are shorter than their markers', async () => {
     const model = scriptedModel(done);
-    const session = createAgent(withEviction({ model }, { keep: 1, minTokens: 30 })).session('s');
+    const session = sessions(createAgent(withEviction({ model }, { keep: 1, minTokens: 30 }))).open(
+      's',
+    );
     const [asked, results] = used('old', 'x'.repeat(300), 'x'.repeat(100), 'x'.repeat(2_000));
     await remember(session, [user('h', '?'), asked, results, ...used('new', 'y'.repeat(900))]);
     await session.call('And?');
@@ -119,7 +122,7 @@ describe('evictResults', () => {
       90,
     );
     const model = scriptedModel(done);
-    const session = createAgent(withEviction({ model }, { keep: 1 })).session('s');
+    const session = sessions(createAgent(withEviction({ model }, { keep: 1 }))).open('s');
     await remember(session, [user('h', '?'), ...used('old', hostile), ...used('new', 'ok')]);
     await session.call('And?');
     const [first] = resultsIn(model.requests[0]?.messages ?? []).map(textOf);
@@ -190,10 +193,10 @@ describe('read_result', () => {
       done,
     );
     const agent = createAgent(withEviction({ model }, { keep: 1 }));
-    const mine = agent.session('mine');
+    const mine = sessions(agent).open('mine');
     await remember(mine, [user('h', '?'), ...used('old', page(1)), ...used('new', 'ok')]);
     await mine.call('And?');
-    await agent.session('theirs').call('And?');
+    await sessions(agent).open('theirs').call('And?');
     const [first, second] = [1, 3].map(
       (index) => resultsIn(model.requests[index]?.messages ?? []).at(-1) ?? { content: [] },
     );

@@ -19,6 +19,7 @@ import { countRequest } from './count-request.js';
 import { fitContext } from './fit-context.js';
 import { shortenOnOverflow } from './shorten-on-overflow.js';
 import { createTokenCounter, plainCounter, type TokenCounter } from './token-counter.js';
+import { sessions } from '../sessions/index.js';
 
 const long = 'word '.repeat(80);
 const says = (words: string): readonly ModelChunk[] => [text(words)];
@@ -41,7 +42,7 @@ describe('fitContext', () => {
       instructions: long,
       interceptors: [fitContext({ contextWindow: 2_000, reserve: 500 })],
     });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await remember(session, past);
     await session.call('And now?');
     const [request = { messages: [] }] = model.requests;
@@ -61,7 +62,7 @@ describe('fitContext', () => {
       [undefined, 200, 1_000].map(async (maxTokens) => {
         const model = scriptedModel(says('Well.'));
         const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-        const session = createAgent({ model, interceptors }).session('s');
+        const session = sessions(createAgent({ model, interceptors })).open('s');
         await remember(session, past);
         await session.call('?', maxTokens === undefined ? {} : { maxTokens });
         return model.requests[0]?.messages.length ?? 0;
@@ -75,7 +76,7 @@ describe('fitContext', () => {
     const lengthWith = async (more: object): Promise<number> => {
       const model = scriptedModel(says('{"a":"b"}'));
       const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-      const session = createAgent({ model, interceptors, ...more }).session('s');
+      const session = sessions(createAgent({ model, interceptors, ...more })).open('s');
       await remember(session, past);
       await session.call('?');
       return model.requests[0]?.messages.length ?? 0;
@@ -137,7 +138,7 @@ describe('fitContext', () => {
     const model = scriptedModel([toolUse('ask', {}, 'u1')], says(''), says('Done.'));
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
     const interceptors = [fitContext({ contextWindow: 1_000, reserve: 500 })];
-    const session = createAgent({ model, tools: [ask], interceptors }).session('s');
+    const session = sessions(createAgent({ model, tools: [ask], interceptors })).open('s');
     await remember(session, past);
     await session.call('Ask them.');
     await session.call(toolResults({ u1: long }));
@@ -163,7 +164,7 @@ describe('fitContext', () => {
     const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
     const warnings: string[] = [];
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await remember(session, past);
     await session.call('And now?');
     const [first, second] = model.requests.map(({ messages }) => messages);
@@ -218,7 +219,7 @@ describe('a counter that calibrates itself', () => {
     const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
     const agent = createAgent({ model, interceptors });
     for (const id of ['1', '2', '3', '4', '5']) {
-      const session = agent.session(id);
+      const session = sessions(agent).open(id);
       await remember(session, past);
       await session.call('?');
     }
@@ -242,7 +243,7 @@ describe('a counter that calibrates itself', () => {
     const interceptors = [fitContext({ contextWindow: 8_000, counter })];
     const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
     for (const id of ['1', '2', '3']) {
-      const session = agent.session(id);
+      const session = sessions(agent).open(id);
       await remember(session, past);
       await session.call('?');
     }
@@ -268,7 +269,7 @@ describe('a counter that calibrates itself', () => {
   it('C3: an exact counter is taken at its word', async () => {
     const model = scriptedModel(says('Well.'));
     const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500, counter: byLength })];
-    const session = createAgent({ model, interceptors }).session('s');
+    const session = sessions(createAgent({ model, interceptors })).open('s');
     await remember(session, past);
     await session.call('?');
     expect(idsOf(model.requests[0]?.messages ?? [])).toHaveLength(5);

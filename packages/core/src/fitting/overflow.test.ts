@@ -4,6 +4,7 @@ import { createAgent, MillraceError, only, textOf, tool } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { assistant, user } from './conversation.test-support.js';
 import { shortenOnOverflow } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const long = 'word '.repeat(80);
 
@@ -19,7 +20,7 @@ describe('a request that the provider finds too long', () => {
     const agent = createAgent({ model: shortenOnOverflow(model) });
     const warnings: string[] = [];
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     await session.memory
       .append$([user('h1', long), assistant('h2', long)])
       .forEach(() => undefined);
@@ -35,7 +36,7 @@ describe('a request that the provider finds too long', () => {
       throwError(() => over),
       throwError(() => over),
     );
-    const session = createAgent({ model: shortenOnOverflow(twice) }).session('s');
+    const session = sessions(createAgent({ model: shortenOnOverflow(twice) })).open('s');
     await session.memory
       .append$([user('h1', long), assistant('h2', long)])
       .forEach(() => undefined);
@@ -53,7 +54,9 @@ describe('a request that the provider finds too long', () => {
       ),
     );
     const look = tool({ name: 'look', description: 'Looks.', run: () => long });
-    const session = createAgent({ model: shortenOnOverflow(model), tools: [look] }).session('s');
+    const session = sessions(createAgent({ model: shortenOnOverflow(model), tools: [look] })).open(
+      's',
+    );
     await session.memory
       .append$([user('h1', long), assistant('h2', long)])
       .forEach(() => undefined);

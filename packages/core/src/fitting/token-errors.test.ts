@@ -8,6 +8,7 @@ import { fitContext } from './fit-context.js';
 import { samples } from './samples.test-data.js';
 import { createTokenCounter, type TokenCounter } from './token-counter.js';
 import { errorOf, tokenErrors, tokenErrorTable, tokenizers } from './token-errors.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 const errors = tokenErrors();
 
@@ -58,7 +59,7 @@ describe.each(Object.entries(tokenizers))('a mixed conversation, by %s', (_name,
     };
     const model = scriptedModel(...Array.from({ length: 12 }, () => answer));
     const interceptors = [fitContext({ contextWindow: 200_000, counter })];
-    const session = createAgent({ model, interceptors }).session('s');
+    const session = sessions(createAgent({ model, interceptors })).open('s');
     for (const said of mixed(12)) await session.call(said);
     expect(offs).toHaveLength(12);
     offs.slice(4).forEach((off) => expect(Math.abs(off)).toBeLessThan(0.15));

@@ -8,6 +8,7 @@ import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.
 import { tool } from '../tool.js';
 import { toolOutput } from '../tool-output.js';
 import { guardAnswer } from './guard-answer.js';
+import { sessions } from '../sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => '12:00' });
 const polite = ({ text: said }: { readonly text: string }) => ({
@@ -25,7 +26,7 @@ const rejection = async (call: Promise<unknown>): Promise<unknown> => {
 describe('guardAnswer', () => {
   it('C1: an answer that is refused fails the call, is not stored, and the session goes on', async () => {
     const model = scriptedModel([text('A rude word.')], [text('Fine.')]);
-    const session = createAgent({ model, interceptors: [guardAnswer(polite)] }).session('s');
+    const session = sessions(createAgent({ model, interceptors: [guardAnswer(polite)] })).open('s');
     expect(await rejection(session.call('?'))).toMatchObject({
       code: 'guardRejected',
       message: "The guard 'guardAnswer' refused the answer: it is impolite.",
@@ -78,7 +79,7 @@ describe('guardAnswer', () => {
       },
       { onReject: 'again' },
     );
-    const session = createAgent({ model, interceptors: [guard] }).session('s');
+    const session = sessions(createAgent({ model, interceptors: [guard] })).open('s');
     const events = await record(session.stream$('?'));
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toHaveLength(1);
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { iterations: 2 } });

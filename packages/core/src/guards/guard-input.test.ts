@@ -20,11 +20,12 @@ import { textOf } from '../message.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { toolResults } from '../tools/suspend.js';
-import { denyList } from './deny-list.js';
+import { denyList } from './lists.js';
 import { type GuardedInput, guardInput } from './guard-input.js';
 import { guarded$, preparationOf, said, verdictOn } from './guards.test-support.js';
 import { injectionHeuristic } from './injection-heuristic.js';
 import { maxInputLength } from './max-input-length.js';
+import { sessions } from '../sessions/index.js';
 
 const notBad = guardInput(({ text: said }) => said !== 'bad', { name: 'no bad' });
 
@@ -166,7 +167,7 @@ describe('guardInput', () => {
 
   it('C1: nothing is asked of the model, nothing stored, and the session goes on', async () => {
     const model = scriptedModel([text('Good.')]);
-    const session = createAgent({ model, interceptors: [notBad] }).session('s');
+    const session = sessions(createAgent({ model, interceptors: [notBad] })).open('s');
     const events: string[] = [];
     const refusedCall = new Promise((resolve, reject) => {
       session.stream$('bad').subscribe({
@@ -272,7 +273,9 @@ describe('guardInput', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')], [text('Again.')]);
-    const session = createAgent({ model, tools: [work], interceptors: [notBad] }).session('s');
+    const session = sessions(createAgent({ model, tools: [work], interceptors: [notBad] })).open(
+      's',
+    );
     return { done$, model, session };
   };
 

@@ -1,5 +1,4 @@
-export { allowList } from './allow-list.js';
-export { denyList } from './deny-list.js';
+export { allowList, denyList } from './lists.js';
 export { type GuardAnswerOptions, type GuardedAnswer, guardAnswer } from './guard-answer.js';
 export { type GuardedInput, guardInput, type GuardOptions } from './guard-input.js';
 export { type GuardedResult, guardResults, type GuardResultsOptions } from './guard-results.js';

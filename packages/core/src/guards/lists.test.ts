@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { MillraceError } from '../errors.js';
-import { allowList } from './allow-list.js';
-import { denyList } from './deny-list.js';
+import { allowList, denyList } from './lists.js';
 import { said, verdictOn } from './guards.test-support.js';
 
 // The time of the process, not of a clock: others may keep the machine busy.

@@ -10,10 +10,7 @@ import { heldFrom, textChunk, textWindow } from './text-window.js';
 export interface GuardOutputOptions extends InterceptorOptions {
   /** What the model is told, and asked again with. Without it the call ends with the text before, reason `stopped`. */
   readonly feedback?: string;
-  /**
-   * How many characters are held back until they are known to be harmless. Default: 64. While they are, they are neither
-   * in the reply of a call that is interrupted, nor in the `partial` text of an error.
-   */
+  /** Characters held back until they are known to be harmless. Default: 64. */
   readonly window?: number;
 }
 

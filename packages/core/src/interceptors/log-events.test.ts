@@ -6,6 +6,7 @@ import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { type LogFields, type Logger, logEvents } from './log-events.js';
 import { EMPTY, throwError } from 'rxjs';
+import { sessions } from '../sessions/index.js';
 
 const secret = 'hunter2';
 
@@ -35,7 +36,9 @@ describe('logEvents', () => {
       tools: [echo],
       interceptors: [logEvents(logger)],
     });
-    await agent.session('s').call(secret, { callId: 'c', metadata: { userId: 'u' } });
+    await sessions(agent)
+      .open('s')
+      .call(secret, { callId: 'c', metadata: { userId: 'u' } });
     expect(lines.map(([level, , message]) => `${level} ${message}`)).toEqual([
       'info preCall',
       'debug preReasoning',

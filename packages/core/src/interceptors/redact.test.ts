@@ -7,6 +7,7 @@ import { record, scriptedModel, text, thinking, toolUse } from '../testing/index
 import { tool } from '../tool.js';
 import { redact } from './redact.js';
 import { cutAt } from './text-window.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 const card = /\b\d{4}(?: ?\d{4}){3}\b/;
 const number = '4111 1111 1111 1111';
@@ -18,12 +19,14 @@ describe('redact', () => {
       [toolUse('pay')],
       [text('You paid with 4111 11'), text('11 1111 1111, thanks.')],
     );
-    const session = createAgent({
-      model,
-      instructions: `Never say ${number}.`,
-      tools: [pay],
-      interceptors: [redact(card)],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        instructions: `Never say ${number}.`,
+        tools: [pay],
+        interceptors: [redact(card)],
+      }),
+    ).open('s');
     const events = await record(session.stream$(`My card is ${number}.`));
     const stored = await firstValueFrom(session.memory.load$());
     expect(JSON.stringify([model.requests, stored])).not.toContain('1111');
@@ -42,10 +45,13 @@ describe('redact', () => {
     ] as const;
     const agent = createAgent({
       model,
-      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
       interceptors: [redact([card, 'password'], { replacement: (match) => `<${match.length}>` })],
     });
-    await agent.session('s').call('My password?');
+    await sessions(agent, {
+      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
+    })
+      .open('s')
+      .call('My password?');
     expect(model.requests[0]?.messages.map(textOf)).toEqual(['<19>', '<19>', 'My <8>?']);
   });
 
@@ -97,10 +103,13 @@ describe('redact', () => {
     ] as const;
     const remembering = createAgent({
       model,
-      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
       interceptors: [redact(card)],
     });
-    const reply = await remembering.session('s').call('?', { maxIterations: 1 });
+    const reply = await sessions(remembering, {
+      memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
+    })
+      .open('s')
+      .call('?', { maxIterations: 1 });
     expect(textOf(reply)).toBe('It is [redacted].');
     expect(JSON.stringify(model.requests)).not.toContain('1111');
   });
@@ -126,10 +135,12 @@ describe('redact', () => {
 
   it('X10: a match far longer than the window is removed to its end, from the stream and from memory', async () => {
     const long = `The key is sk-${'abcdefg'.repeat(100)}. Keep it.`;
-    const session = createAgent({
-      model: scriptedModel(Array.from(long, (it) => text(it))),
-      interceptors: [redact(/sk-[a-z]+/)],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel(Array.from(long, (it) => text(it))),
+        interceptors: [redact(/sk-[a-z]+/)],
+      }),
+    ).open('s');
     const events = await record(session.stream$('?'));
     const shown = events.flatMap((it) => (it.type === 'reasoningChunk' ? [it.delta] : [])).join('');
     expect(shown).toBe('The key is [redacted]. Keep it.');

@@ -15,15 +15,9 @@ import { type HeldText, heldFrom, heldWithin, textChunk, textWindow } from './te
 
 /** How text is redacted. */
 export interface RedactOptions extends InterceptorOptions {
-  /**
-   * What stands for a match, or a function that gives it. Default: `[redacted]`. Of a match that is far longer than the
-   * window the function is given the first part.
-   */
+  /** The replacement of a match, or a function that returns it. Default: `[redacted]`. */
   readonly replacement?: string | ((match: string) => string);
-  /**
-   * How many characters of an answer are held back, so that a match which comes in pieces is seen. Default: 128. While they
-   * are, they are neither in the reply of a call that is interrupted, nor in the `partial` text of an error.
-   */
+  /** Characters held back to see matches in pieces. They are missing from interrupted replies and `partial` texts. Default: 128. */
   readonly window?: number;
 }
 

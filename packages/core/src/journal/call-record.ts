@@ -58,8 +58,6 @@ const plainOptions: readonly (keyof CallOptions)[] = [
   'maxIterations',
   'onLimit',
   'timeouts',
-  'onBusy',
-  'maxQueue',
   'retryBudget',
   'parallel',
   'maxObservation',

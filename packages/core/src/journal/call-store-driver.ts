@@ -62,10 +62,7 @@ export interface CallStoreDriver {
   read$(callId: string, range?: RecordRange): Observable<readonly StoredRecord[]>;
   /** Emits whenever there may be more to read, also what another process has written, within a second. Completes when the store is closed, and never before. Cold. */
   changes$(callId: string): Observable<unknown>;
-  /**
-   * Emits the calls, the one that was last written to first, in portions, and completes. One that is written to meanwhile may be left out. One that is damaged is there without `first` and
-   * `last`, and hinders no other. Cold.
-   */
+  /** Emits the calls in batches, the last written first, and completes. A damaged one has no `first` and `last`. Cold. */
   list$(): Observable<readonly StoredCall[]>;
   /** Deletes a call with its records, and completes; also where it is not there, or is damaged. Errors with `conflict` while somebody has it open. Cold. */
   remove$(callId: string): Observable<unknown>;

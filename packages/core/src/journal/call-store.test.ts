@@ -22,6 +22,7 @@ import {
   type NewRecord,
 } from './index.js';
 import { all } from './stored-calls.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 /** A store whose appends go another way. */
 const through = (
@@ -90,7 +91,7 @@ describe('a store of calls', () => {
     const model = scriptedModel([text('One.')], [text('Two.')]);
     const journal = createCallStore(store);
     const agent = createAgent({ model, journal });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const waiting$ = defer(() => session.call$('2?', { callId: 'w', onBusy: 'queue' }));
     const refused$ = defer(() => session.call$('?', { callId: 'busy' }));
     const first$ = session.stream$('1?', { callId: 'c' }).pipe(

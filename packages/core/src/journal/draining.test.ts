@@ -15,6 +15,7 @@ import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '.
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
 
@@ -156,9 +157,12 @@ describe('an agent that is drained', () => {
         claim$: (callId) => timer(3, scheduler).pipe(concatMap(() => driver.claim$(callId))),
       };
       const agent = slow(scheduler, { journal: createCallStore(late) });
-      expectObservable(reasons(agent.session('s').call$('?', { callId: 'c' }))).toBe('---(a|)', {
-        a: 'aborted',
-      });
+      expectObservable(reasons(sessions(agent).open('s').call$('?', { callId: 'c' }))).toBe(
+        '---(a|)',
+        {
+          a: 'aborted',
+        },
+      );
       expectObservable(agent.drain$({ scheduler }), '-^').toBe('---(a|)', {
         a: { resumable: ['c'], lost: 0 },
       });
@@ -166,7 +170,7 @@ describe('an agent that is drained', () => {
     expect(await stepsIn(driver)).toEqual(['call']);
     const model = scriptedModel([text('After all.')]);
     const after = createAgent({ model, journal: createCallStore(driver) });
-    expect(textOf(await after.resume('c'))).toBe('After all.');
+    expect(textOf(await sessions(after).open('s').resume('c'))).toBe('After all.');
   });
 
   it('S8: says of a call that was cut before it began that it is lost', () => {

@@ -36,8 +36,8 @@ export interface Drained {
 /** How the calls of an agent are brought to rest, before its process ends. */
 export interface Drainable {
   /**
-   * Takes no more calls, which error with `busy`, and lets those that run come to rest: one with a journal ends with its step under way, and errors with `aborted`; one without runs to
-   * its end. What takes too long is cut. Emits once what became of them and completes, when none runs any more. Cold; leaving it does not open the agent again.
+   * Rejects new calls with `busy` and brings running ones to rest: a journaled call ends after its current step with `aborted`, others run to
+   * their end; both are cut after `timeoutMs`. Emits the outcome once and completes. Cold; unsubscribing does not reopen the agent.
    */
   readonly drain$: (options?: DrainOptions) => Observable<Drained>;
   /** The Promise form of `drain$`: it begins at once. */

@@ -3,6 +3,7 @@ import { firstValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, suspend, textOf, tool, toolResults } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, fork$, type ForkOptions, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 /** An agent that asks somebody in its second call, and has had an answer in its third one, `c`. */
 const asked = async () => {
@@ -11,15 +12,17 @@ const asked = async () => {
   const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
   const next: ScriptedAnswer = ({ messages }) => [text(`Heard ${messages.length}.`)];
   const model = scriptedModel(next, [toolUse('ask')], ...Array.from({ length: 9 }, () => next));
-  const agent = createAgent({ model, tools: [ask], memory, journal: store });
-  const session = agent.session('s');
+  const agent = createAgent({ model, tools: [ask], journal: store });
+  const session = sessions(agent, { memory }).open('s');
   await session.call('One.');
   await session.call('Two.');
   await session.call(toolResults({ call_1_0: 'Yes.' }), { callId: 'c' });
   await session.call('Four.', { callId: 'd' });
   const fork = async (options: ForkOptions, callId = 'd') => {
     const id = await firstValueFrom(fork$(store, callId, options));
-    await agent.resume(id);
+    const whole =
+      options.sessionId === undefined ? agent : sessions(agent, { memory }).open(options.sessionId);
+    await whole.resume(id);
     const heard = JSON.stringify(model.requests.at(-1)?.messages);
     return { id, heard };
   };

@@ -14,6 +14,7 @@ import {
 } from './index.js';
 import { payer } from './payer.test-support.js';
 import { all, begun, step, storeWith } from './stored-calls.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 /** A store with a call `c` that has ended. */
 const paid = async () => {
@@ -194,16 +195,16 @@ describe('fork$', () => {
     const driver = inProcessCalls(() => 0);
     const store = createCallStore(driver);
     const memory = inProcessMemory();
-    const { agent } = payer(driver, { options: { memory } });
-    await agent.session('s').call('Before.', { callId: 'b' });
-    await agent.session('s').call('Then?', { callId: 'c' });
+    const session = sessions(payer(driver).agent, { memory }).open('s');
+    await session.call('Before.', { callId: 'b' });
+    await session.call('Then?', { callId: 'c' });
     const history = await firstValueFrom(memory('s').load$());
-    const alone = payer(driver, { options: { memory } });
+    const alone = payer(driver);
     await alone.agent.resume(await fork(store, { at: '1' }));
     expect(alone.asked[0]?.messages.map(({ id }) => id)).toContain('b/input/0');
     expect(await firstValueFrom(memory('s').load$())).toEqual(history);
     const newId = await fork(store, { at: '1', sessionId: 'new' });
-    await alone.agent.resume(newId);
+    await sessions(alone.agent, { memory }).open('new').resume(newId);
     const forked = await firstValueFrom(memory('new').load$());
     expect(JSON.stringify(forked).replaceAll(`"${newId}/`, '"c/')).toBe(JSON.stringify(history));
     await expect(fork(store, { at: '1', sessionId: 's' })).rejects.toThrow('must not write into');

@@ -29,6 +29,7 @@ import {
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 /** A user stops it while its first tool runs. The tool never ends by itself. */
 const stopped = (
@@ -51,12 +52,13 @@ const stopped = (
     },
   });
   const journal = createCallStore(driver);
-  const agent = createAgent({ model, tools: [slow], journal, memory, ...options });
-  return { agent, model, effects, interruptOn: stop$ };
+  const agent = createAgent({ model, tools: [slow], journal, ...options });
+  const session = sessions(agent, { memory }).open('s');
+  return { session, model, effects, interruptOn: stop$ };
 };
 
-const call$ = ({ agent, interruptOn }: ReturnType<typeof stopped>) =>
-  agent.session('s').call$('?', { callId: 'c', interruptOn });
+const call$ = ({ session, interruptOn }: ReturnType<typeof stopped>) =>
+  session.call$('?', { callId: 'c', interruptOn });
 
 /** Runs something in a process that ends when so many records are written. */
 const runSlowlyUntil = (
@@ -107,7 +109,7 @@ describe('an interrupt of a call that is broken off', () => {
       if (!steps.includes('interrupt')) continue;
       known += 1;
       const after = stopped(store, memory);
-      const reply = await after.agent.resume('c');
+      const reply = await after.session.resume('c');
       expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stopped.']);
       expect(after.model.requests).toEqual([]);
       expect(after.effects).toEqual([]);
@@ -123,7 +125,7 @@ describe('an interrupt of a call that is broken off', () => {
   it('S6, S1: comes at its place again between two turns', async () => {
     const turns = (driver: CallStoreDriver, memory = inProcessMemory()) => {
       const stop$ = new Subject<string>();
-      const { agent, model } = stopped(driver, memory, {
+      const { session, model } = stopped(driver, memory, {
         tools: [tool({ name: 'slow', description: 'Ends.', run: () => 'Ended.' })],
         interceptors: [
           on(
@@ -132,7 +134,7 @@ describe('an interrupt of a call that is broken off', () => {
           ),
         ],
       });
-      return { agent, model, effects: [], interruptOn: stop$ };
+      return { session, model, effects: [], interruptOn: stop$ };
     };
     const expected = await lastValueFrom(call$(turns(inProcessCalls())));
     expect(summary(expected)).toEqual(['interrupted', 'Enough.', 'Ended.', 'Ended.']);
@@ -141,7 +143,7 @@ describe('an interrupt of a call that is broken off', () => {
       runSlowlyUntil(store, cut, (dying) => call$(turns(dying)));
       if (!(await stepsIn(store)).includes('interrupt')) continue;
       const after = turns(store);
-      const { reason, iterations } = await after.agent.resume('c');
+      const { reason, iterations } = await after.session.resume('c');
       expect({ reason, iterations }).toEqual({ reason: 'interrupted', iterations: 1 });
       expect(after.model.requests).toEqual([]);
     }
@@ -151,7 +153,7 @@ describe('an interrupt of a call that is broken off', () => {
     const queue = (driver: CallStoreDriver) => {
       const never = { name: 'never', stream$: () => NEVER };
       const agent = createAgent({ model: never, journal: createCallStore(driver) });
-      const session = agent.session('s');
+      const session = sessions(agent).open('s');
       session.call$('1', { callId: 'a' }).subscribe({ error: () => undefined });
       session
         .call$('2', { callId: 'c', onBusy: 'queue' })
@@ -167,10 +169,10 @@ describe('an interrupt of a call that is broken off', () => {
       end();
       const memory = inProcessMemory();
       const model = scriptedModel([text('Asked again.')]);
-      const agent = createAgent({ model, memory, journal: createCallStore(driver) });
+      const agent = createAgent({ model, journal: createCallStore(driver) });
       const steps = await stepsIn(driver);
       if (!steps.includes('seat')) continue;
-      const reply = await agent.resume('c');
+      const reply = await sessions(agent, { memory }).open('s').resume('c');
       expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Never mind.']);
       expect(await ids(memory)).toEqual([]);
     }
@@ -211,15 +213,14 @@ describe('an interrupt of a call that is broken off', () => {
           : [toolUse('wait', {})];
       const agent = createAgent({
         model: scriptedModel(...Array.from({ length: 6 }, () => turn)),
-        memory,
         journal: createCallStore(driver),
         tools: [
           tool({
             name: 'wait',
             description: 'Hears.',
             run: () => {
-              agent
-                .session('s')
+              sessions(agent, { memory })
+                .open('s')
                 .steer$(`${word} ${(said += 1)}`)
                 .subscribe();
               return 'Heard.';
@@ -231,9 +232,13 @@ describe('an interrupt of a call that is broken off', () => {
       return agent;
     };
     const call$ = (driver: CallStoreDriver, own = inProcessMemory()) =>
-      talking(driver, 'before', own).session('s').call$('?', { callId: 'c' });
+      sessions(talking(driver, 'before', own), { memory: own })
+        .open('s')
+        .call$('?', { callId: 'c' });
     runUntil(store, (await recordsOf(call$, '2')) + 1, (dying) => call$(dying, memory));
-    await talking(store, 'after', memory).resume('c');
+    await sessions(talking(store, 'after', memory), { memory })
+      .open('s')
+      .resume('c');
     const told = (await ids(memory)).filter((it) => /before|after/u.test(it));
     expect(told).toEqual([
       'c/input/2/0/0 before 1',
@@ -253,7 +258,6 @@ describe('an interrupt of a call that is broken off', () => {
           ...scripted,
           stream$: (...given) => scripted.stream$(...given).pipe(delay(2, time)),
         },
-        memory,
         journal: createCallStore(driver),
         tools: [
           tool({
@@ -261,7 +265,9 @@ describe('an interrupt of a call that is broken off', () => {
             description: 'Says something.',
             idempotent: true,
             run: (_, { toolUseId }) => {
-              const said$ = agent.session('s').steer$(`Hint of ${toolUseId}`, 'c');
+              const said$ = sessions(agent, { memory })
+                .open('s')
+                .steer$(`Hint of ${toolUseId}`, 'c');
               return merge(said$.pipe(ignoreElements()), of('Said.').pipe(delay(2, time)));
             },
           }),
@@ -273,8 +279,8 @@ describe('an interrupt of a call that is broken off', () => {
       const time = new VirtualTimeScheduler();
       const replies: Reply[] = [];
       const agent = talking(slow(driver, time), time, memory);
-      agent
-        .session('s')
+      sessions(agent, { memory })
+        .open('s')
         .call$('?', { callId: 'c', interruptOn: timer(frame, time), scheduler: time })
         .subscribe({ next: (reply) => replies.push(reply), error: () => undefined });
       time.flush();
@@ -297,7 +303,8 @@ describe('an interrupt of a call that is broken off', () => {
         end();
         const time = new VirtualTimeScheduler();
         const replies: Reply[] = [];
-        talking(slow(again, time), time, memory)
+        sessions(talking(slow(again, time), time, memory), { memory })
+          .open('s')
           .resume$('c', { scheduler: time })
           .subscribe((reply) => replies.push(reply));
         time.flush();

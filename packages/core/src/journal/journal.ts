@@ -5,8 +5,8 @@ import type { EventType, Listener } from '../events.js';
 /** Where the steps of calls are written down, so that a call can go on where it was broken off. */
 export interface Journal {
   /**
-   * Opens the journal of one outermost call, as its only writer, and runs it: emits what `run` emits, closes the journal behind its end, and at once
-   * where it is left. Errors with `conflict` where another writer has it, with `store` where it cannot be read or written. Cold.
+   * Opens the journal of a root call as its only writer, emits what `run` emits, and closes it at the end or on unsubscribe. Errors with
+   * `conflict` if another writer has it, and with `store`. Cold.
    */
   open$<T>(callId: string, run: (journal: OpenJournal) => Observable<T>): Observable<T>;
 }

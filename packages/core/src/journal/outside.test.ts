@@ -25,6 +25,7 @@ import {
 import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 /** Pays in its first turn, and in its second; then it says so. */
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
@@ -44,10 +45,8 @@ const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => 
   return { agent: createAgent({ model, tools: [pay], journal, ...options }), model, paid };
 };
 
-const inSession = (driver: CallStoreDriver, memory?: MemoryFactory) =>
-  payer(driver, memory === undefined ? {} : { memory })
-    .agent.session('s')
-    .call$('Pay.', { callId: 'c' });
+const inSession = (driver: CallStoreDriver, memory = inProcessMemory()) =>
+  sessions(payer(driver).agent, { memory }).open('s').call$('Pay.', { callId: 'c' });
 
 /** A store in which the call `c` was broken off right behind a step. */
 const brokenOffBehind = async (step: string, memory: MemoryFactory = inProcessMemory()) => {
@@ -72,12 +71,12 @@ describe('what comes from outside', () => {
     const records = async () => (await firstValueFrom(store.read$('c'))).length;
     const before = await records();
     const { agent } = payer(store);
-    await expect(agent.session('s').call('Again.', { callId: 'c' })).rejects.toMatchObject({
+    await expect(sessions(agent).open('s').call('Again.', { callId: 'c' })).rejects.toMatchObject({
       code: 'conflict',
     });
     await expect(agent.call([], { callId: 'c' })).rejects.toMatchObject({ code: 'invalidRequest' });
     expect(await records()).toBe(before);
-    expect((await agent.resume('c')).reason).toBe('answer');
+    expect((await sessions(agent).open('s').resume('c')).reason).toBe('answer');
   });
 
   it('S6, S1: an interrupt that is there from the beginning stands behind it', async () => {
@@ -92,12 +91,12 @@ describe('what comes from outside', () => {
     async (how) => {
       const memory = inProcessMemory();
       const store = await brokenOffBehind('1/0', memory);
-      const { agent, model, paid } = payer(store, { memory });
-      const session = agent.session('s');
+      const { agent, model, paid } = payer(store);
+      const session = sessions(agent, { memory }).open('s');
       const end$ = new Subject<string>();
       session.call$('Wait.', { model: never, interruptOn: end$ }).subscribe();
       let reply: Reply | undefined;
-      agent.resume$('c').subscribe((it) => (reply = it));
+      session.resume$('c').subscribe((it) => (reply = it));
       if (how === 'interrupt') session.interrupt('No.', 'c');
       else session.call$('Go.', { onBusy: 'switch', interruptOn: of('Gone.') }).subscribe();
       end$.next('Over.');
@@ -119,10 +118,10 @@ describe('what comes from outside', () => {
   );
 
   it('S6, S3: a call that had to give way while it waited does not run after all', async () => {
-    for (let cut = 1; cut < 9; cut += 1) {
+    for (let cut = 1; cut < 30; cut += 1) {
       const store = inProcessCalls();
       const { driver, end } = dyingAfter(store, cut);
-      const session = payer(driver, { model: never }).agent.session('s');
+      const session = sessions(payer(driver, { model: never }).agent).open('s');
       session.call$('Wait.', { callId: 'a' }).subscribe({ error: () => undefined });
       session.call$('Pay.', { callId: 'c', onBusy: 'queue' }).subscribe({ error: () => undefined });
       session
@@ -131,7 +130,10 @@ describe('what comes from outside', () => {
       end();
       if (!(await stepsIn(store)).includes('seat')) continue;
       const after = payer(store);
-      expect(await after.agent.resume('c')).toMatchObject({ reason: 'interrupted', toolUses: [] });
+      expect(await sessions(after.agent).open('s').resume('c')).toMatchObject({
+        reason: 'interrupted',
+        toolUses: [],
+      });
       expect(after.model.requests).toEqual([]);
       return;
     }
@@ -196,10 +198,10 @@ describe('what comes from outside', () => {
             ),
         };
       };
-      const { agent } = payer(store, { memory: slow });
-      const session = agent.session('s');
+      const { agent } = payer(store);
+      const session = sessions(agent, { memory: slow }).open('s');
       let reply: Reply | undefined;
-      agent.resume$('c').subscribe((it) => (reply = it));
+      session.resume$('c').subscribe((it) => (reply = it));
       const said = session.steer('By the way.');
       session.interrupt('Stop.');
       for (let turn = 0; turn < 9; turn += 1) open$.next();
@@ -254,7 +256,7 @@ describe('what comes from outside', () => {
           },
         };
         const agent = createAgent({ model, journal: createCallStore(driver) });
-        const session = agent.session('s');
+        const session = sessions(agent).open('s');
         const ended: string[] = [];
         for (const said of ['1', '2', '3']) {
           session.call$(said, { onBusy, scheduler: time }).subscribe({

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, NEVER, of } from 'rxjs';
 import { createAgent, contextKey, inProcessMemory, only, tool, toolOutput } from '../index.js';
-
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 describe('a call that has ended', () => {
   it('S6, S1: is not gone on with, also where an interrupt or a limit has ended it', async () => {
@@ -12,8 +12,8 @@ describe('a call that has ended', () => {
     const hang = tool({ name: 'hang', description: 'Hangs.', run: () => ((runs += 1), NEVER) });
     const model = scriptedModel([toolUse('hang')], [text('Never said.')]);
     const journal = createCallStore(inProcessCalls());
-    const agent = createAgent({ model, tools: [hang], memory, journal });
-    const session = agent.session('s');
+    const agent = createAgent({ model, tools: [hang], journal });
+    const session = sessions(agent, { memory }).open('s');
     const events$ = session.stream$('?', { callId: 'c', interruptOn: NEVER });
     const done = lastValueFrom(events$);
     session.interrupt('Stop.');
@@ -21,7 +21,7 @@ describe('a call that has ended', () => {
     expect(last).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
     const before = await session.saveState();
     await lastValueFrom(memory('s').replace$?.([]) ?? of(0), { defaultValue: 0 });
-    const reply = await agent.resume('c');
+    const reply = await session.resume('c');
     expect([reply.reason, runs, model.requests.length]).toEqual(['interrupted', 1, 1]);
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
     expect((await session.saveState()).usage).toEqual(before.usage);
@@ -35,7 +35,7 @@ describe('a call that has ended', () => {
     });
     const model = scriptedModel([toolUse('odd')], [text('a')], [text('b')]);
     const journal = createCallStore(inProcessCalls());
-    const session = createAgent({ model, tools: [odd], journal }).session('s');
+    const session = sessions(createAgent({ model, tools: [odd], journal })).open('s');
     await session.call('1');
     expect((await session.call('2')).reason).toBe('answer');
   });
@@ -44,14 +44,16 @@ describe('a call that has ended', () => {
     const who = contextKey<string>('who');
     const journal = createCallStore(inProcessCalls());
     const agent = createAgent({ model: scriptedModel([text('a')]), journal });
-    await agent.session('s', { context: [who.of('ann')] }).call('?', { callId: 'c' });
+    await sessions(agent)
+      .open('s', { context: [who.of('ann')] })
+      .call('?', { callId: 'c' });
     await expect(agent.resume('c')).rejects.toThrow("agent.resume$('c', { context })");
   });
 
   it('S7: a call of an id that is there does not end the one that runs in the session', async () => {
     const journal = createCallStore(inProcessCalls());
     const model = scriptedModel([text('a')], NEVER, [text('c')]);
-    const session = createAgent({ model, journal }).session('s');
+    const session = sessions(createAgent({ model, journal })).open('s');
     await session.call('1', { callId: 'c' });
     const ends: string[] = [];
     const running = session

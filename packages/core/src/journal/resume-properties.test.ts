@@ -13,6 +13,7 @@ import {
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type Session, sessions } from '../sessions/index.js';
 
 /** What a model says in its turns: texts, and uses of tools. */
 const turns = fc.array(
@@ -49,22 +50,22 @@ const tools = [
 ];
 
 /** It says at a turn what it says then, however often it is asked. */
-const agentOf = (
+const sessionOf = (
   driver: CallStoreDriver,
   memory: MemoryFactory,
   script: readonly (readonly ModelChunk[])[],
-) => {
+): Session => {
   const answer: ScriptedAnswer = ({ messages, tools = [] }) => {
     const done = messages.filter(({ role }) => role === 'assistant').length;
     return tools.length === 0 ? [text('Closing.')] : (script[done] ?? [text('End.')]);
   };
-  return createAgent({
+  const agent = createAgent({
     model: scriptedModel(...Array.from({ length: 40 }, () => answer)),
     tools,
-    memory,
     journal: createCallStore(driver),
     defaults: { maxIterations: 4, parseBackoffMs: 0, onUncertain: 'rerun' },
   });
+  return sessions(agent, { memory }).open('s');
 };
 
 /** Attempts after the first give their messages other ids. */
@@ -79,7 +80,7 @@ describe('a call that is broken off again and again', () => {
     await fc.assert(
       fc.asyncProperty(turns, fc.array(fc.nat(60), { maxLength: 3 }), async (script, cuts) => {
         const run$ = (driver: CallStoreDriver, memory: MemoryFactory = inProcessMemory()) =>
-          agentOf(driver, memory, script).session('s').call$('?', { callId: 'c' });
+          sessionOf(driver, memory, script).call$('?', { callId: 'c' });
         const whole = inProcessMemory();
         const expected = await lastValueFrom(run$(inProcessCalls(), whole)).catch(String);
         const held = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
@@ -88,9 +89,9 @@ describe('a call that is broken off again and again', () => {
         runUntil(store, cuts[0] ?? 3, (dying) => run$(dying, memory));
         fc.pre((await stepsIn(store)).includes('call'));
         for (const cut of cuts.slice(1)) {
-          runUntil(store, cut, (dying) => agentOf(dying, memory, script).resume$('c'));
+          runUntil(store, cut, (dying) => sessionOf(dying, memory, script).resume$('c'));
         }
-        const resumed$ = agentOf(store, memory, script).resumeStream$('c');
+        const resumed$ = sessionOf(store, memory, script).resumeStream$('c');
         const events = await record(resumed$).catch(String);
         const last = typeof events === 'string' ? undefined : events.at(-1);
         if (typeof expected === 'string') expect(events).toBe(expected);

@@ -23,6 +23,7 @@ import {
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>
   messages.at(-1)?.role === 'tool';
@@ -104,19 +105,21 @@ describe('a tool that had begun when its call was broken off', () => {
     const { send, keys } = sending();
     const memory = inProcessMemory();
     const inSession$ = (driver: CallStoreDriver, kept = inProcessMemory()) =>
-      agentOf(driver, [send], { memory: kept }).agent.session('s').call$('?', { callId: 'c' });
+      sessions(agentOf(driver, [send]).agent, { memory: kept })
+        .open('s')
+        .call$('?', { callId: 'c' });
     const store = inProcessCalls();
     const records = await recordsOf((driver) => inSession$(driver), '1/0/intent');
     runUntil(store, records, (dying) => inSession$(dying, memory));
     keys.length = 0;
-    const { agent } = agentOf(store, [send], { memory });
-    const reply = await agent.resume('c');
+    const session = sessions(agentOf(store, [send]).agent, { memory }).open('s');
+    const reply = await session.resume('c');
     expect(reply).toMatchObject({
       reason: 'suspended',
       suspensions: [{ toolUse: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
     });
     const id = reply.suspensions?.[0]?.toolUse.id ?? '';
-    const next = await agent.session('s').call(toolResults({ [id]: 'It was sent.' }));
+    const next = await session.call(toolResults({ [id]: 'It was sent.' }));
     expect([textOf(next), keys]).toEqual(['Done.', []]);
   });
 

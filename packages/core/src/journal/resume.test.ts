@@ -22,6 +22,7 @@ import {
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type Session, sessions } from '../sessions/index.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
@@ -120,9 +121,9 @@ describe('a call that is resumed', () => {
   });
 
   it('S6, I1: a session has what it would have had, wherever its call was broken off', async () => {
-    const call$ = ({ agent }: Payer) => agent.session('s').call$('Pay.', { callId: 'c' });
+    const call$ = (session: Session) => session.call$('Pay.', { callId: 'c' });
     const made = (driver: CallStoreDriver, memory: MemoryFactory) =>
-      payer(driver, { memory, defaults: { onUncertain: 'rerun' } });
+      sessions(payer(driver, { defaults: { onUncertain: 'rerun' } }).agent, { memory }).open('s');
     const held = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
     const whole = inProcessMemory();
     const records = await recordsOf((driver) => call$(made(driver, whole)));
@@ -132,10 +133,10 @@ describe('a call that is resumed', () => {
       const memory = inProcessMemory();
       runUntil(store, cut, (dying) => call$(made(dying, memory)));
       if (!(await stepsIn(store)).includes('call')) continue;
-      const { agent } = made(store, memory);
-      await agent.resume('c');
+      const session = made(store, memory);
+      await session.resume('c');
       expect((await held(memory)).map(({ id }) => id.replace(/~\d/u, ''))).toEqual(ids);
-      expect(textOf(await agent.session('s').call('And?'))).toBe('Paid.');
+      expect(textOf(await session.call('And?'))).toBe('Paid.');
     }
   });
 

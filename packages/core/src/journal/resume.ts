@@ -23,9 +23,9 @@ export type ResumeOptions = Omit<
 /** How calls go on that were broken off: the process was ended, the connection lost, an error in the way. */
 export interface Resumable<out Output = unknown> {
   /**
-   * Goes on with a call: what its journal holds is not done again, and is told by `stepReplayed` events alone; then the loop goes on, in its session where it had
-   * one. Emits the reply and completes, also of a call that had ended. Options that JSON cannot hold, such as `tools` or `approve` of the call's own, are to be given again. Errors with `invalidResume` where there is no such call, or
-   * it lacks such options; with `conflict` where the call runs; with `invalidState` where its journal is broken. Cold.
+   * Resumes a call: recorded steps are replayed, reported by `stepReplayed` events alone, then the loop continues. Emits the reply and
+   * completes, also for a call that had ended. Pass options that JSON cannot hold again. Errors with `invalidResume` if there is no such
+   * call or options are missing, `conflict` if it is running, and `invalidState` if its journal is broken. Cold.
    */
   resume$(callId: string, options?: ResumeOptions): Observable<Reply<Output>>;
   /** As `resume$`, but emits the events of the call, and of the calls below it, from `stepReplayed` of its first step to `postCall`. Cold. */

@@ -6,6 +6,7 @@ import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
 import { all, event, step, write } from './stored-calls.test-support.js';
 import { createToldBehind } from './call-store.js';
+import { sessions } from '../sessions/index.js';
 
 /** A model that asks for tools, and is done when it has their results. */
 const asking = (
@@ -29,11 +30,10 @@ const asksTwo = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
     agentTool(
       createAgent({
         name,
-        memory,
         tools: [note],
         model: asking(time, 2 + at, toolUse('note')),
       }),
-      { description: 'Helps.', session: name },
+      { description: 'Helps.', session: name, memory },
     ),
   );
   const uses = ['ann', 'bob'].map((name) => toolUse(name, { user_prompt: '?' }));
@@ -107,7 +107,10 @@ describe('what calls have told behind their last step', () => {
     const type = 'stateChanged';
     const whole = inProcessCalls();
     const time = new VirtualTimeScheduler();
-    activates(whole, time).session('s').call$('?', { callId: 'c' }).subscribe({ error: fail });
+    sessions(activates(whole, time))
+      .open('s')
+      .call$('?', { callId: 'c' })
+      .subscribe({ error: fail });
     time.flush();
     const records = await recordsIn(whole);
     const done = records.findIndex(({ name }) => name === 'c/1/0') + 1;

@@ -43,7 +43,7 @@ export interface MemoryQuery {
   readonly text: string;
   /** The most entries, at least 1. Default: 5. */
   readonly limit?: number;
-  /** Is told in a sentence what did not work where there is a result nevertheless. Default: nobody is. */
+  /** Receives a warning if a result is incomplete. Default: none. */
   readonly report?: (warning: string) => void;
 }
 
@@ -54,22 +54,18 @@ export interface RecalledMemory extends MemoryEntry {
 }
 
 /**
- * What is remembered of users, from one session to the next. In the scope of a user there is what was recorded for the user; in
- * that of a session, what was recorded for the session, too. Nothing of another user or session is ever seen in it, whatever
- * the ids are. Each operation is cold, and leaving it ends it. It errors where the store does, and with `config` where a
+ * Facts about users, across sessions. A session's scope includes what was recorded for its user; nothing of other users or
+ * sessions is visible. Each operation is cold; unsubscribing ends it. It errors if the store does, and with `config` if a
  * scope lacks its user.
  */
 export interface LongTermMemory {
   /**
-   * Records, all or none, emits the entries once, in their order and as they are kept, and completes. What has the id or the text of one
-   * that the very scope has is not recorded again: that one is emitted. A blank text is not recorded.
+   * Records all entries or none, emits them once and completes. An entry with an id or a text that the scope already has is not
+   * recorded again: the existing one is emitted. A blank text is not recorded.
    */
   record$(scope: MemoryScope, memories: readonly NewMemory[]): Observable<readonly MemoryEntry[]>;
-  /** Emits once what the scope has about the query, the best first, an empty list where there is nothing, and completes. */
+  /** Emits the matching entries once, best first, and completes. */
   recall$(scope: MemoryScope, query: MemoryQuery): Observable<readonly RecalledMemory[]>;
-  /**
-   * Forgets entries of these ids that can be recalled in the scope, or `all` that was recorded for the user, in every session, or
-   * for the session. Emits once how many, and completes. An id that is not known is passed over.
-   */
+  /** Deletes entries by id, or `all` of the user or session. Emits their number once and completes. Unknown ids are ignored. */
   forget$(scope: MemoryScope, which: readonly string[] | 'all'): Observable<number>;
 }

@@ -14,28 +14,19 @@ export interface LongTermMemoryOptions {
   readonly memory: LongTermMemory;
   /** Default: `static`. */
   readonly mode?: LongTermMemoryMode;
-  /**
-   * Whose memory a call has, by what its program says of it: `{ userId }` is recalled in every session of the user, `{ userId, sessionId }` in this
-   * one. A call of which it throws has no memory: a `warning` says so. Default: the user of `metadata.userId`, in every session.
-   */
+  /** Returns the scope of a call: `{ userId }`, or `{ userId, sessionId }` for one session. An error is a `warning`. Default: `metadata.userId`. */
   readonly scope?: ScopeOfCall;
   /** Entries that a call is shown at most. Default: 3. */
   readonly top?: number;
-  /**
-   * Whether the model picks the entries that help the most with what was asked: one more request for each call that finds more than `top`,
-   * charged to `rankMemories`. A model that fails is a `warning`, and the search decides. Default: false, the search decides.
-   */
+  /** Whether the model ranks the entries found, with one more request charged to `rankMemories`. Default: false. */
   readonly rank?: boolean;
   /** Entries that it picks from. Default: 10. */
   readonly candidates?: number;
-  /**
-   * Whether it is recalled anew, for the step alone, when the model takes up another step of its plan: one more search each, and one more request where
-   * `rank` is set. Default: true, for agents that keep a plan.
-   */
+  /** Whether to recall again for each step of a plan. Default: true, for agents that keep a plan. */
   readonly recallForSteps?: boolean;
   /**
-   * Where the model reads what is recalled before the loop: before the history, or right before what was asked, so that providers can cache the history
-   * where it changes from call to call. Default: `beforeHistory`, unless `retrieve` places what it finds before the input: then both stand there.
+   * Where the model reads the memories: before the history, or right before the input, which keeps the history cacheable. Default:
+   * `beforeHistory`, or where `retrieve` puts its passages.
    */
   readonly placement?: 'beforeHistory' | 'beforeInput';
   /** What is looked for before the loop; nothing, where it is blank. Default: what was asked, as text. */

@@ -20,6 +20,7 @@ import {
   remembering,
   shownTo,
 } from './memories.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 const namesIn = (model: ReturnType<typeof scriptedModel>): readonly string[] =>
   model.requests[0]?.tools?.map(({ name }) => name) ?? [];
@@ -51,7 +52,9 @@ describe('withLongTermMemory, agent', () => {
       [text('?')],
     );
     const agent = createAgent(withLongTermMemory({ model }, { memory, mode: 'agent' }));
-    await agent.session('one').call('I like tea.', { ...forAnn, callId: 'c' });
+    await sessions(agent)
+      .open('one')
+      .call('I like tea.', { ...forAnn, callId: 'c' });
     expect(shownTo(model, 1).at(-1)).toBe('Kept.\nThat was known already.');
     const [held] = await lastValueFrom(memory.recall$(ann, { text: '' }));
     expect(held).toMatchObject({
@@ -112,12 +115,10 @@ describe('withLongTermMemory, agent', () => {
       [text('?')],
     );
     const settings = { memory: remembering('Likes tea.'), mode: 'agent' } as const;
-    const agent = createAgent(
-      withLongTermMemory({ model, tools: [look], memory: conversations }, settings),
-    );
-    await agent.session('s').call('Which tea?', forAnn);
+    const agent = createAgent(withLongTermMemory({ model, tools: [look] }, settings));
+    await sessions(agent, { memory: conversations }).open('s').call('Which tea?', forAnn);
     for (const at of [1, 2]) expect(shownTo(model, at).join()).toContain('Likes tea.');
-    await agent.session('s').call('Well?', forAnn);
+    await sessions(agent, { memory: conversations }).open('s').call('Well?', forAnn);
     expect(shownTo(model, 3)[2]).toBe(
       '[What was recalled is not kept here. Retrieve it again where it is needed.]\nSeen at home.',
     );
@@ -195,11 +196,13 @@ describe('withLongTermMemory, whatever the model does', () => {
           const memory = remembering('The mark is sesame.');
           const conversations = inProcessMemory();
           const model = scriptedModel(...calls.flatMap(answersOf));
-          const agent = createAgent(
-            withLongTermMemory({ model, tools: [look], memory: conversations }, { memory, mode }),
-          );
+          const agent = createAgent(withLongTermMemory({ model, tools: [look] }, { memory, mode }));
           for (const _ of calls) {
-            await record(agent.session('s').stream$('What is the mark?', forAnn));
+            await record(
+              sessions(agent, { memory: conversations })
+                .open('s')
+                .stream$('What is the mark?', forAnn),
+            );
           }
           const stored = await lastValueFrom(conversations('s').load$());
           expect(stored.length).toBeGreaterThanOrEqual(calls.length * 2);
@@ -242,7 +245,7 @@ describe('withLongTermMemory, whatever the model does', () => {
               timer(wait, scheduler)
                 .pipe(
                   mergeMap(() =>
-                    agent.session(userId).call$(`What is the mark? I am ${userId}`, {
+                    sessions(agent).open(userId).call$(`What is the mark? I am ${userId}`, {
                       model,
                       metadata: { userId },
                       scheduler,

@@ -20,6 +20,7 @@ import {
   shownTo,
   warningsIn,
 } from './memories.test-support.js';
+import { sessions } from '../sessions/index.js';
 
 const create = toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake', 'Eat'] });
 const update = (step: number, status: string) => toolUse('update_step', { step, status });
@@ -51,12 +52,14 @@ const run = async (
   const memory = memories();
   const conversations = inProcessMemory();
   const model = scriptedModel(...steps);
-  const plain = { model, memory: conversations };
+  const plain = { model };
   const settings = { memory, ...more };
   const options = isFirst
     ? withPlan(withLongTermMemory(plain, settings))
     : withLongTermMemory(withPlan(plain), settings);
-  const events = await record(createAgent(options).session('s').stream$(asked, forAnn));
+  const events = await record(
+    sessions(createAgent(options), { memory: conversations }).open('s').stream$(asked, forAnn),
+  );
   const stored = await lastValueFrom(conversations('s').load$());
   return { model, memory, events, stored: JSON.stringify(stored) };
 };
@@ -105,8 +108,8 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     const memory = remembering('The mill is by the sea.');
     const model = scriptedModel([text('Yes.')], [create], [update(1, 'in progress')], [text('.')]);
     const agent = createAgent(withLongTermMemory(withPlan({ model }), { memory }));
-    await agent.session('one').call('Is there a mill?', forAnn);
-    await agent.session('two').call('Make a loaf.', forAnn);
+    await sessions(agent).open('one').call('Is there a mill?', forAnn);
+    await sessions(agent).open('two').call('Make a loaf.', forAnn);
     expect(notesIn(model).at(-1)).toBe('The mill is by the sea.');
   });
 

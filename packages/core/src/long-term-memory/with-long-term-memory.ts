@@ -1,5 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
-import { inProcessMemory, appended$, type MemoryFactory } from '../memory.js';
+import { appended$, type MemoryFactory } from '../memory.js';
 import {
   checkOptions,
   defined,
@@ -12,11 +12,11 @@ import {
   wholeNumber,
 } from '../options.js';
 import {
-  questionOf,
   type Call,
   charge,
   hideTools,
   isOpen,
+  questionOf,
   recall,
   recallBeforeInput,
 } from '../call/call.js';
@@ -41,19 +41,18 @@ import type { Context } from '../context.js';
 import { taskOf } from '../fitting/task.js';
 import { type Message, textOf, textBlock, type UserMessage } from '../message.js';
 import { type Plan, planKey } from '../planning/plan-key.js';
-import { note, type OpenRun, runKey, spend } from '../run.js';
+import { note, type OpenRun, outcome, runKey, spend } from '../run.js';
 import { findMemories$ } from './find-memories.js';
 import { rankMemories } from './rank-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 import { section } from '../prompt/assemble.js';
 import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
-import { outcome } from '../call/answer.js';
 import { messageOf } from '../errors.js';
 import { isArrayOf, isString } from '../shape.js';
 import { recorded$ } from './memory-access.js';
 import type { CallInfo } from '../call-info.js';
 import { valueOf } from '../tools/context-key.js';
-import { checkInner } from '../memories/inner-memory.js';
+import { throughMemory } from '../memories/inner-memory.js';
 import { usesIn } from '../tools/suspend.js';
 
 /**
@@ -116,10 +115,13 @@ const recallingSteps = (recalling: PhaseFactory): Layer => ({
 const withMemoryTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
-): AgentOptions<Output> => ({
-  ...withOwnTools(options, memoryTools(settings)),
-  memory: withoutRecalled(options.memory ?? inProcessMemory()),
-});
+): AgentOptions<Output> => {
+  const remembering = withOwnTools(options, memoryTools(settings));
+  return {
+    ...remembering,
+    use: [...(remembering.use ?? []), throughMemory('withoutRecalled', withoutRecalled)],
+  };
+};
 
 const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   memory: [
@@ -342,16 +344,15 @@ const createShownMemories = (): ShownMemories => {
 };
 
 /** Makes memories that keep that something was recalled by a tool, and not what: it is remembered already, and may change or be forgotten. */
-const withoutRecalled = (inner: MemoryFactory): MemoryFactory => {
-  checkInner('withLongTermMemory()', inner);
-  return (sessionId) => {
+const withoutRecalled =
+  (inner: MemoryFactory): MemoryFactory =>
+  (sessionId) => {
     const memory = inner(sessionId);
     return {
       load$: () => memory.load$(),
       append$: (messages) => defer(() => appended$(memory, stripped(messages))),
     };
   };
-};
 
 const notKept = '[What was recalled is not kept here. Retrieve it again where it is needed.]';
 

@@ -1,6 +1,7 @@
 import { defer, EMPTY, map, type Observable } from 'rxjs';
 import { misuse } from '../errors.js';
-import { kept$, type Memory, type MemoryFactory } from '../memory.js';
+import type { Layer } from '../layer.js';
+import { kept$, type Memory, type MemoryFactory, noMemory } from '../memory.js';
 import type { Message } from '../message.js';
 import { withResults } from '../tools/suspend.js';
 
@@ -47,4 +48,20 @@ export const wholeOf = (
         return memory.replace$?.(messages) ?? EMPTY;
       }),
   }),
+});
+
+/** Has the calls of an agent remember through other memories, made of those of their sessions. */
+export const throughMemory = (
+  name: string,
+  wrap: (inner: MemoryFactory) => MemoryFactory,
+): Layer => ({
+  name,
+  priority: 54,
+  call:
+    ({ call: { sessionId = '' } }) =>
+    (next) =>
+    (call) =>
+      next(
+        call.memory === noMemory ? call : { ...call, memory: wrap(() => call.memory)(sessionId) },
+      ),
 });

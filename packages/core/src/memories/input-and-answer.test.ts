@@ -22,6 +22,7 @@ import {
 } from './conversations.test-support.js';
 import { inputAndAnswer } from './input-and-answer.js';
 import { isWaiting } from './turns.js';
+import { sessions } from '../sessions/index.js';
 
 describe('inputAndAnswer', () => {
   for (const { name, run } of memoryContract(() => inputAndAnswer(inProcessMemory()))) {
@@ -36,7 +37,9 @@ describe('inputAndAnswer', () => {
       [thinking('Blue.'), text('It is blue.')],
       [text('You are welcome.')],
     );
-    const chat = createAgent({ model, memory: inputAndAnswer(inner), tools: [look] }).session('s');
+    const chat = sessions(createAgent({ model, tools: [look] }), {
+      memory: inputAndAnswer(inner),
+    }).open('s');
     await chat.call('Which colour?');
     await chat.call('Thanks!');
     expect(model.requests[2]?.messages.map(textOf)).toEqual([
@@ -103,17 +106,23 @@ describe('inputAndAnswer', () => {
       [text('Thank you.')],
       [text('Bye.')],
     );
-    const agent = createAgent({ model, memory: inputAndAnswer(inner), tools: [ask, look] });
-    const first = await agent.session('s').call('Do it.');
+    const agent = createAgent({ model, tools: [ask, look] });
+    const first = await sessions(agent, { memory: inputAndAnswer(inner) })
+      .open('s')
+      .call('Do it.');
     const [waiting] = first.suspensions ?? [];
-    expect(held(agent.session('s').memory).map(({ role }) => role)).toEqual([
-      'user',
-      'assistant',
-      'tool',
-    ]);
-    await expect(agent.session('s').call('Well?')).rejects.toMatchObject({ code: 'invalidResume' });
-    const reply = await agent
-      .session('s')
+    expect(
+      held(sessions(agent, { memory: inputAndAnswer(inner) }).open('s').memory).map(
+        ({ role }) => role,
+      ),
+    ).toEqual(['user', 'assistant', 'tool']);
+    await expect(
+      sessions(agent, { memory: inputAndAnswer(inner) })
+        .open('s')
+        .call('Well?'),
+    ).rejects.toMatchObject({ code: 'invalidResume' });
+    const reply = await sessions(agent, { memory: inputAndAnswer(inner) })
+      .open('s')
       .call(toolResults({ [waiting?.toolUse.id ?? '']: 'yes' }));
     expect(textOf(reply)).toBe('Thank you.');
     expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual([
@@ -122,8 +131,12 @@ describe('inputAndAnswer', () => {
       'tool',
     ]);
     expect(JSON.stringify(model.requests[2]?.messages)).toContain('yes');
-    expect(held(agent.session('s').memory).map(textOf)).toEqual(['Do it.', 'Thank you.']);
-    await agent.session('s').call('Good.');
+    expect(
+      held(sessions(agent, { memory: inputAndAnswer(inner) }).open('s').memory).map(textOf),
+    ).toEqual(['Do it.', 'Thank you.']);
+    await sessions(agent, { memory: inputAndAnswer(inner) })
+      .open('s')
+      .call('Good.');
     expect(model.requests[3]?.messages.map(textOf)).toEqual(['Do it.', 'Thank you.', 'Good.']);
   });
 

@@ -25,6 +25,7 @@ import {
 import { tool } from '../tool.js';
 import { add, answer, exchange, held, user } from './conversations.test-support.js';
 import { summarise, type SummariseOptions } from './summarise.js';
+import { sessions } from '../sessions/index.js';
 
 const pad = 'and so on '.repeat(40);
 const look = tool({ name: 'look', description: 'Looks.', run: () => `blue ${pad}` });
@@ -50,8 +51,8 @@ const set = (
   const writer = scriptedModel(...Array.from({ length: 60 }, () => notes));
   const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
   const use = [insertBefore(reasoning, summarise(given))];
-  const agent = createAgent({ model, memory, use, tools: [look], ...more });
-  return { model, writer, memory: memory('s'), agent, chat: agent.session('s') };
+  const agent = createAgent({ model, use, tools: [look], ...more });
+  return { model, writer, memory: memory('s'), agent, chat: sessions(agent, { memory }).open('s') };
 };
 
 const shown = (messages: readonly Message[] = []): readonly string[] =>
@@ -192,7 +193,7 @@ describe('summarise', () => {
       expect(asked).toBeGreaterThan(0);
       expect([...known.keys()]).toContain('z/1/recap');
       const second = set([], options, { journal });
-      const after = await second.agent.resume('z');
+      const after = await second.chat.resume('z');
       expect(writer.requests).toHaveLength(asked);
       expect(textOf(after)).toBe('Done.');
       expect(after.usage).toEqual(before.usage);

@@ -28,6 +28,7 @@ import {
 } from './conversations.test-support.js';
 import { summarisingMemory, type SummarisingMemoryOptions } from './summarising-memory.js';
 import { turnStarts } from './turns.js';
+import { sessions } from '../sessions/index.js';
 
 /** Writes what it was asked, one request after the other. */
 const writer = (): ScriptedModel =>
@@ -307,7 +308,7 @@ describe('summarisingMemory', () => {
     const inner = inProcessMemory();
     const memory = summarisingMemory(inner, { model: writer(), whenTokens: 10, keepTurns: 1 });
     const model = scriptedModel([text('One.')], [text('Two.')], [text('Three.')]);
-    const chat = createAgent({ model, memory }).session('s');
+    const chat = sessions(createAgent({ model }), { memory }).open('s');
     for (const question of ['Tell me the first thing.', 'The second, please.', 'The third?']) {
       await chat.call(question);
     }
@@ -330,8 +331,8 @@ describe('summarisingMemory', () => {
     };
     const { memory, factory } = set({ model, whenTokens: 10 });
     say(memory, 'a', 'b', 'c', 'd');
-    const call = createAgent({ model: writer(), memory: factory })
-      .session('s')
+    const call = sessions(createAgent({ model: writer() }), { memory: factory })
+      .open('s')
       .call$('?')
       .subscribe();
     expect(left).toBe(0);

@@ -77,11 +77,9 @@ interface Shared {
 }
 
 /**
- * Makes memories that give a summary of older turns, marked as such, and then the last turns as they are. The memory below keeps all, and is
- * written as it is. A summary is made by a request when a conversation is loaded that has become too long; the next one is made of it and of
- * what has come since. It is remembered in this process for as long as the factory is held, and made again elsewhere: the memory below could only
- * keep it as a message. Loads of one session share a request, and it is aborted when all have left. Where it fails, the last turns are
- * given, with a marker that says how much is left out, and the next load asks again. What a summary costs is in no call's usage.
+ * Shows a summary of older turns, then the last turns. The memory below keeps everything. A summary is requested when a long conversation
+ * is loaded, extends the one before, and is kept in this process. Concurrent loads share a request. If it fails, the last turns are
+ * shown with a marker, and the next load tries again. Its cost is in no call's usage.
  */
 export const summarisingMemory = (
   inner: MemoryFactory,

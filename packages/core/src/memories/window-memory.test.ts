@@ -19,6 +19,7 @@ import {
   user,
 } from './conversations.test-support.js';
 import { windowMemory } from './window-memory.js';
+import { sessions } from '../sessions/index.js';
 
 const unmarked = ([first, ...rest]: readonly Message[]): readonly Message[] =>
   first?.role === 'user' && textOf(first).startsWith('[')
@@ -86,7 +87,7 @@ describe('windowMemory', () => {
     const answers = [1, 2, 3].flatMap((nth) => [[toolUse('look')], [text(`${nth}.`)]]);
     const model = scriptedModel(...answers);
     const memory = windowMemory(inner, { turns: 1 });
-    const chat = createAgent({ model, memory, tools: [look] }).session('s');
+    const chat = sessions(createAgent({ model, tools: [look] }), { memory }).open('s');
     for (const nth of [1, 2, 3]) await chat.call(`Question ${nth}`);
     const shown = model.requests.map(({ messages }) => messages.map(({ role }) => role).join(' '));
     expect(shown[4]).toBe('user assistant tool assistant user');

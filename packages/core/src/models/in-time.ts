@@ -16,9 +16,8 @@ export const inTime = (model: Model): Model =>
       );
 
 /**
- * Errors with `timeout` when a model is silent for too long. The clock stands still while demand is closed. An Observable
- * of its own making: each delta passes here, and one timer looks when the silence would be over, as one for each would
- * cost too much.
+ * Errors with `timeout` when a model is silent for too long. The clock stops while demand is closed. One timer checks for silence: one per
+ * delta would cost too much.
  */
 const watched = (
   name: string,

@@ -3,6 +3,7 @@ import { concat, delay, filter, lastValueFrom, map, NEVER, of, throwError, timer
 import { z } from 'zod';
 import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const define = (name: string, run: () => unknown, exclusive = false): Tool =>
   tool({ name, description: `Does ${name}.`, run, exclusive });
@@ -164,7 +165,7 @@ describe('the result of a tool', () => {
       define('f', () => toolOutput({ content: 'a', details: { chart: [1] } })),
       define('g', () => toolOutput({ content: 'b', isError: true })),
     ];
-    const session = createAgent({ model, tools, memory }).session('s');
+    const session = sessions(createAgent({ model, tools }), { memory }).open('s');
     const events = await record(session.stream$('?'));
     expect(events.find(({ type }) => type === 'postActing')).toMatchObject({
       result: { details: { chart: [1] } },

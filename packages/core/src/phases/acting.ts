@@ -36,8 +36,9 @@ import { answerTools, end, type OpenRun, type Run, spend, unanswered } from '../
 import { says } from '../say.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
-import { repaired } from '../tools/repair.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
+import { isRecord } from '../json.js';
+import { repairedJson } from '../json-text/repair-json.js';
 
 type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory'>;
 
@@ -224,3 +225,19 @@ const toToolRun = ({ toolUse, result, ms }: Acted): ToolRun => ({
   isError: result.isError,
   ms,
 });
+
+/** The only object that a model can have meant by invalid JSON. None if there are several readings, or if the end is missing. */
+export const repaired = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  const body = unfenced(text.trim());
+  if (!body.startsWith('{') || !body.endsWith('}')) return undefined;
+  const reading = repairedJson(body);
+  return reading !== undefined && !reading.isClosed && isRecord(reading.value)
+    ? reading.value
+    : undefined;
+};
+
+const unfenced = (text: string): string => {
+  if (!text.startsWith('```') || !text.endsWith('```')) return text;
+  const inner = text.slice(3, -3);
+  return (inner.startsWith('json') ? inner.slice(4) : inner).trim();
+};

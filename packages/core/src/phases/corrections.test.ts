@@ -9,6 +9,7 @@ import {
   tool,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, thinking, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
 const atOnce = { parseBackoffMs: 0 } as const;
@@ -117,8 +118,8 @@ describe('a message that only thinks', () => {
   it('P7: is followed by another one, which sees all thoughts; nothing of it is stored', async () => {
     const model = scriptedModel(thought('One.'), thought('Two.'), [text('noon')]);
     const memory = inProcessMemory();
-    const agent = createAgent({ model, memory });
-    const reply = await agent.session('s').call('?', { maxParseRetries: 0 });
+    const agent = createAgent({ model });
+    const reply = await sessions(agent, { memory }).open('s').call('?', { maxParseRetries: 0 });
     expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
     const shown = model.requests[2]?.messages.map(({ role, content }) => [
       role,

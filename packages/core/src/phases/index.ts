@@ -3,7 +3,6 @@ export { acting } from './acting.js';
 export { checkInterrupt } from './check-interrupt.js';
 export { limit } from './limit.js';
 export { reasoning } from './reasoning.js';
-export { steering } from './steering.js';
 export { storeMemory } from './store-memory.js';
 export {
   insertAfter,
@@ -43,7 +42,6 @@ export {
   spend,
   unanswered,
 } from '../run.js';
-export type { Steer, Steering } from '../steering.js';
 export type { Toolkit } from '../toolkit.js';
 export type { Trampoline } from '../trampoline.js';
 export type { Validator } from '../schema.js';

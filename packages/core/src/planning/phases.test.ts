@@ -14,6 +14,7 @@ import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { text as text$ } from '../streams/text.js';
 import { analyseTask, reflect } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Spun.' });
 const fails = tool({
@@ -37,7 +38,9 @@ describe('phases that think beside the loop', () => {
       [text('Again?')],
       [text('No.')],
     );
-    const session = createAgent({ model, tools: [spin], memory, use: thinking }).session('s');
+    const session = sessions(createAgent({ model, tools: [spin], use: thinking }), { memory }).open(
+      's',
+    );
     await session.call('Spin!', { callId: 'a' });
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map(textOf)).toEqual(['Spin!', '', '', 'Done.']);

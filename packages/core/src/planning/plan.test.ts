@@ -6,6 +6,7 @@ import { createAgent, type Interceptor, on, textOf } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { changedPlan, type PlanChange } from './plan-state.js';
 import { completeTask, createPlanTools, isPlan, type Plan, planText, withPlan } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 enablePatches();
 
@@ -124,9 +125,9 @@ describe('the plan of a call', () => {
       [text('What?')],
     );
     const agent = createAgent(withPlan({ model }));
-    await agent.session('s').call('Plan it.');
-    await agent.session('s').call('Go on.');
-    const reply = await agent.session('t').call('Go on.');
+    await sessions(agent).open('s').call('Plan it.');
+    await sessions(agent).open('s').call('Go on.');
+    const reply = await sessions(agent).open('t').call('Go on.');
     expect(model.requests[2]?.messages.map(textOf).at(-1)).toContain('1. [todo] Mill');
     expect(model.requests[3]?.messages.map(textOf).at(-1)).toContain('1. [done] Mill');
     expect(reply.toolUses).toMatchObject([{ isError: true }]);
@@ -142,7 +143,7 @@ describe('the plan of a call', () => {
       [text('3')],
       [text('4')],
     );
-    const session = createAgent(withPlan({ model })).session('s');
+    const session = sessions(createAgent(withPlan({ model }))).open('s');
     const changesOf = async () =>
       (await record(session.stream$('?'))).flatMap((event) =>
         event.type === 'stateChanged' ? [event.patches.map(({ path }) => path.join('/'))] : [],

@@ -11,6 +11,7 @@ import {
   text,
 } from '../testing/index.js';
 import { rewriteQuestion, type RewriteQuestionOptions } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const sessionOf = (answers: readonly ScriptedAnswer[], options: RewriteQuestionOptions = {}) => {
   const asked: string[] = [];
@@ -23,8 +24,8 @@ const sessionOf = (answers: readonly ScriptedAnswer[], options: RewriteQuestionO
     },
   };
   const use = [retrieve(retriever), rewriteQuestion(options)];
-  const agent = createAgent({ model, memory, use });
-  return { session: agent.session('s'), model, asked, memory };
+  const agent = createAgent({ model, use });
+  return { session: sessions(agent, { memory }).open('s'), model, asked, memory };
 };
 const says = (words: string): ScriptedAnswer => [text(words)];
 
@@ -98,15 +99,16 @@ describe('rewriteQuestion', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const agent = createAgent({
         model: { name: 'm', stream$: () => NEVER },
+        use: [rewriteQuestion({ above: 0 })],
+      });
+      const reason$ = sessions(agent, {
         memory: () => ({
           load$: () =>
             of([{ id: 'a', role: 'user', content: [{ type: 'text', text: 'One' }] } as const]),
           append$: () => of(undefined),
         }),
-        use: [rewriteQuestion({ above: 0 })],
-      });
-      const reason$ = agent
-        .session('s')
+      })
+        .open('s')
         .call$('It?', { scheduler, interruptOn: cold('--x') })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });

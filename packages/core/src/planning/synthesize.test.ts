@@ -5,6 +5,7 @@ import { acting, insertAfter } from '../phases/index.js';
 import { retrieve } from '../retrieval/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { completeTask, synthesize, type SynthesizeOptions } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
 const sources = [
@@ -16,12 +17,11 @@ const retriever = { retrieve$: () => of(sources) };
 const agentOf = (
   answers: readonly ScriptedAnswer[],
   options: SynthesizeOptions = {},
-  { cites = false, maxIterations = 10, memory = inProcessMemory() } = {},
+  { cites = false, maxIterations = 10 } = {},
 ) => {
   const model = scriptedModel(...answers);
   const agent = createAgent({
     model,
-    memory,
     tools: [look, completeTask()],
     use: [insertAfter(acting, synthesize(options)), ...(cites ? [retrieve(retriever)] : [])],
     defaults: { maxIterations },
@@ -60,12 +60,10 @@ describe('synthesize', () => {
 
   it('G1: always writes another in the place of every answer, which becomes its draft', async () => {
     const memory = inProcessMemory();
-    const { agent, model } = agentOf(
-      [[text('Draft.')], [text('Final.')]],
-      { when: 'always' },
-      { memory },
+    const { agent, model } = agentOf([[text('Draft.')], [text('Final.')]], { when: 'always' });
+    const events = await record(
+      sessions(agent, { memory }).open('s').stream$('?', { callId: 'c' }),
     );
-    const events = await record(agent.session('s').stream$('?', { callId: 'c' }));
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
       { messageId: 'c/1', why: 'synthesize' },
     ]);

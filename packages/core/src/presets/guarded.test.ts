@@ -17,6 +17,7 @@ import type { Retriever } from '../retrieval/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createSemaphore } from '../traffic/index.js';
 import { guarded } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
 let waiting = '';
@@ -70,7 +71,7 @@ describe('the preset guarded', () => {
     const model = scriptedModel(
       ...Array.from({ length: 12 }, (_, n) => [[toolUse('spin')], [text(`answer ${n}`)]]).flat(),
     );
-    const session = createAgent(guarded({ model, tools: [spin], memory })).session('s');
+    const session = sessions(createAgent(guarded({ model, tools: [spin] })), { memory }).open('s');
     for (let n = 0; n < 12; n += 1) await session.call(`question ${n}`);
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored).toHaveLength(24);
@@ -94,7 +95,7 @@ describe('the preset guarded', () => {
       [text('Both are paid.')],
       [text('Bye.')],
     );
-    const session = createAgent(guarded({ model, tools: [spin, pay] })).session('s');
+    const session = sessions(createAgent(guarded({ model, tools: [spin, pay] }))).open('s');
     for (const to of ['A', 'B']) {
       const reply = await (to === 'A'
         ? session.call('Pay A and B.')
@@ -119,7 +120,7 @@ describe('the preset guarded', () => {
   it('T13: keeps a result that was brought together with words', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
     const model = scriptedModel([toolUse('pay')], [toolUse('pay')], [text('Done.')]);
-    const session = createAgent(guarded({ model, tools: [pay] })).session('s');
+    const session = sessions(createAgent(guarded({ model, tools: [pay] }))).open('s');
     const idOf = (reply: Reply) => reply.suspensions?.[0]?.toolUse.id ?? '';
     const first = idOf(await session.call('Pay A.'));
     const second = idOf(await session.call([toolResults({ [first]: 'RESULT1' }), 'And B.']));
@@ -137,7 +138,7 @@ describe('the preset guarded', () => {
       [toolUse('pay')],
       [text('Paid again.')],
     );
-    const session = createAgent(guarded({ model, tools: [pay] }, { turns: 1 })).session('s');
+    const session = sessions(createAgent(guarded({ model, tools: [pay] }, { turns: 1 }))).open('s');
     const first = await session.call('Pay A.');
     await session.call(toolResults({ [first.suspensions?.[0]?.toolUse.id ?? '']: 'YES' }));
     const second = await session.call('Pay B.');

@@ -5,7 +5,7 @@ import { maxInputLength } from '../guards/max-input-length.js';
 import { type Interceptor, isInterceptor } from '../interceptor.js';
 import { inputAndAnswer } from '../memories/input-and-answer.js';
 import { windowMemory } from '../memories/window-memory.js';
-import { inProcessMemory } from '../memory.js';
+import { throughMemory } from '../memories/inner-memory.js';
 import { retry, type RetryOptions } from '../models/retry.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
@@ -44,10 +44,9 @@ export interface GuardedOptions {
 }
 
 /**
- * An agent that is let out to users: guards; 20 calls at once, others wait; 30 s a call and 15 s a tool; 10 tools, then they are removed and the
- * model answers; requests that fit into 128,000 tokens, 4,096 of them kept for the answer; retries; the last 10 turns of history, of which memory gets
- * what was said and answered, at the end of a call; passages of the retriever; 20 tools shown at most. What the options say goes before that. Make one and use
- * it for all calls: its limits are its own.
+ * Options of a user-facing agent: guards; 20 calls at once, others wait; 30 s a call and 15 s a tool; 10 tool runs; a context window of
+ * 128,000 tokens, 4,096 of them for the answer; retries; the last 10 turns of memory; passages of the retriever; 20 tools shown at
+ * most. Your options take precedence. Create it once: its limits are its own.
  */
 export const guarded = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -57,13 +56,11 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { maxCalls = 20, maxQueue = 100, turns = 10, retriever } = limits;
   const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
-  const { memory = inProcessMemory(), interceptors = [], defaults } = options;
+  const { interceptors = [], defaults } = options;
   const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
   return {
     ...options,
     model: limits.retry === false ? options.model : retry(options.model, limits.retry),
-    memory:
-      turns === Infinity ? inputAndAnswer(memory) : windowMemory(inputAndAnswer(memory), { turns }),
     interceptors: [
       guards.flat(),
       ...interceptors,
@@ -71,6 +68,11 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
     ],
     use: [
       limitCalls(calls),
+      throughMemory('guardedMemory', (memory) =>
+        turns === Infinity
+          ? inputAndAnswer(memory)
+          : windowMemory(inputAndAnswer(memory), { turns }),
+      ),
       ...(retriever === undefined ? [] : [retrieve(retriever, limits.retrieve)]),
       selectTools({ maxTools: 20 }),
       ...(options.use ?? []),

@@ -12,6 +12,7 @@ import {
 import { text as text$ } from '../streams/text.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const look = tool({
   name: 'look',
@@ -215,9 +216,9 @@ describe('the preset planner', () => {
   it('M: writes a late question anew, and is refused what it does not have', async () => {
     const done = (answer: string) => uses(['complete_task', { answer }]);
     const model = scriptedModel(done('Here.'), says('Where is the mill?'), done('There.'));
-    const session = createAgent(
-      planner({ model }, { analyse: false, reflect: false, rewriteAbove: 1 }),
-    ).session('s');
+    const session = sessions(
+      createAgent(planner({ model }, { analyse: false, reflect: false, rewriteAbove: 1 })),
+    ).open('s');
     await session.call('Is there a mill?');
     const reply = await session.call('And where?');
     expect(reply.usageByPhase).toHaveProperty('rewriteQuestion');

@@ -25,6 +25,7 @@ import {
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { retrieve, type RetrievedPassage, type Retriever } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const passages: readonly RetrievedPassage[] = [
   { source: 'mills.md', text: 'A mill race carries water.', title: 'Mills' },
@@ -51,11 +52,12 @@ describe('retrieve', () => {
     const retriever = finding();
     const agent = createAgent({
       model,
-      memory,
       instructions: 'Be kind.',
       use: [retrieve(retriever)],
     });
-    const events = await record(agent.session('s').stream$('What is a mill race?'));
+    const events = await record(
+      sessions(agent, { memory }).open('s').stream$('What is a mill race?'),
+    );
     expect(retriever.asked).toEqual([{ query: 'What is a mill race?', limit: 5 }]);
     expect(systemOf(model)).toMatch(
       /^Be kind\.\n\n\[Retrieved Context\]\n.*\[1\] mills\.md, Mills\n> A mill race/s,
@@ -70,7 +72,7 @@ describe('retrieve', () => {
     const model = scriptedModel([text('1')], [toolUse('look')], [text('2')]);
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
     const use = [retrieve(finding(), { placement: 'beforeInput', limit: 1 })];
-    const session = createAgent({ model, tools: [look], use }).session('s');
+    const session = sessions(createAgent({ model, tools: [look], use })).open('s');
     await session.call('first');
     await session.call('second');
     expect(systemOf(model, 2)).toBeUndefined();
@@ -178,7 +180,7 @@ describe('retrieve', () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
     const model = scriptedModel([toolUse('pay')], [text('Paid.')]);
     const use = [retrieve(finding(), { placement: 'beforeInput' })];
-    const session = createAgent({ model, tools: [pay], use }).session('s');
+    const session = sessions(createAgent({ model, tools: [pay], use })).open('s');
     const reply = await session.call('Pay.');
     await session.call(toolResults({ [reply.suspensions?.[0]?.toolUse.id ?? '']: 'Yes.' }));
     expect(model.requests[1]?.messages.map((it) => textOf(it).slice(0, 10))).toEqual([
@@ -191,11 +193,13 @@ describe('retrieve', () => {
 
   it('I15: what was found stays, where history has to go', async () => {
     const model = scriptedModel([text('1')], [text('2')]);
-    const session = createAgent({
-      model,
-      interceptors: [fitContext({ contextWindow: 500, reserve: 100 })],
-      use: [retrieve(finding(), { placement: 'beforeInput' })],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        interceptors: [fitContext({ contextWindow: 500, reserve: 100 })],
+        use: [retrieve(finding(), { placement: 'beforeInput' })],
+      }),
+    ).open('s');
     await session.call('old '.repeat(300));
     await session.call('new');
     const shown = model.requests[1]?.messages.map(textOf) ?? [];

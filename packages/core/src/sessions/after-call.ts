@@ -1,9 +1,9 @@
 import type { AgentEvent, EventOf } from '../events.js';
 import { callsIn, latest, less, begunIn } from './begun-in.js';
-import type { SessionState, PendingApproval, ToolGroupStates } from './session-state.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { addUsage } from '../usage.js';
+import type { SessionState, PendingApproval, ToolGroupStates } from './session-state.js';
 
 /** A call that a journal has written down. */
 type WrittenCall = Omit<CallOfSession, 'isWrittenDown'>;

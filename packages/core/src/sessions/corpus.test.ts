@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { toolResults } from '../tools/suspend.js';
 import { text } from '../testing/index.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
-import { type SessionState, stateVersion } from './session-state.js';
+import { stateVersion } from './session-state.js';
+import { sessions, type SessionState } from './index.js';
 
 const corpus = join(import.meta.dirname, '../../corpus/states');
 
@@ -18,18 +19,18 @@ const versions = readdirSync(corpus).filter((folder) => /^v\d+$/.test(folder));
 
 describe.each(versions)('S4: the states of %s', (version) => {
   it.each(filesIn(version))('%s is loaded, and saved as what it is', async (_name, saved) => {
-    const session = sampleAgent().session('s');
+    const session = sessions(sampleAgent()).open('s');
     const state = JSON.parse(saved) as SessionState;
     await session.loadState(state);
     expect(await session.saveState()).toEqual({ ...state, version: stateVersion });
     // It can be saved by another one again, as text.
-    const other = sampleAgent().session('other');
+    const other = sessions(sampleAgent()).open('other');
     await other.loadState(JSON.parse(JSON.stringify(await session.saveState())));
     expect(await other.saveState()).toEqual(await session.saveState());
   });
 
   it.each(filesIn(version))('%s is a session that goes on', async (name, saved) => {
-    const session = sampleAgent([[text('Gladly.')]]).session('s');
+    const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
     const state = JSON.parse(saved) as SessionState;
     await session.loadState(state);
     const input = name === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
@@ -49,7 +50,7 @@ describe('S4: the corpus', () => {
   it.each(filesIn('refused'))(
     'X15: refuses %s, says why, and leaves all as it was',
     async (_name, given) => {
-      const session = sampleAgent().session('s');
+      const session = sessions(sampleAgent()).open('s');
       const [, chat = ''] = filesIn('v1').find(([name]) => name === 'groups') ?? [];
       await session.loadState(JSON.parse(chat));
       const before = await session.saveState();

@@ -7,6 +7,7 @@ import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { textOf } from '../message.js';
 import { agentTool } from '../teams/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from './index.js';
 
 /** An agent that asks a helper twice in its session `notes`, and a helper that answers with what it has heard there. */
 const place = (memory: MemoryFactory = inProcessMemory()) => {
@@ -19,8 +20,8 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
   };
   const many = (answer: ScriptedAnswer) =>
     scriptedModel(...Array.from({ length: 20 }, () => answer));
-  const helper = createAgent({ name: 'helper', model: many(hear), memory });
-  const asks = agentTool(helper, { description: 'Helps.', session: 'notes' });
+  const helper = createAgent({ name: 'helper', model: many(hear) });
+  const asks = agentTool(helper, { description: 'Helps.', session: 'notes', memory });
   const agent = createAgent({
     model: many(({ messages }) => {
       const done = messages.filter(({ role }) => role === 'tool').length;
@@ -35,14 +36,14 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
   };
   const fork = (at: string, callId: string, from = 'c') =>
     lastValueFrom(fork$(store, from, { at, callId }));
-  return { agent, helper, heard, held, fork };
+  return { agent, inSession: sessions(helper, { memory }).open, heard, held, fork };
 };
 
 describe('S7: the session of an agent below a fork', () => {
   const all = ['q0', 'Heard 1.', 'q1', 'Heard 2.', 'q2', 'Heard 3.'];
   const begun = async (memory?: MemoryFactory) => {
     const made = place(memory);
-    await made.helper.session('notes').call('q0');
+    await made.inSession('notes').call('q0');
     await made.agent.call('?', { callId: 'c' });
     expect(await made.held('notes')).toHaveLength(all.length);
     made.heard.length = 0;
@@ -71,8 +72,8 @@ describe('S7: the session of an agent below a fork', () => {
   });
 
   it('has what was said in it since by others', async () => {
-    const { agent, helper, heard, held, fork } = await begun();
-    await helper.session('notes').call('q9');
+    const { agent, inSession, heard, held, fork } = await begun();
+    await inSession('notes').call('q9');
     heard.length = 0;
     await agent.resume(await fork('1', 'f'));
     expect(heard).toEqual(['q0 q9 q1', 'q0 q9 q1 q2']);
@@ -100,9 +101,9 @@ describe('S7: the session of an agent below a fork', () => {
   });
 
   it('can be replaced without the one that it comes from', async () => {
-    const { agent, helper, held, fork } = await begun();
+    const { agent, inSession, held, fork } = await begun();
     await agent.resume(await fork('2', 'f'));
-    const { memory } = helper.session('notes~f');
+    const { memory } = inSession('notes~f');
     await lastValueFrom(memory.replace$?.([]) ?? of(0), { defaultValue: 0 });
     expect(await held('notes')).toEqual(all);
   });

@@ -4,11 +4,10 @@ import { renamed } from '../journal/renamed.js';
 import { isMessage } from '../is-message.js';
 import { appended$, kept$, type Memory } from '../memory.js';
 import type { Message } from '../message.js';
-import type { Seat } from '../seats.js';
 
 /** A session, as far as it may be another one in a fork. */
 interface ForkableSession {
-  readonly seat: Seat;
+  readonly id: string;
   readonly memory: Memory;
 }
 
@@ -22,7 +21,7 @@ export const forkedSession = <Session extends ForkableSession>(
   sessionOf: (sessionId: string) => Session,
 ): Session =>
   forks.reduce((original, fork) => {
-    const copy = sessionOf(`${named.seat.sessionId}~${fork.to}`);
+    const copy = sessionOf(`${named.id}~${fork.to}`);
     return { ...copy, memory: copiedMemory(original.memory, copy.memory, fork) };
   }, named);
 

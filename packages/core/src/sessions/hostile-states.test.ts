@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { holdsMore } from './read-state.js';
 import { readState } from './read-state.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
+import { sessions } from './index.js';
 
 const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 const stateOf = (messages: unknown, more: object = {}): unknown => ({
@@ -48,7 +49,7 @@ describe('S4, X15: a state of hostile size', () => {
   });
 
   it('is taken where it is one long text, or as many messages as a session may have', async () => {
-    const session = sampleAgent().session('s');
+    const session = sessions(sampleAgent()).open('s');
     const text = 'x'.repeat(50_000_000);
     const long = [{ id: 'm', role: 'user', content: [{ type: 'text', text }] }];
     await session.loadState(stateOf(long));

@@ -20,8 +20,8 @@ import { finish, marbles, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
-import type { SessionState } from './session-state.js';
 import type { SessionStore } from './session-store.js';
+import { sessions, type SessionState } from './index.js';
 
 const storedIn = async (store: SessionStore, id = 's') => {
   const stored = await lastValueFrom(store.load$(id));
@@ -129,18 +129,18 @@ describe('S4: keepSessions', () => {
   it('frees what this process holds when it is closed, and closes nothing that runs', async () => {
     const store = inProcessSessions();
     const agent = sampleAgent([[text('one')], NEVER]);
-    const sessions = keepSessions(agent, store);
-    const session = await sessions.open('s');
+    const kept = keepSessions(agent, store);
+    const session = await kept.open('s');
     await session.call('a');
     session.toolkit.activate('web');
     const running = session.call$('b').subscribe({ error: () => undefined });
     await expect(session.close()).rejects.toMatchObject({ code: 'busy' });
     running.unsubscribe();
     await Promise.all([session.close(), session.close()]);
-    const held = await agent.session('s').saveState();
+    const held = await sessions(agent).open('s').saveState();
     expect([held.messages, held.groups]).toEqual([[], { web: false, shell: true }]);
     await expect(session.call('c')).rejects.toMatchObject({ code: 'invalidState' });
-    const again = await sessions.open('s');
+    const again = await kept.open('s');
     expect((await again.saveState()).messages).toHaveLength(2);
     expect(again.toolkit.names).toContain('search');
   });
@@ -202,13 +202,13 @@ describe('S4: keepSessions', () => {
     const inner = inProcessMemory();
     const fixed: MemoryFactory = (id) => ({ load$: inner(id).load$, append$: inner(id).append$ });
     const store = inProcessSessions();
-    const agent = sampleAgent([], { memory: windowMemory(fixed) });
-    await expect(open(agent, store)).rejects.toMatchObject({
+    const kept = keepSessions(says(), store, { memory: windowMemory(fixed) });
+    await expect(kept.open('s')).rejects.toMatchObject({
       code: 'config',
-      message: expect.stringContaining("leave 'memory' out of createAgent()"),
+      message: expect.stringContaining("leave 'memory' out"),
     });
     expect(await lastValueFrom(store.list$())).toEqual([]);
-    await open(sampleAgent([], { memory: windowMemory(inner) }), store);
+    await keepSessions(says(), store, { memory: windowMemory(inner) }).open('s');
   });
 
   it('takes an agent and a store', () => {

@@ -1,33 +1,58 @@
 import {
+  concat,
   concatMap,
   defer,
+  EMPTY,
+  endWith,
+  finalize,
   firstValueFrom,
+  ignoreElements,
   lastValueFrom,
   map,
   type Observable,
+  of,
   race,
+  ReplaySubject,
+  share,
+  Subject,
   take,
+  tap,
   timer,
 } from 'rxjs';
-import type { Agent, SessionOptions } from '../agent.js';
+import type { Agent } from '../agent.js';
 import { toCallable } from '../callable.js';
-import { misuse } from '../errors.js';
+import type { CallOptions } from '../call-options.js';
+import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { Drainable } from '../journal/draining.js';
+import type { Resumable } from '../journal/resume.js';
 import { isStoreOfCalls, type StoreOfCalls } from '../journal/stored-call.js';
-import { checkOptions, having } from '../options.js';
-import type { Session } from '../session.js';
-import { createOpenSessions, type OpenSession } from './open-session.js';
-import { createPendingWork } from './pending-work.js';
-import { resumableSession, type ResumableSession, type Resuming } from './resumable-session.js';
-import { savedBehind, savedWithReply } from './saved.js';
-import type { SessionStore } from './session-store.js';
+import { checkOptions, defined, having, isFunction } from '../options.js';
+import type { MemoryFactory } from '../memory.js';
+import {
+  callRules,
+  type Session,
+  type SessionCallOptions,
+  type SessionOptions,
+  sessions,
+} from './sessions.js';
+import {
+  resumableSession,
+  type ResumableSession,
+  type Resuming,
+  savedBehind,
+  savedWithReply,
+} from './resume-session.js';
+import type { SessionStore, StoredSession } from './session-store.js';
+import { contained } from '../contained.js';
+import { failAs } from '../fail-as.js';
+import { createSemaphore } from '../traffic/semaphore.js';
+import { noUsage } from '../usage.js';
+import { stateVersion } from './session-state.js';
+import type { SessionState } from './session-state.js';
 
 /** The sessions of an agent whose states a store keeps. */
 export interface KeptSessions<out Output = unknown> extends Drainable {
-  /**
-   * Opens a session: loads its state where the store has one, and emits a handle. One that is open already goes on as it is. Errors as `loadState$` does, and with
-   * `store` where the store fails. Cold.
-   */
+  /** Opens a session: loads its state if the store has one, and emits a handle. Errors as `loadState$` does, and with `store`. Cold. */
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
   /** The Promise form of `open$`. */
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
@@ -36,17 +61,14 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
 }
 
 /**
- * A session whose state is saved after each of its calls, whatever their end: a reply is emitted, and a stream completes, when it is saved. A call whose state
- * cannot be saved errors with `conflict` or `store`, but where it has failed itself. A call that is left is not waited for, and is saved with the next one.
+ * A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the
+ * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
  */
 export interface KeptSession<out Output = unknown>
-  extends Session<Output>, ResumableSession<Output> {
+  extends Omit<Session<Output>, keyof Resumable>, ResumableSession<Output> {
   /** The version that it has in the store; `undefined`, before it is first saved. */
   readonly version: number | undefined;
-  /**
-   * Saves it as it is now, and emits the new version. Errors with `conflict` where the store has another version by now: this handle is then of no more
-   * use, and the session is to be opened again. Cold.
-   */
+  /** Saves it and emits the new version. Errors with `conflict` if the store has another version: then open the session again. Cold. */
   save$(): Observable<number>;
   /** The Promise form of `save$`. */
   save(): Promise<number>;
@@ -60,29 +82,33 @@ export interface KeptSession<out Output = unknown>
 export interface KeepSessionsOptions {
   /** The store of calls that is the journal of the agent: with it, sessions can go on with calls that were broken off. Default: none. */
   readonly calls?: StoreOfCalls;
+  /** Makes the memory that holds the messages of an open session. It needs `replace$`. Default: one in this process. */
+  readonly memory?: MemoryFactory;
 }
 
 /**
- * Keeps the sessions of an agent in a store. The memory of the agent holds the messages of those that are open: it gets them when they are opened, and is emptied when they are closed. The one in
- * this process is enough; the stored ones serve as well, and have each message written twice. One without `replace$` is refused with `config` when a session is opened. Between processes, the last one to save what it has loaded gets a `conflict`: nothing that was saved is lost, and the work of its call is not kept.
+ * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several
+ * processes use one session, the first to save wins, and the other gets a `conflict`.
  */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
   store: SessionStore,
   options: KeepSessionsOptions = {},
 ): KeptSessions<Output> => {
-  if (!having('session', '')[0](agent)) throw misuse('keepSessions() needs an agent.');
+  if (!having('with', '')[0](agent)) throw misuse('keepSessions() needs an agent.');
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
     throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
   }
-  checkOptions('keepSessions()', options, { calls: isStoreOfCalls });
+  checkOptions('keepSessions()', options, { calls: isStoreOfCalls, memory: isFunction });
+  const { calls, memory } = options;
+  const all = sessions(agent, defined({ memory }));
   const saving = createPendingWork();
   const opened$ = createOpenSessions(store, saving);
   const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
-      const session = agent.session(sessionId, given);
+      const session = all.open(sessionId, given);
       if (session.memory.replace$ === undefined) throw ofFixedMemory();
-      const place = { agent, session, calls: options.calls, context: given?.context ?? [] };
+      const place = { agent, session, calls };
       return opened$(session).pipe(map((open) => kept(place, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
@@ -106,7 +132,7 @@ export const keepSessions = <Output>(
 
 const ofFixedMemory = () =>
   misuse(
-    "keepSessions() needs sessions whose messages can be replaced, and the memory of this agent has no 'replace$'. The store of sessions holds the messages: leave 'memory' out of createAgent(), or put one around inProcessMemory(). A memory that outlasts the process itself needs no keepSessions().",
+    "keepSessions() needs sessions whose messages can be replaced, and this 'memory' has no 'replace$'. The store of sessions holds the messages: leave 'memory' out, or put one around inProcessMemory(). A memory that outlasts the process itself needs no keepSessions().",
   );
 
 const kept = <Output>(
@@ -117,7 +143,7 @@ const kept = <Output>(
   const save$ = open.save$(session);
   const close$ = open.close$(session);
   const callable = toCallable<Output>(
-    (input, options, view) =>
+    (input, options: CallOptions & SessionCallOptions, view) =>
       defer(() => {
         open.assertOpen();
         return view({
@@ -125,7 +151,7 @@ const kept = <Output>(
           reply$: session.call$(input, options).pipe(savedWithReply(save$)),
         });
       }),
-    true,
+    callRules,
   );
   return {
     ...session,
@@ -138,5 +164,154 @@ const kept = <Output>(
     save: () => firstValueFrom(save$),
     close$: () => close$,
     close: () => lastValueFrom(close$, { defaultValue: undefined }),
+  };
+};
+
+/** A session that is open in this process: its handles share what is known of its state in the store. */
+interface OpenSession {
+  readonly version: number | undefined;
+  /** Refuses what would be done to a session that is open no more. */
+  assertOpen(): void;
+  save$(session: Session): Observable<number>;
+  close$(session: Session): Observable<never>;
+}
+
+/** Opens sessions, each once. */
+const createOpenSessions = (
+  store: SessionStore,
+  saving: PendingWork,
+): ((session: Session) => Observable<OpenSession>) => {
+  const open = new Map<string, Observable<OpenSession>>();
+  return (session) => {
+    const { id } = session;
+    const known = open.get(id);
+    if (known !== undefined) return known;
+    const opening$ = defer(() => store.load$(id)).pipe(
+      contained(),
+      take(1),
+      failAs('store', `The state of the session '${id}' could not be loaded`),
+      concatMap((stored) => {
+        const opened = createOpenSession(store, saving, stored, () => open.delete(id));
+        return stored === undefined
+          ? [opened]
+          : session.loadState$(stored.state).pipe(
+              endWith(undefined),
+              map(() => opened),
+            );
+      }),
+      tap({ error: () => open.delete(id) }),
+      // Two who open it at once load it once.
+      share({ connector: () => new ReplaySubject<OpenSession>(1), resetOnComplete: false }),
+    );
+    open.set(id, opening$);
+    return opening$;
+  };
+};
+
+const createOpenSession = (
+  store: SessionStore,
+  { track$ }: PendingWork,
+  stored: StoredSession | undefined,
+  onEnd: () => void,
+): OpenSession => {
+  let version = stored?.version;
+  let status: 'open' | 'closed' | 'conflict' = 'open';
+  const end = (why: 'closed' | 'conflict'): void => {
+    status = why;
+    onEnd();
+  };
+  const assertOpen = (): void => {
+    if (status !== 'open') throw noMoreOpen(status);
+  };
+  const whenOpen$ = (work: () => Observable<never>): Observable<never> =>
+    defer(() => (status === 'open' ? work() : EMPTY));
+  // One save follows the other: each has to know the version of the one before it.
+  const saves = createSemaphore({ max: 1, maxQueue: Number.MAX_SAFE_INTEGER });
+  const save$ = (session: Session): Observable<number> =>
+    track$(
+      saves.hold$(() => {
+        assertOpen();
+        return session.saveState$().pipe(
+          concatMap((state) => store.save$(session.id, state, version)),
+          contained(),
+          take(1),
+          failAs('store', `The state of the session '${session.id}' could not be saved`),
+          tap({
+            next: (saved) => {
+              version = saved;
+            },
+            error: (error: unknown) => {
+              if (isMillraceError(error) && error.code === 'conflict') end('conflict');
+            },
+          }),
+        );
+      }),
+    );
+  return {
+    get version() {
+      return version;
+    },
+    assertOpen,
+    save$,
+    close$: (session) => {
+      const free$ = concat(
+        session.loadState$(emptyState),
+        defer(() => {
+          end('closed');
+          return EMPTY;
+        }),
+      );
+      // What is held may be another handle's by the time that it is saved.
+      return whenOpen$(() =>
+        concat(
+          save$(session).pipe(ignoreElements()),
+          whenOpen$(() => free$),
+        ),
+      );
+    },
+  };
+};
+
+const emptyState: SessionState = {
+  version: stateVersion,
+  messages: [],
+  groups: {},
+  approvals: [],
+  usage: noUsage,
+  interrupted: false,
+};
+
+const noMoreOpen = (why: 'closed' | 'conflict'): MillraceError =>
+  why === 'closed'
+    ? new MillraceError('invalidState', 'The session has been closed. Open it again.')
+    : new MillraceError(
+        'conflict',
+        'Somebody else has saved the session. Open it again to go on with what is there now.',
+      );
+
+/** Work that is under way. */
+interface PendingWork {
+  /** Runs a piece of it. */
+  readonly track$: <T>(work$: Observable<T>) => Observable<T>;
+  /** Emits once when none is under way, and completes. */
+  readonly idle$: Observable<void>;
+}
+
+/** Keeps count of work. */
+const createPendingWork = (): PendingWork => {
+  const ended$ = new Subject<void>();
+  let pending = 0;
+  return {
+    track$: (work$) =>
+      defer(() => {
+        pending += 1;
+        return work$.pipe(
+          finalize(() => {
+            pending -= 1;
+            if (pending === 0) ended$.next();
+          }),
+        );
+      }),
+    idle$: defer(() => (pending === 0 ? of(undefined) : ended$.pipe(take(1)))),
   };
 };

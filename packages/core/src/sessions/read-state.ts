@@ -4,38 +4,29 @@ import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
 import { mostEarlierCalls } from './begun-in.js';
-import {
-  count,
-  distinct,
-  fieldsOf,
-  flag,
-  kindOf,
-  listOf,
-  name,
-  type Place,
-  type Read,
-  wrong,
-  text,
-} from './read-fields.js';
-import {
-  type EarlierCall,
-  type LastCall,
-  type PendingApproval,
-  type SessionState,
-  stateVersion,
-  type ToolGroupStates,
-} from './session-state.js';
+import { stateVersion } from './session-state.js';
 import {
   type AssistantBlock,
+  type AssistantMessage,
   type ContentBlock,
   isContentBlock,
   type Message,
   plainBlock,
+  type ThinkingBlock,
+  type ToolMessage,
   type ToolResultBlock,
   type ToolUseBlock,
+  type UserMessage,
 } from '../message.js';
 import { jsonCopy } from './json-copy.js';
-import { messageOf } from '../errors.js';
+import { messageOf, MillraceError } from '../errors.js';
+import type {
+  EarlierCall,
+  LastCall,
+  PendingApproval,
+  SessionState,
+  ToolGroupStates,
+} from './session-state.js';
 
 /** Reads a state from outside, or throws an `invalidState` error that says what is wrong with it, and where. */
 export const readState = (value: unknown): SessionState => {
@@ -52,7 +43,7 @@ export const readState = (value: unknown): SessionState => {
   if (holdsMore(value, mostValues)) {
     throw wrong(place, `holds more than ${mostValues} values: so much is not taken`);
   }
-  return stateOf(value, place);
+  return frozen(stateOf(value, place));
 };
 
 /** A hundred thousand messages have half as many. */
@@ -60,32 +51,7 @@ const mostValues = 2_000_000;
 
 /** Copies what a session is made of as a state. */
 export const toState = (parts: SessionState): SessionState =>
-  stateOf(parts, { path: '', isForeign: false });
-
-const stateOf: Read<SessionState> = (value, place) => {
-  const fields = fieldsOf(value, place, known);
-  return frozen({
-    version: stateVersion,
-    messages: fields.read('messages', messages),
-    groups: fields.read('groups', groups),
-    approvals: fields.read('approvals', approvals),
-    usage: fields.read('usage', usage),
-    interrupted: fields.read('interrupted', flag),
-    ...(fields.has('lastCall') && { lastCall: fields.read('lastCall', lastCall) }),
-    ...(fields.has('earlierCalls') && { earlierCalls: fields.read('earlierCalls', earlierCalls) }),
-  });
-};
-
-const known: readonly (keyof SessionState)[] = [
-  'version',
-  'messages',
-  'groups',
-  'approvals',
-  'usage',
-  'interrupted',
-  'lastCall',
-  'earlierCalls',
-];
+  frozen(stateOf(parts, { path: '', isForeign: false }));
 
 const messages: Read<SessionState['messages']> = (value, place) => {
   const read = distinct(listOf(message, 100_000)(value, place), ({ id }) => id, place);
@@ -108,50 +74,12 @@ const groups: Read<ToolGroupStates> = (value, place) => {
   );
 };
 
-const approval: Read<PendingApproval> = (value, place) => {
-  const fields = fieldsOf(value, place, ['callId', 'toolUse']);
-  return { callId: fields.read('callId', name), toolUse: fields.read('toolUse', toolUse) };
-};
-
 const approvals: Read<SessionState['approvals']> = (value, place) =>
   distinct(
     listOf(approval, 10_000)(value, place),
     ({ callId, toolUse: { id } }) => JSON.stringify([callId, id]),
     place,
   );
-
-const usage: Read<Usage> = (value, place) => {
-  const fields = fieldsOf(value, place, [
-    'inputTokens',
-    'outputTokens',
-    'cacheReadTokens',
-    'cacheWriteTokens',
-  ]);
-  return {
-    inputTokens: fields.read('inputTokens', count),
-    outputTokens: fields.read('outputTokens', count),
-    cacheReadTokens: fields.read('cacheReadTokens', count),
-    cacheWriteTokens: fields.read('cacheWriteTokens', count),
-  };
-};
-
-const lastCall: Read<LastCall> = (value, place) => {
-  const fields = fieldsOf(value, place, ['callId', 'usageBefore', 'hasEnded']);
-  return {
-    callId: fields.read('callId', name),
-    usageBefore: fields.read('usageBefore', usage),
-    hasEnded: fields.read('hasEnded', flag),
-  };
-};
-
-const earlierCall: Read<EarlierCall> = (value, place) => {
-  const fields = fieldsOf(value, place, ['callId', 'usage', 'hasEnded']);
-  return {
-    callId: fields.read('callId', name),
-    usage: fields.read('usage', usage),
-    hasEnded: fields.read('hasEnded', flag),
-  };
-};
 
 const earlierCalls: Read<readonly EarlierCall[]> = (value, place) =>
   distinct(listOf(earlierCall, mostEarlierCalls)(value, place), ({ callId }) => callId, place);
@@ -184,75 +112,6 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 /** Blocks that a message may have. */
 const mostBlocks = 10_000;
 
-/** Reads a message of whatever role. */
-const message: Read<Message> = (value, place) => {
-  const role = ownField(value, 'role');
-  switch (role) {
-    case 'user': {
-      const fields = fieldsOf(value, place, ['id', 'role', 'content', 'name']);
-      return {
-        id: fields.read('id', name),
-        role,
-        content: fields.read('content', listOf(contentBlock, mostBlocks)),
-        ...(fields.has('name') && { name: fields.read('name', name) }),
-      };
-    }
-    case 'assistant': {
-      const fields = fieldsOf(value, place, ['id', 'role', 'content', 'name']);
-      return {
-        id: fields.read('id', name),
-        role,
-        content: fields.read('content', assistantBlocks),
-        ...(fields.has('name') && { name: fields.read('name', name) }),
-      };
-    }
-    case 'tool': {
-      const fields = fieldsOf(value, place, ['id', 'role', 'content']);
-      return {
-        id: fields.read('id', name),
-        role,
-        content: fields.read('content', listOf(toolResult, mostBlocks)),
-      };
-    }
-    default:
-      throw wrong(place, "is no message: its 'role' must be 'user', 'assistant' or 'tool'");
-  }
-};
-
-/** Reads what asks for one run of a tool. */
-const toolUse: Read<ToolUseBlock> = (value, place) => {
-  const known = ['type', 'id', 'name', 'input', 'invalidInput', 'refusal'];
-  const fields = fieldsOf(value, place, known);
-  if (ownField(value, 'type') !== 'tool_use') throw wrong(place, "must be of the type 'tool_use'");
-  return {
-    type: 'tool_use',
-    id: fields.read('id', name),
-    // A model may have asked for a tool without a name.
-    name: fields.read('name', text),
-    input: fields.read('input', jsonObject),
-    ...(fields.has('invalidInput') && { invalidInput: fields.read('invalidInput', text) }),
-    ...(fields.has('refusal') && { refusal: fields.read('refusal', text) }),
-  };
-};
-
-const toolResult: Read<ToolResultBlock> = (value, place) => {
-  const known = ['type', 'toolUseId', 'content', 'isError', 'note', 'details', 'suspended'];
-  const fields = fieldsOf(value, place, known);
-  if (ownField(value, 'type') !== 'tool_result') {
-    throw wrong(place, "must be of the type 'tool_result'");
-  }
-  const details = fields.has('details') ? fields.read('details', detailsOf) : undefined;
-  return {
-    type: 'tool_result',
-    toolUseId: fields.read('toolUseId', name),
-    content: fields.read('content', listOf(contentBlock, mostBlocks)),
-    isError: fields.read('isError', flag),
-    ...(fields.has('note') && { note: fields.read('note', text) }),
-    ...(details !== undefined && { details }),
-    ...(fields.has('suspended') && { suspended: fields.read('suspended', suspended) }),
-  };
-};
-
 /** They are the tool's own, and may be whatever it likes. */
 const detailsOf: Read<unknown> = (value, place) => {
   if (place.isForeign) return json(value, place);
@@ -263,9 +122,18 @@ const detailsOf: Read<unknown> = (value, place) => {
   }
 };
 
-const suspended: Read<ToolResultBlock['suspended'] & object> = (value, place) => {
-  const fields = fieldsOf(value, place, ['request']);
-  return { request: fields.has('request') ? fields.read('request', json) : null };
+const message: Read<Message> = (value, place) => {
+  const role = ownField(value, 'role');
+  if (role === 'user' || role === 'assistant' || role === 'tool') {
+    return messageReaders[role](value, place);
+  }
+  throw wrong(place, "is no message: its 'role' must be 'user', 'assistant' or 'tool'");
+};
+
+const assistantBlock: Read<AssistantBlock> = (value, place) => {
+  const type = ownField(value, 'type');
+  if (type === 'tool_use') return toolUse(value, place);
+  return type === 'thinking' ? thinking(value, place) : contentBlock(value, place);
 };
 
 const assistantBlocks: Read<readonly AssistantBlock[]> = (value, place) => {
@@ -273,24 +141,6 @@ const assistantBlocks: Read<readonly AssistantBlock[]> = (value, place) => {
   const uses = blocks.filter((block) => block.type === 'tool_use');
   distinct(uses, ({ id }) => id, place);
   return blocks;
-};
-
-const assistantBlock: Read<AssistantBlock> = (value, place) => {
-  switch (ownField(value, 'type')) {
-    case 'tool_use':
-      return toolUse(value, place);
-    case 'thinking': {
-      const fields = fieldsOf(value, place, ['type', 'text', 'signature', 'redacted']);
-      return {
-        type: 'thinking',
-        text: fields.read('text', text),
-        ...(fields.has('signature') && { signature: fields.read('signature', text) }),
-        ...(fields.has('redacted') && { redacted: fields.read('redacted', flag) }),
-      };
-    }
-    default:
-      return contentBlock(value, place);
-  }
 };
 
 const contentBlock: Read<ContentBlock> = (value, place) => {
@@ -342,3 +192,229 @@ const refuseHostile = (value: unknown, place: Place): void => {
     throw wrong(place, `holds a ${typeof value} that JSON cannot hold`);
   }
 };
+
+/** Where a value stands in a state. */
+interface Place {
+  /** Such as `messages[3].content`. */
+  readonly path: string;
+  /** Whether the value comes from outside: nothing is left out of it then, what is not known is refused. */
+  readonly isForeign: boolean;
+}
+
+/** Reads a value, or throws an `invalidState` error that says what is wrong, and where. */
+type Read<T> = (value: unknown, place: Place) => T;
+
+/** Says what is wrong with a state, and where. */
+const wrong = ({ path }: Place, what: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The state cannot be used: ${path === '' ? 'it' : `'${path}'`} ${what}.`,
+  );
+
+/** Reads each field of an object. Those that may be missing are named behind the others. */
+const objectOf =
+  <T extends object>(
+    fields: { readonly [Name in keyof T]-?: Read<Exclude<T[Name], undefined>> },
+    ...optional: readonly (keyof T)[]
+  ): Read<T> =>
+  (value, place) => {
+    const known = Object.entries<Read<unknown>>(fields);
+    const at = fieldsOf(
+      value,
+      place,
+      known.map(([name]) => name),
+    );
+    const read = known.flatMap(([name, readField]) => {
+      const field = ownField(value, name);
+      if (field !== undefined) return [[name, readField(field, at(name))] as const];
+      if (optional.some((other) => other === name)) return [];
+      throw wrong(at(name), 'is missing');
+    });
+    // What has no value is left out: such are the details of a tool that JSON cannot hold.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    return Object.fromEntries(read.filter(([, field]) => field !== undefined)) as T;
+  };
+
+/** Refuses fields of an object that are not known, and gives the places of its fields. */
+const fieldsOf = (
+  value: unknown,
+  place: Place,
+  known: readonly string[],
+): ((name: string) => Place) => {
+  if (!isRecord(value)) throw wrong(place, `must be an object, not ${kindOf(value)}`);
+  const at = (name: string): Place => ({
+    ...place,
+    path: place.path === '' ? name : `${place.path}.${name}`,
+  });
+  const unknown = place.isForeign && Object.keys(value).find((name) => !known.includes(name));
+  if (typeof unknown === 'string') {
+    throw wrong(at(shortened(unknown)), `is not known. There are: ${known.join(', ')}`);
+  }
+  return at;
+};
+
+/** Reads a list of at most so many. */
+const listOf =
+  <T>(read: Read<T>, most: number): Read<readonly T[]> =>
+  (value, place) => {
+    if (!Array.isArray(value)) throw wrong(place, `must be a list, not ${kindOf(value)}`);
+    const items: readonly unknown[] = value;
+    if (place.isForeign && items.length > most) {
+      throw wrong(place, `has ${items.length} entries: more than ${most} are not taken`);
+    }
+    return Array.from(items, (item, index) =>
+      read(item, { ...place, path: `${place.path}[${index}]` }),
+    );
+  };
+
+const text: Read<string> = (value, place) => {
+  if (typeof value === 'string') return value;
+  throw wrong(place, `must be a text, not ${kindOf(value)}`);
+};
+
+/** Longer than any id that is meant as one. */
+const longestName = 10_000;
+
+/** Reads an id or a name. */
+const name: Read<string> = (value, place) => {
+  const read = text(value, place);
+  if (read === '') throw wrong(place, 'is empty');
+  if (place.isForeign && read.length > longestName) {
+    throw wrong(place, `has ${read.length} characters: more than ${longestName} are not taken`);
+  }
+  return read;
+};
+
+const flag: Read<boolean> = (value, place) => {
+  if (typeof value === 'boolean') return value;
+  throw wrong(place, `must be true or false, not ${kindOf(value)}`);
+};
+
+/** Reads a number from 0. */
+const count: Read<number> = (value, place) => {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
+  throw wrong(
+    place,
+    `must be a number from 0, not ${typeof value === 'number' ? value : kindOf(value)}`,
+  );
+};
+
+/** Refuses a list in which two have the same id. */
+const distinct = <T>(
+  items: readonly T[],
+  idOf: (item: T) => string,
+  place: Place,
+): readonly T[] => {
+  const seen = new Set<string>();
+  const twice = items.find((item) => seen.size === seen.add(idOf(item)).size);
+  if (twice === undefined) return items;
+  throw wrong(place, `holds the id '${shortened(idOf(twice))}' twice`);
+};
+
+/** Names the kind of a value, and shows none of it: a state is a user's own. */
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+};
+
+const shortened = (key: string): string => (key.length > 60 ? `${key.slice(0, 60)}…` : key);
+
+/** Reads a field that tells kinds of objects apart, and has been looked at. */
+const exactly =
+  <const T extends string | number>(value: T): Read<T> =>
+  () =>
+    value;
+
+const ofType =
+  <T>(type: string, read: Read<T>): Read<T> =>
+  (value, place) => {
+    if (!isRecord(value) || ownField(value, 'type') === type) return read(value, place);
+    throw wrong(place, `must be of the type '${type}'`);
+  };
+
+const usage = objectOf<Usage>({
+  inputTokens: count,
+  outputTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+});
+
+const lastCall = objectOf<LastCall>({ callId: name, usageBefore: usage, hasEnded: flag });
+const earlierCall = objectOf<EarlierCall>({ callId: name, usage, hasEnded: flag });
+
+const toolUse = ofType(
+  'tool_use',
+  objectOf<ToolUseBlock>(
+    {
+      type: exactly('tool_use'),
+      id: name,
+      // A model may have asked for a tool without a name.
+      name: text,
+      input: jsonObject,
+      invalidInput: text,
+      refusal: text,
+    },
+    'invalidInput',
+    'refusal',
+  ),
+);
+
+const approval = objectOf<PendingApproval>({ callId: name, toolUse });
+
+const thinking = objectOf<ThinkingBlock>(
+  { type: exactly('thinking'), text, signature: text, redacted: flag },
+  'signature',
+  'redacted',
+);
+
+const contents = listOf(contentBlock, mostBlocks);
+
+const toolResult = ofType(
+  'tool_result',
+  objectOf<ToolResultBlock>(
+    {
+      type: exactly('tool_result'),
+      toolUseId: name,
+      content: contents,
+      isError: flag,
+      note: text,
+      details: detailsOf,
+      suspended: (value, place) => ({
+        request: null,
+        ...objectOf<{ request?: unknown }>({ request: json }, 'request')(value, place),
+      }),
+    },
+    'note',
+    'details',
+    'suspended',
+  ),
+);
+
+const messageReaders: Readonly<Record<Message['role'], Read<Message>>> = {
+  user: objectOf<UserMessage>({ id: name, role: exactly('user'), content: contents, name }, 'name'),
+  assistant: objectOf<AssistantMessage>(
+    { id: name, role: exactly('assistant'), content: assistantBlocks, name },
+    'name',
+  ),
+  tool: objectOf<ToolMessage>({
+    id: name,
+    role: exactly('tool'),
+    content: listOf(toolResult, mostBlocks),
+  }),
+};
+
+const stateOf = objectOf<SessionState>(
+  {
+    version: exactly(stateVersion),
+    messages,
+    groups,
+    approvals,
+    usage,
+    interrupted: flag,
+    lastCall,
+    earlierCalls,
+  },
+  'lastCall',
+  'earlierCalls',
+);

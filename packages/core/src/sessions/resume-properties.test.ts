@@ -12,8 +12,8 @@ import { tool } from '../tool.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
-import type { SessionState } from './session-state.js';
 import type { SessionStore } from './session-store.js';
+import type { SessionState } from './index.js';
 
 const usage: ModelChunk = { type: 'usage', usage: { inputTokens: 3, outputTokens: 1 } };
 

@@ -30,6 +30,7 @@ import { toolGroup } from '../tools/tool-group.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionStore } from './session-store.js';
+import { sessions } from './index.js';
 
 const broken = throwError(() => new Error('broken'));
 
@@ -154,12 +155,12 @@ describe('S6: a kept session that goes on', () => {
       const ask = tool({
         name: 'ask',
         description: 'Asks.',
-        run: (_input, parent) => helper.session('s').call$('secret?', { parent }),
+        run: (_input, parent) => sessions(helper).open('s').call$('secret?', { parent }),
       });
       const model = scriptedModel([toolUse('ask')], [text('one')]);
       return createAgent({ model, tools: [ask, web], journal: calls });
     };
-    const session = boss().session('s');
+    const session = sessions(boss()).open('s');
     await session.call('a', { callId: 'c' });
     const again = await keepSessions(boss(), inProcessSessions(), { calls }).open('s');
     expect(said(await again.resume())).toBe('one');
@@ -184,8 +185,8 @@ describe('S6: a kept session that goes on', () => {
     const { calls, store } = place();
     const lastTwo = forgetful(2);
     const model = scriptedModel(...[1, 10, 100].map((tokens) => [text('ok'), spent(tokens)]));
-    const agent = createAgent({ model, memory: lastTwo, journal: calls });
-    const session = await keepSessions(agent, store, { calls }).open('s');
+    const agent = createAgent({ model, journal: calls });
+    const session = await keepSessions(agent, store, { calls, memory: lastTwo }).open('s');
     for (const callId of ['a', 'b', 'c']) await session.call('?', { callId });
     const before = await session.saveState();
     expect(before.messages.map(({ id }) => id)).toEqual(['c/input/0', 'c/1']);
@@ -199,7 +200,7 @@ describe('S6: a kept session that goes on', () => {
     const agentOf = (...answers: readonly ScriptedAnswer[]) =>
       createAgent({ model: scriptedModel(...answers), tools: [web], journal: calls });
     const activate = toolUse('manage_tools', { activate: ['web'] });
-    const lost = agentOf([activate], [text('one'), spent(1)]).session('s');
+    const lost = sessions(agentOf([activate], [text('one'), spent(1)])).open('s');
     await lost.call('?', { callId: 'q' });
     // An id that begins with that of the other one.
     const agent = agentOf(() => NEVER);

@@ -1,34 +1,48 @@
 import {
+  catchError,
   concat,
   concatMap,
   defer,
   EMPTY,
-  first,
-  ignoreElements,
-  type Observable,
   filter,
+  first,
   from,
+  ignoreElements,
+  lastValueFrom,
   map,
   mergeMap,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  reduce,
   takeWhile,
   tap,
+  throwError,
   toArray,
 } from 'rxjs';
 import type { Agent } from '../agent.js';
-import { MillraceError } from '../errors.js';
+import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import type { ReadableCall } from '../journal/call-summary.js';
 import { sessionChanges } from '../journal/session-changes.js';
-import type { StoreOfCalls } from '../journal/stored-call.js';
-import { type WrittenCall, writtenCall$ } from '../journal/written-call.js';
-import type { Session } from '../session.js';
+import { notStored, type StoreOfCalls } from '../journal/stored-call.js';
+import type { Session } from './sessions.js';
 import { afterCall, afterLateCall } from './after-call.js';
 import { toState } from './read-state.js';
-import type { SessionState, EarlierCall } from './session-state.js';
 import { calls$ } from '../journal/calls.js';
 import { callsIn, mostEarlierCalls } from './begun-in.js';
+import type { EarlierCall, SessionState } from './session-state.js';
+import type { AgentEvent, EventType } from '../events.js';
+import { type CallRecord, callStep, isCallRecord, unreadableCall } from '../journal/call-record.js';
+import { records$ } from '../journal/call-store.js';
+import type { CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
+import { parsedText } from '../journal/record-json.js';
+import { isSeatRecord, seatStep } from '../journal/seat-step.js';
+import { isEnd, storedEvent } from '../journal/stored-event.js';
+import { checkCallOptions } from '../call-options.js';
+import type { ResumeOptions } from '../journal/resume.js';
+import type { Reply } from '../reply.js';
 
 /** What a session needs to go on with its calls. */
-export interface Resuming<Seen> {
+export interface UnsavedCalls<Seen> {
   readonly agent: Pick<Agent, 'name'>;
   readonly session: Session;
   readonly calls: StoreOfCalls;
@@ -41,7 +55,7 @@ export interface Resuming<Seen> {
 
 /** Goes on with one call of a session, or with all that its state lacks, one after the other. */
 export const resumeSession$ = <Seen>(
-  resuming: Resuming<Seen>,
+  resuming: UnsavedCalls<Seen>,
   callId: string | undefined,
 ): Observable<Seen> => {
   const { session, calls } = resuming;
@@ -52,13 +66,13 @@ export const resumeSession$ = <Seen>(
   );
 };
 
-const placeOf = ({ agent, session }: Pick<Resuming<unknown>, 'agent' | 'session'>) => ({
+const placeOf = ({ agent, session }: Pick<UnsavedCalls<unknown>, 'agent' | 'session'>) => ({
   agentName: agent.name,
   sessionId: session.id,
 });
 
 const resumeCall$ = <Seen>(
-  { agent, session, calls, save$, goOn$, goOnAndSave$ }: Resuming<Seen>,
+  { agent, session, calls, save$, goOn$, goOnAndSave$ }: UnsavedCalls<Seen>,
   callId: string,
   status?: ReadableCall['status'],
 ): Observable<Seen> => {
@@ -136,10 +150,7 @@ const isForgetful = ({ earlierCalls = [] }: SessionState): boolean =>
 const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
   callsIn(state).find((call) => call.callId === callId);
 
-/**
- * Emits the calls of a session that are not in its state, or not as a whole, in the order in which they have begun, and completes. It looks no further back than to the beginning of one that is: what was
- * left before that stays left.
- */
+/** Emits the calls of a session that its state lacks, in order, and completes. It looks back to the start of the last known one. */
 const unsavedCalls$ = (
   calls: StoreOfCalls,
   { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
@@ -171,10 +182,7 @@ const unsavedCalls$ = (
     );
   });
 
-/**
- * The order in which calls have begun. Of those that were made in the same millisecond, what has ended was first; then what was written to last, for what waits is not written to; else the
- * order of the store.
- */
+/** Orders calls by their start. In the same millisecond, ended ones come first, then the one written to last: a waiting call writes nothing. */
 const inOrder = (one: ReadableCall, other: ReadableCall): number => {
   const [isOver, isOtherOver] = [one, other].map(({ status }) => !unended.includes(status));
   return (
@@ -185,3 +193,168 @@ const inOrder = (one: ReadableCall, other: ReadableCall): number => {
 };
 
 const unended: readonly ReadableCall['status'][] = ['running', 'brokenOff'];
+
+/** A call as far as its session needs to know it. */
+interface WrittenCall {
+  readonly begun: CallRecord;
+  /** The events by which its session has changed, and the last ones. */
+  readonly changes: readonly AgentEvent[];
+  /** It has replied, and told so: nothing is left to be done. */
+  readonly hasEnded: boolean;
+  /** One that was interrupted while it waited has not been a part of its session. */
+  readonly wasSeated: boolean;
+}
+
+/** Reads a call once, and emits what its session needs to know of it. Errors with `invalidResume` where there is none, with `invalidState` where it cannot be read. */
+const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<WrittenCall> =>
+  records$(driver, callId).pipe(
+    reduce<StoredRecord, Found>(
+      (found, record) => {
+        if (record.kind === 'event') {
+          if (matters(record.name)) found.events.push(record);
+          return found;
+        }
+        found.hasSteps = true;
+        // One that was gone on with has not ended where it seemed to.
+        found.behind = found.events.length;
+        if (record.name === `${callId}/${callStep}`) found.first ??= record;
+        if (record.name === `${callId}/${seatStep}`) found.wasSeated = !wasInterrupted(record);
+        return found;
+      },
+      { first: undefined, events: [], behind: 0, hasSteps: false, wasSeated: true },
+    ),
+    map(({ first, events, behind, hasSteps, wasSeated }) => {
+      if (first === undefined) throw hasSteps ? unreadableCall(callId) : notStored(callId);
+      const begun = parsedText(`The beginning of the call '${callId}'`, first.text);
+      if (!isCallRecord(begun)) throw unreadableCall(callId);
+      const changes = events.map((record) => storedEvent(callId, record));
+      const isReplied = (event: AgentEvent): boolean =>
+        event.type === 'postCall' && isEnd(event, callId);
+      return { begun, changes, hasEnded: changes.slice(behind).some(isReplied), wasSeated };
+    }),
+  );
+
+interface Found {
+  first: StoredRecord | undefined;
+  readonly events: StoredRecord[];
+  /** How many of the events stand before the last step. */
+  behind: number;
+  hasSteps: boolean;
+  wasSeated: boolean;
+}
+
+const wasInterrupted = ({ name, text }: StoredRecord): boolean => {
+  const seat = parsedText(`The record of the step '${name}'`, text);
+  return isSeatRecord(seat) && seat.as === 'interrupted';
+};
+
+const ends: readonly EventType[] = ['postCall', 'error'];
+const names: ReadonlySet<string> = new Set([...sessionChanges, ...ends]);
+
+const matters = (name: string): boolean => names.has(name);
+
+/** A stream completes when the session is saved. */
+export const savedBehind =
+  <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
+  (seen$) =>
+    concat(seen$, save$.pipe(ignoreElements())).pipe(savedWhenFailed(save$));
+
+/** A reply is emitted when the session is saved. */
+export const savedWithReply =
+  <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
+  (reply$) =>
+    reply$.pipe(
+      concatMap((reply) => save$.pipe(map(() => reply))),
+      savedWhenFailed(save$),
+    );
+
+/** What a failed call has left in memory is a part of the session. The call's own error is the one to hear of. */
+const savedWhenFailed =
+  <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
+  (seen$) =>
+    seen$.pipe(
+      catchError((cause: unknown) => {
+        const error = toMillraceError(cause);
+        const error$ = throwError(() => error);
+        if (hasNoPart.includes(error.code)) return error$;
+        return concat(
+          save$.pipe(
+            ignoreElements(),
+            catchError(() => EMPTY),
+          ),
+          error$,
+        );
+      }),
+    );
+
+/** It has never run, or could not be saved. */
+const hasNoPart: readonly string[] = ['busy', 'queueFull', 'conflict', 'store', 'invalidResume'];
+
+/** How a session goes on that was loaded as it was before a call: the process was ended in the middle of it, or behind it, before the session was saved. */
+export interface ResumableSession<out Output = unknown> {
+  /**
+   * Resumes what the state of the session lacks, in order: calls that stopped continue, and what ended ones said is added. Emits the
+   * replies, each once the session is saved. With an id, it is that call only, and its reply is emitted in any case. Repeating it is
+   * safe. Errors as `resume$` of an agent, and with `config` if `keepSessions` has no `calls`. Cold.
+   */
+  resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
+  /** As `resume$`, but emits the events of the calls, and of those below them; completes when the session is saved. Cold. */
+  resumeStream$(callId?: string, options?: ResumeOptions): Observable<AgentEvent>;
+  /** The Promise form of `resume$`: it goes on at once, and gives the last reply, or `undefined` where nothing was lacking. */
+  resume(callId?: string, options?: ResumeOptions): Promise<Reply<Output> | undefined>;
+}
+
+/** What a session needs to go on. */
+export interface Resuming<out Output> {
+  readonly agent: Agent<Output>;
+  readonly session: Session<Output>;
+  readonly calls: StoreOfCalls | undefined;
+  readonly open: {
+    assertOpen(): void;
+    save$(session: Session): Observable<number>;
+  };
+}
+
+/** Makes the ways in which a session goes on. */
+export const resumableSession = <Output>({
+  agent,
+  session,
+  calls,
+  open,
+}: Resuming<Output>): ResumableSession<Output> => {
+  const save$ = open.save$(session);
+  const see$ = <Seen>(
+    callId: string | undefined,
+    given: ResumeOptions,
+    goOn: (callId: string, options: ResumeOptions) => Observable<Seen>,
+    saved: (save$: Observable<unknown>) => MonoTypeOperatorFunction<Seen>,
+  ): Observable<Seen> => {
+    checkCallOptions('resume$()', given);
+    if (calls === undefined) throw noCalls();
+    if (callId === '') throw misuse('resume$() needs the id of a call, or none.');
+    const goOn$ = (id: string): Observable<Seen> => goOn(id, given);
+    const goOnAndSave$ = (id: string): Observable<Seen> => goOn$(id).pipe(saved(save$));
+    return defer(() => {
+      open.assertOpen();
+      return resumeSession$({ agent, session, calls, save$, goOn$, goOnAndSave$ }, callId);
+    });
+  };
+  const resume$: ResumableSession<Output>['resume$'] = (callId, options = {}) =>
+    see$<Reply<Output>>(callId, options, (id, own) => session.resume$(id, own), savedWithReply);
+  const resumeStream$: ResumableSession['resumeStream$'] = (callId, options = {}) =>
+    see$<AgentEvent>(callId, options, (id, own) => session.resumeStream$(id, own), savedBehind);
+  return {
+    resume$,
+    resumeStream$,
+    resume: (callId, options) =>
+      lastValueFrom(
+        defer(() => resume$(callId, options)),
+        { defaultValue: undefined },
+      ),
+  };
+};
+
+const noCalls = () =>
+  misuse(
+    'resume$() needs the store of calls that is the journal of the agent: keepSessions(agent, store, { calls }).',
+  );

@@ -5,7 +5,6 @@ import { createCallStore, inProcessCalls } from '../journal/index.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import { withPlan } from '../planning/index.js';
-import type { Session } from '../session.js';
 import {
   finish,
   type ScriptedAnswer,
@@ -19,7 +18,7 @@ import { toolOutput } from '../tool-output.js';
 import { suspend, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { budget } from '../traffic/index.js';
-import type { SessionState } from './session-state.js';
+import { sessions, type Session, type SessionState } from './index.js';
 
 const add = tool({
   name: 'add',
@@ -102,7 +101,7 @@ const saved = async (
   use: (session: Session) => unknown,
   options?: Partial<AgentOptions<undefined>>,
 ): Promise<SessionState> => {
-  const session = sampleAgent(answers, options).session('s');
+  const session = sessions(sampleAgent(answers, options)).open('s');
   await use(session);
   return session.saveState();
 };
@@ -180,7 +179,7 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
   approvals: async () => {
     const uses = [toolUse('pay', {}, 'one'), toolUse('pay', { to: 'Ann' }, 'two')];
     const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'zero')), asksFor(...uses)];
-    const session = sampleAgent(answers).session('s');
+    const session = sessions(sampleAgent(answers)).open('s');
     const reply = session.call('Pay.', { callId: 'call-0' });
     const state = await session.saveState();
     session.interrupt();
@@ -199,7 +198,7 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
   'journal-broken-off': async () => {
     const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'one'), spent(10, 2)), () => NEVER];
     const journal = createCallStore(inProcessCalls());
-    const session = sampleAgent(answers, { journal }).session('s');
+    const session = sessions(sampleAgent(answers, { journal })).open('s');
     const running = session
       .call$('Add.', { callId: 'call-0' })
       .subscribe({ error: () => undefined });

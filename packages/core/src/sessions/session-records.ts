@@ -5,6 +5,8 @@ import { type Toolkit, createToolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 import { begunIn } from './begun-in.js';
+import { isToolGroup } from '../tools/tool-group.js';
+import type { ToolEntry } from '../tools/types.js';
 import type {
   EarlierCall,
   LastCall,
@@ -12,8 +14,6 @@ import type {
   SessionState,
   ToolGroupStates,
 } from './session-state.js';
-import { isToolGroup } from '../tools/tool-group.js';
-import type { ToolEntry } from '../tools/types.js';
 
 /** What an agent knows of one session beside its messages. */
 export interface SessionRecord {

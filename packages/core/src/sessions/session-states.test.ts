@@ -9,7 +9,7 @@ import { finish, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
-import type { SessionState } from './session-state.js';
+import { sessions, type SessionState } from './index.js';
 
 const user = (id: string, said = `I am ${id}.`): Message => ({
   id,
@@ -22,10 +22,10 @@ const stateOf = (name: keyof typeof sampleStates): Promise<SessionState> =>
 
 describe('S4: the state of a session', () => {
   it('goes on in another process as if there were none between', async () => {
-    const first = sampleAgent([[toolUse('add', { a: 1, b: 2 })], [text('3')]]).session('s');
+    const first = sessions(sampleAgent([[toolUse('add', { a: 1, b: 2 })], [text('3')]])).open('s');
     await first.call('Add.');
     const model = scriptedModel([text('It was 3.')]);
-    const second = sampleAgent([], { model }).session('s');
+    const second = sessions(sampleAgent([], { model })).open('s');
     await second.loadState(JSON.parse(JSON.stringify(await first.saveState())));
     await second.call('What was it?');
     expect(model.requests[0]?.messages.map(({ role }) => role)).toEqual([
@@ -38,13 +38,13 @@ describe('S4: the state of a session', () => {
   });
 
   it('X19: is frozen, and no part of what it was made of', async () => {
-    const session = sampleAgent([[text('Hello.')]]).session('s');
+    const session = sessions(sampleAgent([[text('Hello.')]])).open('s');
     await session.call('Hi');
     const state = await session.saveState();
     expect([state, state.messages, state.messages[0]?.content].every(Object.isFrozen)).toBe(true);
     expect(state.messages[0]).not.toBe((await firstValueFrom(session.memory.load$()))[0]);
     const own = structuredClone(state) as { groups: Record<string, boolean> };
-    const other = sampleAgent().session('s');
+    const other = sessions(sampleAgent()).open('s');
     await other.loadState(own);
     own.groups['web'] = true;
     expect(await other.saveState()).toEqual(state);
@@ -57,7 +57,7 @@ describe('S4: the state of a session', () => {
       of(usage),
       throwError(() => new MillraceError('auth', 'No.', { usage: spent })),
     );
-    const session = sampleAgent([[text('a'), usage], broken]).session('s');
+    const session = sessions(sampleAgent([[text('a'), usage], broken])).open('s');
     await session.call('a');
     await session.call('b').catch(() => undefined);
     expect((await session.saveState()).usage).toMatchObject({ inputTokens: 14, outputTokens: 2 });
@@ -79,7 +79,7 @@ describe('S4: the state of a session', () => {
       run: (_input, context) => inner.call$('Pay.', { parent: context, approve: () => decide$ }),
     });
     const model = scriptedModel([toolUse('ask', {}, 'a'), usage], [text('done'), usage]);
-    const session = createAgent({ model, tools: [ask] }).session('s');
+    const session = sessions(createAgent({ model, tools: [ask] })).open('s');
     const reply = session.call('?', { callId: 'c' });
     expect((await session.saveState()).approvals).toMatchObject([
       { callId: 'c/a', toolUse: { name: 'pay' } },
@@ -100,7 +100,7 @@ describe('S4: the state of a session', () => {
       run: () => 'acted',
     });
     const model = scriptedModel(uses, uses);
-    const session = createAgent({ model, tools: [act] }).session('s');
+    const session = sessions(createAgent({ model, tools: [act] })).open('s');
     const waiting = async () =>
       (await session.saveState()).approvals.map(({ callId, toolUse: { id } }) => [callId, id]);
     const reply = session.call('?', { callId: 'c' });
@@ -120,7 +120,7 @@ describe('S4: the state of a session', () => {
   });
 
   it('keeps what waits for approval in a loaded state until the next call begins', async () => {
-    const session = sampleAgent([[text('Hm.')]]).session('s');
+    const session = sessions(sampleAgent([[text('Hm.')]])).open('s');
     await session.loadState(await stateOf('approvals'));
     expect((await session.saveState()).approvals).toHaveLength(2);
     await session.call('Go on.');
@@ -128,12 +128,9 @@ describe('S4: the state of a session', () => {
   });
 
   it('says whether the last call was interrupted', async () => {
-    const session = sampleAgent([
-      NEVER,
-      throwError(() => new Error('no')),
-      NEVER,
-      [text('b')],
-    ]).session('s');
+    const session = sessions(
+      sampleAgent([NEVER, throwError(() => new Error('no')), NEVER, [text('b')]]),
+    ).open('s');
     const interrupted = async () => (await session.saveState()).interrupted;
     const cut = async () => {
       const reply = session.call('a');
@@ -151,9 +148,11 @@ describe('S4: the state of a session', () => {
   });
 
   it('is not changed by a call that was interrupted while it waited', async () => {
-    const session = sampleAgent([[text('a')]]).session('s');
+    const session = sessions(sampleAgent([[text('a')]])).open('s');
     const answer$ = new Subject<string>();
-    const first = sampleAgent([], { model: { name: 'slow', stream$: () => NEVER } }).session('s');
+    const first = sessions(sampleAgent([], { model: { name: 'slow', stream$: () => NEVER } })).open(
+      's',
+    );
     const running = first.call$('a').subscribe();
     const queued = first.call('b', { onBusy: 'queue', callId: 'b' });
     first.interrupt('no', 'b');
@@ -177,7 +176,7 @@ describe('S4: the state of a session', () => {
       model: scriptedModel(),
       tools: [group('a'), group('b', true), group('c')],
     });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     session.toolkit.add(group('own'));
     session.toolkit.activate('c', 'own');
     session.toolkit.deactivate('b');
@@ -187,7 +186,11 @@ describe('S4: the state of a session', () => {
     // What it does not name is as it was in the beginning, and what was added stays.
     expect((await session.saveState()).groups).toEqual({ a: true, b: true, c: false, own: true });
     expect(session.toolkit.names).toEqual(['a_search', 'b_search', 'own_search', 'manage_tools']);
-    expect((await agent.session('t').saveState()).groups).toEqual({ a: false, b: true, c: false });
+    expect((await sessions(agent).open('t').saveState()).groups).toEqual({
+      a: false,
+      b: true,
+      c: false,
+    });
   });
 
   it('leaves out what JSON cannot hold, and what reaches a prototype', async () => {
@@ -203,7 +206,7 @@ describe('S4: the state of a session', () => {
     });
     const details = [cycle, () => 1, hostile, new Date(0), 12n];
     const memory = inProcessMemory();
-    const session = sampleAgent([], { memory }).session('s');
+    const session = sessions(sampleAgent([]), { memory }).open('s');
     const uses = details.map((_, index) => ({
       type: 'tool_use' as const,
       id: `u${index}`,
@@ -217,7 +220,7 @@ describe('S4: the state of a session', () => {
       ]),
     );
     const state = await session.saveState();
-    const other = sampleAgent().session('s');
+    const other = sessions(sampleAgent()).open('s');
     await other.loadState(JSON.parse(JSON.stringify(state)));
     expect(await other.saveState()).toEqual(state);
     const [asked, answered] = state.messages;
@@ -253,10 +256,12 @@ describe('S4: loading a state', () => {
         return 'tried';
       },
     });
-    const session = createAgent({
-      model: scriptedModel([toolUse('load')], [text('done')]),
-      tools: [load],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel([toolUse('load')], [text('done')]),
+        tools: [load],
+      }),
+    ).open('s');
     await session.call('?');
     const message =
       "The session 's' has a call that runs, and takes no other state meanwhile. Wait until it has ended, or interrupt it.";
@@ -267,9 +272,9 @@ describe('S4: loading a state', () => {
 
   it('keeps calls away while it loads, and lets those begin that wait', async () => {
     const replaced$ = new Subject<never>();
-    const session = sampleAgent([[text('b')]], {
+    const session = sessions(sampleAgent([[text('b')]]), {
       memory: memoryOf({ replace$: () => replaced$ }),
-    }).session('s');
+    }).open('s');
     const loaded = session.loadState(await stateOf('empty'));
     await expect(session.call('a')).rejects.toMatchObject({ code: 'busy' });
     await expect(session.call('a', { onBusy: 'steer' })).rejects.toMatchObject({ code: 'busy' });
@@ -285,9 +290,9 @@ describe('S4: loading a state', () => {
 
   it('does nothing before it is subscribed to, and leaves a session alone that is left', async () => {
     const state = await stateOf('tools');
-    const session = sampleAgent([[text('a')]], {
+    const session = sessions(sampleAgent([[text('a')]]), {
       memory: memoryOf({ replace$: () => NEVER }),
-    }).session('s');
+    }).open('s');
     void session.loadState$(state);
     session.loadState$(state).subscribe().unsubscribe();
     expect(session.queue.calls).toEqual([]);
@@ -302,7 +307,7 @@ describe('S4: loading a state', () => {
       "it has no 'replace$'. Add replace$(messages) to it",
     ],
   ])('I10: leaves all as it was where the memory %s', async (_name, changes, message) => {
-    const session = sampleAgent([[text('a')]], { memory: memoryOf(changes) }).session('s');
+    const session = sessions(sampleAgent([[text('a')]]), { memory: memoryOf(changes) }).open('s');
     await session.call('a');
     session.toolkit.activate('web');
     const before = await session.saveState();
@@ -324,14 +329,14 @@ describe('S4: loading a state', () => {
     ],
     ['keeps inputs and answers', () => inputAndAnswer(inProcessMemory())],
   ])('saves all that a memory keeps that %s, and loads it again', async (_name, factory) => {
-    const session = sampleAgent([[text('a')], [text('b')], [text('c')]], {
+    const session = sessions(sampleAgent([[text('a')], [text('b')], [text('c')]]), {
       memory: factory(),
-    }).session('s');
+    }).open('s');
     for (const said of ['a', 'b', 'c']) await session.call(said);
     const state = await session.saveState();
     expect(state.messages).toHaveLength(6);
     const shown = await firstValueFrom(session.memory.load$());
-    const other = sampleAgent([], { memory: factory() }).session('s');
+    const other = sessions(sampleAgent([]), { memory: factory() }).open('s');
     await other.loadState(state);
     expect(await other.saveState()).toEqual(state);
     expect(await firstValueFrom(other.memory.load$())).toEqual(shown);
@@ -341,7 +346,7 @@ describe('S4: loading a state', () => {
     let nth = 0;
     const model = { name: 'm', stream$: () => of(text(`Summary ${(nth += 1)}.`), finish()) };
     const memory = summarisingMemory(inProcessMemory(), { model, keepTurns: 1, whenTokens: 0 });
-    const session = sampleAgent([], { memory }).session('s');
+    const session = sessions(sampleAgent([]), { memory }).open('s');
     const empty = await stateOf('empty');
     const said: Message = { id: 'b', role: 'assistant', content: [textBlock('b')] };
     const others = [said, user('c')];

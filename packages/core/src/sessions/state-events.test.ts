@@ -22,14 +22,13 @@ import { type Journal, noJournal } from '../journal/journal.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import type { ModelChunk } from '../model.js';
 import { only } from '../only.js';
-import type { Session } from '../session.js';
 import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { afterEvent } from './after-call.js';
-import type { SessionState } from './session-state.js';
 import { toJsonPatch } from './to-json-patch.js';
+import { sessions, type Session, type SessionState } from './index.js';
 
 /** What a state becomes by an event of a call of its session, for whoever has only the events. */
 const after = (
@@ -156,27 +155,31 @@ const play = (calls: readonly Call[], memory: MemoryFactory, journal: Journal = 
         tools: [ask(() => undefined)],
       }).call$('?', { parent }),
   });
-  const session: Session = createAgent({
-    model: scriptedModel(),
-    memory,
-    journal,
-    tools: [
-      plain('plain'),
-      plain('fails', () => {
-        throw new Error('It fails.');
-      }),
-      plain('waits', () => suspend({ for: 'it' })),
-      plain('toggles', () => {
-        const { toolkit } = session;
-        const { name, active } = toolkit.groups[0] ?? { name: 'a', active: false };
-        if (active) toolkit.deactivate(name);
-        else toolkit.activate(name);
-      }),
-      ask(() => session),
-      below,
-      ...groups.map((name) => toolGroup({ name, description: name, tools: [plain(`in_${name}`)] })),
-    ],
-  }).session('s');
+  const session: Session = sessions(
+    createAgent({
+      model: scriptedModel(),
+      journal,
+      tools: [
+        plain('plain'),
+        plain('fails', () => {
+          throw new Error('It fails.');
+        }),
+        plain('waits', () => suspend({ for: 'it' })),
+        plain('toggles', () => {
+          const { toolkit } = session;
+          const { name, active } = toolkit.groups[0] ?? { name: 'a', active: false };
+          if (active) toolkit.deactivate(name);
+          else toolkit.activate(name);
+        }),
+        ask(() => session),
+        below,
+        ...groups.map((name) =>
+          toolGroup({ name, description: name, tools: [plain(`in_${name}`)] }),
+        ),
+      ],
+    }),
+    { memory },
+  ).open('s');
   const heard = (index: number, callId: string, waiting: readonly string[]) =>
     lastValueFrom(
       session

@@ -17,6 +17,7 @@ import type { ModelChunk } from '../model.js';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
 import { keepSessions } from './keep-sessions.js';
+import type { SessionCallOptions } from './sessions.js';
 import type { SessionStore } from './session-store.js';
 
 const dead$ = throwError(() => new Error('dead'));
@@ -46,7 +47,7 @@ const processOf = (driver: CallStoreDriver, store: SessionStore) => {
     return {
       agent,
       session,
-      ask: (callId: string, options: CallOptions = { onBusy: 'queue' }) => {
+      ask: (callId: string, options: CallOptions & SessionCallOptions = { onBusy: 'queue' }) => {
         const call = session.call$(`${callId}?`, { callId, ...options });
         const asked = call.subscribe({ error: () => undefined });
         left.push(asked);

@@ -16,10 +16,7 @@ export type BoundedOptions =
       readonly demand: DemandGate;
     }
   | {
-      /**
-       * `coalesce` merges further deltas into those that wait. Structural events are neither merged nor dropped: of
-       * them, more may wait than `max`. `error` errors with `queueFull`, and so leaves the source.
-       */
+      /** `coalesce` merges waiting deltas; `error` errors with `queueFull`. Structural events are never merged or dropped. */
       readonly overflow: 'coalesce' | 'error';
       /** Events that may wait behind the one that is worked on. Default: 64. */
       readonly max?: number;

@@ -8,7 +8,6 @@ import {
   createAgent,
   createDemand,
   fromPull,
-  inProcessMemory,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -20,6 +19,7 @@ import {
 } from '../index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { agentTool } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const ask = (prompt = 'Do it.') => toolUse('helper', { user_prompt: prompt });
 
@@ -272,8 +272,7 @@ describe('agentTool', () => {
   it('S1: an interrupt at the top ends the bottom politely', () => {
     marbles(({ model, cold, scheduler, expectObservable, expectSubscriptions }) => {
       const deepest = model('-t------');
-      const memory = inProcessMemory();
-      const one = createAgent({ name: 'helper', model: deepest, memory });
+      const one = createAgent({ name: 'helper', model: deepest });
       const two = createAgent({
         model: scriptedModel([ask()]),
         tools: [agentTool(one, { description: 'One.', session: 's' })],
@@ -343,14 +342,14 @@ describe('agentTool', () => {
         }),
       ],
     });
-    await outer.session('s').call('?');
+    await sessions(outer).open('s').call('?');
     await outer.call('?');
     expect(inner.requests.map(({ messages }) => messages.map(textOf))).toEqual([
       ['1'],
       ['1', 'a', '2'],
       ['3'],
     ]);
-    expect((await lastValueFrom(helper.session('of s').memory.load$())).length).toBe(4);
+    expect((await lastValueFrom(sessions(helper).open('of s').memory.load$())).length).toBe(4);
   });
 
   it('T2: context values and approvals cross the border', async () => {

@@ -13,8 +13,10 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
+import type { MemoryFactory } from '../memory.js';
 import { section } from '../prompt/assemble.js';
 import type { Infer, InputSchema } from '../schema.js';
+import { sessions } from '../sessions/sessions.js';
 import { failedOutput, type ToolOutput, toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import type { Tool, ToolContext, ToolPolicy } from '../tools/types.js';
@@ -39,6 +41,8 @@ export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema>
   readonly maxDepth?: number;
   /** The id of the conversation in which the agent is asked: it remembers then, and uses at the same time follow each other. Default: none. */
   readonly session?: string | ((context: ToolContext) => string | undefined);
+  /** Makes the memory of such a conversation. Default: one in this process. */
+  readonly memory?: MemoryFactory;
 }
 
 const delegation = {
@@ -67,9 +71,8 @@ const delegation = {
 export type DelegationSchema = typeof delegation;
 
 /**
- * Makes a tool of an agent: a model asks it, and gets the text of its answer, or its `output` as JSON. The call is below that of the tool: its events are in
- * the same stream, and interrupts, demand, context values and approvals reach it. An answer that is none, as it was cut or refused, is told in words, and so is an agent that waits for a result, which nobody
- * can bring to it here. What it took is in the `details` of the result. A use may take ten minutes, unless `timeoutMs` says otherwise.
+ * Makes a tool of an agent: its result is the text of the answer, or its `output` as JSON, with costs in `details`. Its events are in the
+ * same stream; interrupts, demand, context values and approvals reach it. An answer that was cut or refused is reported in words.
  */
 export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   agent: Agent,
@@ -77,7 +80,7 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
 ): Tool => {
   if (!isAgent(agent)) throw misuse('agentTool() needs an agent, such as createAgent() makes.');
   checkOptions(`agentTool() of '${agent.name}'`, options, rules, ['description']);
-  const { maxDepth = 5, session, toPrompt, input, description, ...rest } = options;
+  const { maxDepth = 5, session, memory, toPrompt, input, description, ...rest } = options;
   const { name = fitName(agent.name), ...policy } = rest;
   const schema: InputSchema = input ?? delegation;
   const promptOf = (given: unknown, context: ToolContext): Input => {
@@ -101,7 +104,9 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
         const prompt = promptOf(given, parent);
         return id === undefined
           ? agent.call$(prompt, { parent })
-          : agent.session(id).call$(prompt, { parent, onBusy: 'queue' });
+          : sessions(agent, defined({ memory }))
+              .open(id)
+              .call$(prompt, { parent, onBusy: 'queue' });
       }).pipe(map((reply) => delegatedOutput(agent.name, reply)));
     },
   });
@@ -137,6 +142,7 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
     'the id of a session, or a function that gives one',
   ],
+  memory: isFunction,
   timeoutMs: isDelay,
   approve: [
     (value) => typeof value === 'boolean' || typeof value === 'function',

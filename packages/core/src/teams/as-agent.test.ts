@@ -33,6 +33,7 @@ import {
   verifyEvents,
 } from '../testing/index.js';
 import { asAgent, createStep } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const saying = (name: string, ...says: readonly string[]) =>
   createAgent({ name, model: scriptedModel(...says.map((it) => [text(it)])) });
@@ -126,8 +127,10 @@ describe('asAgent', () => {
       model: scriptedModel([text('Looking. '), toolUse('look')], [text('It '), text('is.')]),
       tools: [tool({ name: 'look', description: 'Looks.', run: () => 'seen' })],
     });
-    const team = asAgent(sequential(writer), { name: 'team', memory });
-    const events = await record(team.session('s').stream$('Is it?', { callId: 'c' }));
+    const team = asAgent(sequential(writer), { name: 'team' });
+    const events = await record(
+      sessions(team, { memory }).open('s').stream$('Is it?', { callId: 'c' }),
+    );
     expect(await textsOf(events)).toEqual(['Looking. ', 'It ', 'is.']);
     expect(await lastValueFrom(memory('s').load$())).toEqual([
       { id: 'c/input/0', role: 'user', content: [text('Is it?')] },
@@ -173,7 +176,7 @@ describe('asAgent', () => {
 
   it('G5: a reply of another call gets an id of its own', async () => {
     const old = await saying('old', 'old').call('?');
-    const session = asAgent(createStep(() => of(old))).session('s');
+    const session = sessions(asAgent(createStep(() => of(old)))).open('s');
     const ids = [
       await session.call('1', { callId: 'c' }),
       await session.call('2', { callId: 'd' }),
@@ -240,7 +243,6 @@ describe('asAgent', () => {
     const memory = inProcessMemory();
     const team = asAgent(sequential(createAgent({ name: 'a', model })), {
       name: 'team',
-      memory,
       interceptors: [
         prepare(
           map((it) => ({ ...it, input: [{ role: 'user', content: [textBlock('edited')] }] })),
@@ -251,7 +253,7 @@ describe('asAgent', () => {
         ),
       ],
     });
-    expect(textOf(await team.session('s').call('?'))).toBe('reviewed');
+    expect(textOf(await sessions(team, { memory }).open('s').call('?'))).toBe('reviewed');
     expect(model.requests[0]?.messages).toMatchObject([{ content: [text('edited')] }]);
     expect((await lastValueFrom(memory('s').load$())).map(textOf)).toEqual(['edited', 'reviewed']);
     const vetoed = asAgent(sequential(saying('a')), {
@@ -325,15 +327,15 @@ describe('asAgent', () => {
       const memory = inProcessMemory();
       const team = asAgent(
         sequential(
-          createAgent({ name: 'a', model: first }).session('own'),
+          sessions(createAgent({ name: 'a', model: first })).open('own'),
           createAgent({ name: 'b', model: second }),
         ),
-        { name: 'team', memory },
+        { name: 'team' },
       );
       const types: string[] = [];
       team.events$.subscribe(({ agent, type }) => types.push(`${agent.join('/')} ${type}`));
-      const reply$ = team
-        .session('s')
+      const reply$ = sessions(team, { memory })
+        .open('s')
         .call$('?', { scheduler, interruptOn: cold('---x', { x: 0 }) })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`));
       expectObservable(reply$).toBe('---(r|)', { r: 'interrupted Interrupted.' });
@@ -402,7 +404,7 @@ describe('asAgent', () => {
   it('S3: its session is busy while its steps run', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const inner = model(['--(tf|)', '--(tf|)']);
-      const session = asAgent(sequential(createAgent({ model: inner }))).session('s');
+      const session = sessions(asAgent(sequential(createAgent({ model: inner })))).open('s');
       expectObservable(session.call$('1', { scheduler }).pipe(map(textOf))).toBe('--(t|)');
       expectObservable(session.call$('2', { scheduler, onBusy: 'queue' }).pipe(map(textOf))).toBe(
         '----(t|)',

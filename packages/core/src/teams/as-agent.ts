@@ -1,11 +1,54 @@
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  map,
+  type Observable,
+  of,
+  takeLast,
+} from 'rxjs';
 import { type AgentOptions, agentRules } from '../agent-options.js';
 import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
-import type { OutOf, Composable } from '../compose/step.js';
+import { type Composable, isStep, type OutOf, runnerOf } from '../compose/step.js';
+import { refuseMoved } from '../call-options.js';
 import { checkOptions, type Rule } from '../options.js';
-import type { Reply } from '../reply.js';
-import type { InputSchema } from '../schema.js';
-import { runStep } from './run-step.js';
+import { endReasons, type Reply } from '../reply.js';
+import type { InputSchema, Validator } from '../schema.js';
+import { begin, concluded } from '../call/answer.js';
+import type { Call } from '../call/call.js';
+import type { CallContext } from '../call-context.js';
+import { lend, refuseHalted, spentBelow } from '../places.js';
+import type { StepRun } from '../compose/step-runs.js';
+import { contained } from '../contained.js';
+import { endInterrupted } from '../end-interrupted.js';
+import { MillraceError, misuse } from '../errors.js';
+import { failAs } from '../fail-as.js';
+import type { Input } from '../input.js';
+import { waited$ } from '../step.js';
+import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
+import {
+  areBlocks,
+  type AssistantMessage,
+  type Block,
+  type ContentBlock,
+  isContentBlock,
+  type Message,
+  plainBlock,
+  textBlock,
+  textOf,
+} from '../message.js';
+import { contextMessage, notesMessage } from '../prompt/assemble.js';
+import { numbered } from '../retrieval/numbered.js';
+import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../run.js';
+import type { Answer } from '../layer.js';
+import { tokensIn, type Usage } from '../usage.js';
+import type { CallInfo } from '../call-info.js';
+import { isRecord } from '../json.js';
+import { readOutput$ } from '../read-output.js';
+import { says } from '../say.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
@@ -27,6 +70,7 @@ export const asAgent = <
   step: AnyStep,
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
+  refuseMoved('asAgent()', options);
   checkOptions('asAgent()', options, stepAgentRules);
   return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
 };
@@ -35,3 +79,230 @@ const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
 /** What its options may be. */
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
+
+/** Makes the innermost answer of an agent that is made of a step: what the step emits last is the answer. */
+const runStep = (step: Composable): ((context: CallContext) => Answer) => {
+  if (!isStep(step)) {
+    throw misuse(
+      'asAgent() needs a step: an agent, a session, or an operator such as sequential().',
+    );
+  }
+  const run = runnerOf(step);
+  return (context) => (call) =>
+    defer(() => {
+      const begun = begin(call, context);
+      warnOfIdle(call, context);
+      if (hasEnded(begun)) return of(concluded(begun, call, context));
+      return answer$(run, begun, call, context).pipe(
+        concatMap(({ answer, usage }) => {
+          const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
+          return ended$(spent, answer, call, context).pipe(
+            map((ended) => {
+              const sources = [...(answer?.reply?.sources ?? []), ...call.sources];
+              return concluded(ended, { ...call, sources }, context);
+            }),
+          );
+        }),
+      );
+    });
+};
+
+/** The options that are the loop's have nothing to act on. */
+const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
+  const { timeouts: _, ...prepared } = options;
+  const idle = [
+    ...(model === undefined ? [] : ['model']),
+    ...(pinned.length === 0 ? [] : ['addTools']),
+    ...Object.keys(prepared),
+  ];
+  if (idle.length === 0) return;
+  const message = `An agent made of steps has no loop of its own, so it passes over ${idle.join(', ')}. Give that to the agents in its steps.`;
+  hooks.report(0, { type: 'warning', message });
+};
+
+/** What the program emits last, where it emits anything, and what it has cost. */
+const answer$ = (
+  run: StepRun<Input>,
+  begun: OpenRun,
+  asked: Call,
+  context: CallContext,
+): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
+  defer(() => {
+    const { call, interruption } = context;
+    const history = historyOf(asked, call.callId);
+    const said = history.length === 0 ? {} : { history };
+    const abort = createLazyAbort();
+    const isOver = (): boolean => interruption.current !== undefined;
+    const lending = { toolUseId: 'step', stepId: 'steps' };
+    const parent = lend(context, asked.toolkit, lending, begun, abort, isOver);
+    const last$ = defer(() => run(inputOf(asked.input), { parent, speaks: true, ...said })).pipe(
+      contained(),
+      failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
+      takeLast(1),
+      map((value) => answerOf(value, call)),
+      defaultIfEmpty(undefined),
+      abortsUnlessComplete(abort),
+    );
+    return waited$(context, 'steps', last$).pipe(
+      // A step that cannot go on without what an interrupt has cut is interrupted as well.
+      catchError((error: unknown) => {
+        if (isOver()) return EMPTY;
+        throw error;
+      }),
+      defaultIfEmpty(undefined),
+      map((answer) => {
+        refuseHalted(parent);
+        return { answer, usage: spentBelow(parent).usage };
+      }),
+    );
+  });
+
+/** What a model would be shown before the input. */
+const historyOf = (
+  { recalled, history, sources, notes }: Call,
+  callId: string,
+): readonly Message[] => [
+  ...recalled,
+  ...history,
+  ...(sources.length > 0 ? [contextMessage(`${callId}/context`, numbered(sources))] : []),
+  ...notesMessage(`${callId}/notes`, notes),
+];
+
+/** A plain text is handed on as one, so that a function which looks at it finds what was asked. */
+const inputOf = (input: readonly Message[]): Input => {
+  const [first, ...others] = input;
+  if (first === undefined || others.length > 0) return input;
+  const isText = first.role === 'user' && first.content.every(({ type }) => type === 'text');
+  return isText && first.name === undefined ? textOf(first) : first;
+};
+
+const ended$ = (
+  begun: OpenRun,
+  answer: StepAnswer | undefined,
+  { output }: Call,
+  context: CallContext,
+): Observable<EndedRun> => {
+  if (context.interruption.current !== undefined) {
+    return of(endInterrupted(begun, context, answer?.message));
+  }
+  if (answer === undefined) {
+    throw new MillraceError(
+      'emptyAnswer',
+      `The steps of the agent '${nameOf(context)}' have answered nothing.`,
+    );
+  }
+  return endAnswered$(begun, answer, output);
+};
+
+const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
+
+/** What a program has come to. */
+interface StepAnswer {
+  readonly message: AssistantMessage;
+  /** The reply that it is, where it is one: it says more than a message. */
+  readonly reply: Reply | undefined;
+}
+
+/** Reads what a step has emitted last as the answer of the call, or throws an `invalidState` error that says what it may be. */
+const answerOf = (value: unknown, call: CallInfo): StepAnswer => {
+  if (isReply(value)) return { message: replied(value, call), reply: value };
+  if (typeof value === 'string' && value !== '') return said(call, value);
+  if (isSaid(value)) return said(call, contentOf(value), value.name);
+  if (!Array.isArray(value) || value.length === 0) throw unreadable(call);
+  const parts: readonly unknown[] = value;
+  if (parts.every(isContentBlock)) return said(call, parts.map(plainBlock));
+  return said(call, joined(parts.map((part) => blocksOf(part, call))));
+};
+
+const said = (
+  call: CallInfo,
+  content: string | readonly ContentBlock[],
+  name?: string,
+): StepAnswer => ({
+  message: { ...says(call, 'answer', content), ...(name === undefined ? {} : { name }) },
+  reply: undefined,
+});
+
+/** A message of a call below keeps its id: it may have been streamed under it. */
+const replied = ({ id, role, content, name }: Reply, call: CallInfo): AssistantMessage => ({
+  id: id.startsWith(`${call.callId}/`) ? id : `${call.callId}/answer`,
+  role,
+  content: content.filter(({ type }) => type !== 'tool_use'),
+  ...(name === undefined ? {} : { name }),
+});
+
+interface Said {
+  readonly content: readonly Block[];
+  readonly name?: string;
+}
+
+const isSaid = (value: unknown): value is Said =>
+  isRecord(value) &&
+  (value['role'] === 'assistant' || value['role'] === 'user') &&
+  areBlocks(value['content']) &&
+  value['content'].some(isContentBlock) &&
+  (value['name'] === undefined || typeof value['name'] === 'string');
+
+/** Of another copy of this package, or read from a file, it is one as well. */
+const isReply = (value: unknown): value is Reply =>
+  isRecord(value) &&
+  value['role'] === 'assistant' &&
+  typeof value['id'] === 'string' &&
+  areBlocks(value['content']) &&
+  endReasons.some((reason) => reason === value['reason']);
+
+const contentOf = ({ content }: Said): readonly ContentBlock[] =>
+  content.filter(isContentBlock).map(plainBlock);
+
+/** What one of several has said, under its name. */
+const blocksOf = (part: unknown, call: CallInfo): readonly ContentBlock[] => {
+  if (typeof part === 'string') return [textBlock(part)];
+  if (!isSaid(part) && !isReply(part)) throw unreadable(call);
+  const { name } = part;
+  const content = contentOf(part);
+  return name === undefined ? content : [textBlock(`${name}:\n`), ...content];
+};
+
+/** With a blank line between them, and texts that follow each other in one block. */
+const joined = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBlock[] =>
+  parts
+    .flatMap((blocks, index) => (index === 0 ? blocks : [textBlock('\n\n'), ...blocks]))
+    .reduce<readonly ContentBlock[]>((before, block) => {
+      const last = before.at(-1);
+      return last?.type === 'text' && block.type === 'text'
+        ? [...before.slice(0, -1), textBlock(last.text + block.text)]
+        : [...before, block];
+    }, []);
+
+/** Ends a run with an answer: for the reason of the reply that it is, with its output, or one that is read from the text where the call has a schema. */
+const endAnswered$ = (
+  run: OpenRun,
+  { message, reply }: StepAnswer,
+  output: Validator | undefined,
+): Observable<EndedRun> => {
+  const { reason = 'answer', finish = 'stop', suspensions, output: given } = reply ?? {};
+  const ended: EndedRun = {
+    ...end(run, reason, message, finish),
+    ...(reason === 'suspended' && suspensions !== undefined && { suspensions }),
+  };
+  const hasOutput = reason === 'answer' || given !== undefined;
+  if (output === undefined || !hasOutput) {
+    return of(given === undefined ? ended : { ...ended, output: given });
+  }
+  return readOutput$(output, textOf(message)).pipe(
+    map((read) => {
+      if (read.valid) return { ...ended, output: read.value };
+      throw new MillraceError(
+        'invalidResponse',
+        `What the steps have answered is no valid output: ${read.problems.join('; ')}`,
+        { partial: textOf(message) },
+      );
+    }),
+  );
+};
+
+const unreadable = ({ agent }: CallInfo): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The steps of the agent '${agent.at(-1) ?? ''}' have emitted something that is no answer. It may be a reply, a message, a text, content blocks, or a list of these.`,
+  );

@@ -10,6 +10,7 @@ import {
   sequential,
 } from '../index.js';
 import { asAgent, debate } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 declare const model: Model;
 
@@ -23,7 +24,7 @@ type Verdict = Reply<{ winner: string }>;
 expectTypeOf(debate({ agents: [plain, city], judge })).toEqualTypeOf<
   OperatorFunction<Input, Verdict>
 >();
-expectTypeOf(debate({ agents: [plain, city], judge: judge.session('s') })).toEqualTypeOf<
+expectTypeOf(debate({ agents: [plain, city], judge: sessions(judge).open('s') })).toEqualTypeOf<
   OperatorFunction<Input, Verdict>
 >();
 expectTypeOf(debate({ agents: [plain, city], judge: sequential(plain, judge) })).toEqualTypeOf<

@@ -12,6 +12,7 @@ import {
 import { marbles, record, type ScriptedModel, scriptedModel, text } from '../testing/index.js';
 import { noUsage } from '../usage.js';
 import { asAgent, debate } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const script = (...says: readonly string[]) => scriptedModel(...says.map((it) => [text(it)]));
 const named = (name: string, model: ScriptedModel) => createAgent({ name, model });
@@ -64,9 +65,8 @@ describe('debate', () => {
     const [verdict, memory] = [script('v1', 'v2'), inProcessMemory()];
     const team = asAgent(debate({ agents, rounds: 1, judge: named('judge', verdict) }), {
       name: 'team',
-      memory,
     });
-    const session = team.session('s');
+    const session = sessions(team, { memory }).open('s');
     await session.call('q1');
     const reply = await session.call('q2');
     expect([reply.name, reply.reason, textOf(reply)]).toEqual(['judge', 'answer', 'v2']);
@@ -197,7 +197,7 @@ describe('debate', () => {
   it('S1: a side that is interrupted ends it early, and the judge decides on what there is', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const [con, verdict] = [script('c1', 'c2'), script('v')];
-      const session = createAgent({ name: 'pro', model: model('-t---') }).session('s');
+      const session = sessions(createAgent({ name: 'pro', model: model('-t---') })).open('s');
       const pro = asAgent(session, { name: 'pro', defaults: { scheduler } });
       scheduler.schedule(() => session.interrupt(), 2);
       const judged$ = of('?').pipe(
@@ -223,7 +223,7 @@ describe('debate', () => {
   it('G5: any step may judge, also a session, which remembers', async () => {
     const verdict = script('v1', 'v2');
     const { agents } = twoSides();
-    const judge = sequential(named('judge', verdict).session('s'));
+    const judge = sequential(sessions(named('judge', verdict)).open('s'));
     const judged$ = of('q1', 'q2').pipe(
       debate({ agents, rounds: 1, judge }),
       map(textOf),

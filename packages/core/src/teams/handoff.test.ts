@@ -22,6 +22,7 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { asAgent, carryAll, carryLast, handoff, type Handover } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const to = (name: string, reason?: string): ModelChunk =>
   toolUse(`transfer_to_${name}`, reason === undefined ? {} : { reason });
@@ -82,9 +83,8 @@ describe('handoff', () => {
     const memory = inProcessMemory();
     const desk = handoff({
       agents: [member('triage', triage), member('billing', billing)],
-      memory,
     });
-    const session = desk.session('s');
+    const session = sessions(desk, { memory }).open('s');
     expect(textOf(await session.call('One'))).toBe('Refunded.');
     expect(textOf(await session.call('Two'))).toBe('Triage again.');
     expect(seenBy(billing, 1)).toEqual([
@@ -198,7 +198,7 @@ describe('handoff', () => {
         ],
         filter,
       });
-      const session = desk.session('s');
+      const session = sessions(desk).open('s');
       await session.call('One');
       await session.call('Two');
       return seenBy(billing);
@@ -346,10 +346,11 @@ describe('handoff', () => {
     });
     const team = asAgent(sequential(writer), { name: 'team' });
     const front = scriptedModel([to('team')]);
-    const session = handoff({
-      agents: [member('front', front), { agent: team, description: 'Writes.' }],
-      memory: inProcessMemory(),
-    }).session('s');
+    const session = sessions(
+      handoff({
+        agents: [member('front', front), { agent: team, description: 'Writes.' }],
+      }),
+    ).open('s');
     const replies = [await session.call('Write.'), await session.call('Again.')];
     expect(replies.map((it) => [it.name, textOf(it)])).toEqual([
       ['team', 'W1.'],
@@ -361,11 +362,12 @@ describe('handoff', () => {
   it('G5: users may have names', async () => {
     const front = scriptedModel([text('Hi.')], [to('back')]);
     const back = scriptedModel([text('Flour.')]);
-    const session = handoff({
-      agents: [member('front', front), member('back', back)],
-      filter: carryLast,
-      memory: inProcessMemory(),
-    }).session('s');
+    const session = sessions(
+      handoff({
+        agents: [member('front', front), member('back', back)],
+        filter: carryLast,
+      }),
+    ).open('s');
     const bob = (said: string) => ({ role: 'user', name: 'Bob', content: [text2(said)] }) as const;
     await session.call(bob('An old secret.'));
     await session.call(bob('Now flour.'));

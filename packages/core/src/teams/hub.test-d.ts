@@ -10,6 +10,7 @@ import {
   sequential,
 } from '../index.js';
 import { asAgent, hub } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 declare const model: Model;
 
@@ -45,12 +46,12 @@ expectTypeOf(sequential(hub({ agents: [plain, city] }), city)).toEqualTypeOf<
   OperatorFunction<Input, City>
 >();
 expectTypeOf(asAgent(hub({ agents: [plain] }))).toEqualTypeOf<Agent<undefined>>();
-hub({ agents: [asAgent(plain.session('s'), { name: 'remembers' }), city] });
+hub({ agents: [asAgent(sessions(plain).open('s'), { name: 'remembers' }), city] });
 
 // @ts-expect-error at least one agent
 hub({ agents: [] });
 // @ts-expect-error a session has no name
-hub({ agents: [plain.session('s')] });
+hub({ agents: [sessions(plain).open('s')] });
 // @ts-expect-error rounds go without next
 hub({ agents: [plain], rounds: 2, next: () => plain });
 // @ts-expect-error maxTurns go with next

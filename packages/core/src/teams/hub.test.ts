@@ -25,6 +25,7 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { asAgent, hub } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const script = (...says: readonly string[]) => scriptedModel(...says.map((it) => [text(it)]));
 const named = (name: string, model: ScriptedModel) => createAgent({ name, model });
@@ -198,7 +199,7 @@ describe('hub', () => {
   it('G5: a session as a participant remembers, and gets what is new', async () => {
     const a = script('a1', 'a2', 'a3');
     const memory = inProcessMemory();
-    const session = createAgent({ name: 'inner', model: a, memory }).session('s');
+    const session = sessions(createAgent({ name: 'inner', model: a }), { memory }).open('s');
     const ada = asAgent(session, { name: 'a' });
     const team = hub({ agents: [ada, named('b', script('b1', 'b2', 'b3'))], rounds: 2 });
     const transcript = await lastValueFrom(of('?').pipe(team));
@@ -211,7 +212,7 @@ describe('hub', () => {
   it('G5: in a session, its agents hear what was said before', async () => {
     const [a, b] = [script('a1', 'a2'), script('b1', 'b2')];
     const team = asAgent(hub({ agents: [named('a', a), named('b', b)] }), { name: 'team' });
-    const session = team.session('s');
+    const session = sessions(team).open('s');
     const reply = await session.call('q1');
     expect(textOf(reply)).toBe('a:\na1\n\nb:\nb1');
     await session.call('q2');
@@ -298,7 +299,7 @@ describe('hub', () => {
   it('S1: one who is interrupted ends the hub', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const b = script('b1');
-      const session = createAgent({ name: 'a', model: model('-t---') }).session('s');
+      const session = sessions(createAgent({ name: 'a', model: model('-t---') })).open('s');
       const agents = [
         asAgent(session, { name: 'a', defaults: { scheduler } }),
         named('b', b),
@@ -407,7 +408,7 @@ describe('hub', () => {
       "hub(): more than one agent is called 'a'. Give each a 'name' of its own",
     );
     expect(wrong({ agents: [a, a] })).toThrow('more than one agent');
-    expect(wrong({ agents: [a, a.session('s')] })).toThrow(
+    expect(wrong({ agents: [a, sessions(a).open('s')] })).toThrow(
       "hub(): what stands at place 2 of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).",
     );
     expect(wrong({ agents: ['a'] })).toThrow('place 1');

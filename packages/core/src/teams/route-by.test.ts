@@ -19,6 +19,7 @@ import {
 } from '../testing/index.js';
 import { noUsage } from '../usage.js';
 import { asAgent, routeBy } from './index.js';
+import { sessions } from '../sessions/index.js';
 
 const script = (...says: readonly string[]) => scriptedModel(...says.map((it) => [text(it)]));
 const saying = (name: string, ...says: readonly string[]) =>
@@ -134,9 +135,9 @@ describe('routeBy', () => {
 
   it('G5: in a session, the model sees what was said before', async () => {
     const model = choosing('sales', 'sales');
-    const session = asAgent(routeBy(model, desks(), { name: 'clerk' }), { name: 'team' }).session(
-      's',
-    );
+    const session = sessions(
+      asAgent(routeBy(model, desks(), { name: 'clerk' }), { name: 'team' }),
+    ).open('s');
     await session.call('buy');
     const reply = await session.call('one more');
     expect(textOf(reply)).toBe('Buy more.');

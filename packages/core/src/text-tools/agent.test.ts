@@ -19,6 +19,7 @@ import { tool } from '../tool.js';
 import { dialects } from './reading.test-support.js';
 import type { DialectName } from './corpus/sample.test-support.js';
 import { textTools } from './text-tools.js';
+import { sessions } from '../sessions/index.js';
 
 const weather = tool({
   name: 'weather',
@@ -62,8 +63,10 @@ const lastText = (messages: readonly Message[] = []): string => {
 describe('P1: an agent with a text model', () => {
   const run = async (model: Model) => {
     const memory = inProcessMemory();
-    const agent = createAgent({ model, tools, memory });
-    const events = await record(agent.session('s').stream$('How is Rome?', { callId: 'c' }));
+    const agent = createAgent({ model, tools });
+    const events = await record(
+      sessions(agent, { memory }).open('s').stream$('How is Rome?', { callId: 'c' }),
+    );
     const messages = await lastValueFrom(memory('s').load$());
     return { events, messages };
   };

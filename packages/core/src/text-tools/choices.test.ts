@@ -4,6 +4,7 @@ import { createAgent, inProcessMemory, type MillraceError, textOf, tool } from '
 import { scriptedModel, text } from '../testing/index.js';
 import { actionDialect, flatDialect, linesDialect, textTools } from './index.js';
 import { textRequest } from './text-tools.js';
+import { sessions } from '../sessions/index.js';
 
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
 const wait = tool({ name: 'wait', description: 'Waits.', run: () => 'waited' });
@@ -74,8 +75,8 @@ describe('P6, P8: what is sent', () => {
     const both = 'Action: {"tool": "look"}\nAction: {"tool": "wait"}';
     const model = saying(both, 'Action: {"final_answer": "Done."}');
     const memory = inProcessMemory();
-    const agent = createAgent({ model: textTools(model, actionDialect()), tools, memory });
-    await agent.session('s').call('?');
+    const agent = createAgent({ model: textTools(model, actionDialect()), tools });
+    await sessions(agent, { memory }).open('s').call('?');
     const [, said, told] = model.requests[1]?.messages.map(textOf) ?? [];
     expect(said).toBe('Action: {"tool": "look", "inputs": {}}');
     expect(told).toContain('[wait] Error: Not executed: one action per step.');

@@ -76,16 +76,13 @@ export interface DialectOptions {
   readonly strict?: boolean;
   /** Parts of the prompt that are told in other words. */
   readonly prompts?: Partial<DialectPrompts>;
-  /** Other words for labels than the English ones, such as `{ thought: ['Gedanke'] }`. They are read; to write them back, replace `write` too. */
+  /** Translations of labels, such as `{ thought: ['Gedanke'] }`. They are read; to write them, replace `write` as well. */
   readonly words?: LabelTranslations;
   /** The whole prompt, instead of its parts one below the other. */
   readonly prompt?: (parts: readonly string[], needs: PromptNeeds) => string;
 }
 
-/**
- * A form in which a model that has no native tools asks for them: what is peculiar to it, as data and small functions. All that models write of their
- * own accord is read in every dialect.
- */
+/** A text format for tool calls, for models without native ones: what is special about it, as data and small functions. */
 export interface Dialect {
   readonly name: string;
   readonly strict: boolean;
@@ -93,11 +90,11 @@ export interface Dialect {
   readonly maxUses: number;
   /** Labels that begin a line. */
   readonly labels: readonly Label[];
-  /** Other words for them than the English ones, which count as well: those of a prompt in another language. */
+  /** Translations of the labels, for prompts in another language. */
   readonly words?: LabelTranslations | undefined;
   /**
-   * JSON without a label that is an action whatever it names: at the beginning of the reply (`whole`), there or on a line behind a thought if
-   * its first key is one of an action (`keyed`), or none.
+   * Which JSON without a label is an action: at the start of the reply (`whole`), there or on a line after a thought if its first
+   * key belongs to an action (`keyed`), or none.
    */
   readonly bareJson: 'whole' | 'keyed' | 'none';
   /** An action is a list, and prose before it is a thought. */

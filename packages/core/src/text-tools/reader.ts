@@ -5,7 +5,7 @@ import { createActionStates } from './action-states.js';
 import type { Desk, Found, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
 import { createFenceMarks } from './fence-marks.js';
-import { createFindings, type Findings, hasActed } from './findings.js';
+import { createFindings, type Findings, forget, hasActed } from './findings.js';
 import { createJsonStates, textBehind } from './json-states.js';
 import {
   jsonAt,
@@ -20,7 +20,6 @@ import {
 import { nothing } from './reading.js';
 import { createTape, takeRun } from './tape.js';
 import { toolTable } from './tool-table.js';
-import { createThoughtStates } from './thought-states.js';
 import { createVoice } from './voice.js';
 
 /** What a text is read with. */
@@ -371,4 +370,86 @@ const mayEnd = (text: string): boolean => {
   const rest = behindMarks(text);
   const isBehind = rest.length < text.length;
   return [...ends, ...(isBehind ? begins : [])].some((it) => it.startsWith(rest));
+};
+
+/** The states that tell thoughts in tags from all else. */
+interface ThoughtStates {
+  /** A tag begins a thought, where it begins a line. */
+  begin(tag: Mark<Tag>): Found;
+  /** A tag ends one. */
+  end(tag: Mark<Tag>): Found;
+  /** The same behind an answer. */
+  endDraft(tag: Mark<Tag>): Found;
+}
+
+/** Makes the states that tell thoughts in tags from all else. */
+const createThoughtStates = (desk: Desk): ThoughtStates => {
+  const { findings, tape, voice } = desk;
+  let hasTag = false;
+
+  const begin = ({ length }: Mark<Tag>): Found => {
+    if (!tape.isLineStart) return undefined;
+    hasTag = true;
+    tape.take(length);
+    voice.thinkHeld();
+    voice.speech.close();
+    desk.state = thinking;
+    return 'found';
+  };
+  /** The end of a thought that no tag has begun: all before it was one. Within a line it is only mentioned. */
+  const end = ({ length }: Mark<Tag>): Found => {
+    const behind = tape.peek(reach, length);
+    if (!tape.isLineStart && !behind.includes('\n')) {
+      if (behind.trim() !== '') return undefined;
+      if (behind.length < reach && !tape.isEnd) return 'more';
+    }
+    if (!tape.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(behind)) return undefined;
+    tape.take(length);
+    if (hasTag) endThought();
+    else endAll();
+    return 'found';
+  };
+  /** The same behind an answer, which was a draft if more follows. */
+  const endDraft = ({ length }: Mark<Tag>): Found => {
+    if (hasTag) return undefined;
+    const behind = tape.peek(reach, length);
+    if (behind.trim() === '' && behind.length < reach) {
+      if (!tape.isEnd) return 'more';
+      tape.take(length);
+      return 'found';
+    }
+    if (!/^[ \t\r]*\n/.test(behind)) return undefined;
+    tape.take(length);
+    endAll();
+    return 'found';
+  };
+  const endAll = (): void => {
+    voice.turnTo('open');
+    voice.retract();
+    forget(findings);
+    tape.isLineStart = true;
+  };
+  /** Prose goes on behind a thought. */
+  const endThought = (): void => {
+    voice.thinkHeld();
+    voice.speech.close();
+    if (voice.channel === 'thought' && findings.answer === undefined && !hasActed(findings)) {
+      voice.turnTo('open');
+    }
+    tape.isLineStart = true;
+  };
+  const thinking: State = () => {
+    if (tape.left === 0) return false;
+    const tag = tagAt(tape.peek(reach), tape.isEnd);
+    if (tag === 'more') return false;
+    if (tag?.type === 'unthink') {
+      tape.take(tag.length);
+      endThought();
+      desk.toProse();
+      return true;
+    }
+    voice.speech.say('thinking', tape.take(tape.before(/</g, 1)));
+    return true;
+  };
+  return { begin, end, endDraft };
 };

@@ -11,6 +11,7 @@ import {
   selectTools,
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const named = (name: string, run: (context: ToolContext) => unknown = () => `${name} ran`): Tool =>
   tool({ name, description: `Is ${name}.`, run: (_input, context) => run(context) });
@@ -22,7 +23,7 @@ describe("the option 'addTools'", () => {
   it('T10: are beside those of the agent, for this call only', async () => {
     const model = scriptedModel([toolUse('own')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [named('old')] });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const reply = await session.call('?', { addTools: [named('own')] });
     expect(reply.toolUses).toMatchObject([{ name: 'own', output: 'own ran' }]);
     await session.call('?');
@@ -61,7 +62,7 @@ describe("the option 'addTools'", () => {
       return toolkit.names.join();
     });
     const model = scriptedModel([toolUse('changes')], [text('a')], [text('b')]);
-    const session = createAgent({ model, tools: [named('old'), changes] }).session('s');
+    const session = sessions(createAgent({ model, tools: [named('old'), changes] })).open('s');
     const reply = await session.call('?', { addTools: [named('own'), named('kept')] });
     expect(reply.toolUses[0]?.output).toBe('old,changes,kept,late');
     await session.call('?');
@@ -74,7 +75,7 @@ describe("the option 'addTools'", () => {
   it('T10: a call sees what its session gets meanwhile, but for what has the name of its own', async () => {
     const model = scriptedModel([toolUse('own')], [toolUse('own')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [named('old')] });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     const own = named('own', () => {
       if (!session.toolkit.names.includes('own')) session.toolkit.add(named('own'), named('new'));
       return 'mine';
@@ -92,7 +93,7 @@ describe("the option 'addTools'", () => {
 
   it('T10: a change by the call keeps what its session got under the name of its own', async () => {
     const model = scriptedModel([toolUse('own')], [text('a')]);
-    const session = createAgent({ model }).session('s');
+    const session = sessions(createAgent({ model })).open('s');
     const own = named('own', ({ toolkit }) => {
       session.toolkit.add(named('own'));
       toolkit.add(named('late'));

@@ -1,12 +1,28 @@
+import { defer } from 'rxjs';
+import type { Layer } from '../layer.js';
 import { createToolkit, type Toolkit } from '../toolkit.js';
 import { namesOf, type ToolkitCell, withoutNamed } from './live-toolkit.js';
 import type { ToolEntry } from './types.js';
+
+/** Adds tools to a call, beside those of its session or agent. Nothing hides them. */
+export const addingTools = (added: readonly ToolEntry[]): Layer => ({
+  name: 'addTools',
+  priority: 54,
+  call: () => (next) => (call) =>
+    defer(() =>
+      next({
+        ...call,
+        toolkit: withAdded(call.toolkit, added),
+        pinned: [...call.pinned, ...namesOf(added)],
+      }),
+    ),
+});
 
 /**
  * Adds the tools of one call to those in a cell, or throws a `config` error where a name is there already. What the call changes of the others is changed in
  * the cell; its own never come into it. Where the cell gets a tool of the same name later, the call goes on with its own.
  */
-export const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
+const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
   let own = added;
   let seen = cell.current;
   let whole = createToolkit([...seen.entries, ...own]);

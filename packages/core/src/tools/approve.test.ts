@@ -11,6 +11,7 @@ import {
   transient,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 /** What became of a use of a tool that deletes a file. */
 const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
@@ -207,20 +208,22 @@ describe('T12: an approval', () => {
   });
 
   it('T10: does not bring back a tool that was taken away meanwhile', async () => {
-    const session = createAgent({
-      model: scriptedModel([toolUse('late')], [text('done')]),
-      tools: [
-        tool({
-          name: 'late',
-          description: 'Is taken away.',
-          approve: ({ context }) => {
-            context.toolkit.remove('late');
-            return true;
-          },
-          run: () => 'ran',
-        }),
-      ],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model: scriptedModel([toolUse('late')], [text('done')]),
+        tools: [
+          tool({
+            name: 'late',
+            description: 'Is taken away.',
+            approve: ({ context }) => {
+              context.toolkit.remove('late');
+              return true;
+            },
+            run: () => 'ran',
+          }),
+        ],
+      }),
+    ).open('s');
     const { toolUses } = await session.call('?');
     expect(toolUses[0]?.output).toBe('Not run: there is no tool late any more.');
   });

@@ -23,10 +23,20 @@ import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
 import type { ToolUseBlock } from '../message.js';
 import type { OpenRun } from '../run.js';
+import { cell } from '../step.js';
 import { withoutKeys } from './parameters.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './types.js';
 
-type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers' | 'awaitApproval'>;
+type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers' | 'local'>;
+
+/** Keeps a list of the tool calls that somebody is asked about. */
+export interface PendingApprovals {
+  /** Adds one, and returns a function that removes it. */
+  readonly await: (toolUse: ToolUseBlock, iteration: number) => () => void;
+}
+
+/** Who keeps such a list for a call, if somebody does. */
+export const pendingApprovals = cell('call', (): { keeper?: PendingApprovals } => ({}));
 
 /** What was decided. */
 interface Decision {
@@ -151,12 +161,12 @@ const afterApproval$ = (
   ready: Ready,
 ): Observable<Checked> =>
   defer(() => {
-    const { hooks } = context;
+    const { hooks, local } = context;
     const { iteration } = run;
     const { toolUse, input, value } = ready;
     const refused = (why: string): Checked => ({ status: 'refused', toolUse, problems: [], why });
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
-    const settled = context.awaitApproval(toolUse, iteration);
+    const settled = local(pendingApprovals).keeper?.await(toolUse, iteration);
     const request: ApprovalRequest = {
       tool: name,
       toolUseId: toolUse.id,
@@ -171,7 +181,7 @@ const afterApproval$ = (
     };
     return decided$(context, run, approver, request).pipe(
       // Before the tool runs, and also where nobody waits for the decision any more.
-      tap({ next: settled, finalize: settled }),
+      tap({ next: () => settled?.(), finalize: () => settled?.() }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
         const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
         const why = reason === undefined ? {} : { reason };

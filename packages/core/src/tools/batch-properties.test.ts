@@ -18,6 +18,7 @@ import {
 } from '../index.js';
 import { unpaired } from '../run.js';
 import { finish, scriptedModel, text, verifyEvents } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 /** What a tool does: how it ends, after how long, and what is decided of it. */
 const kinds = {
@@ -120,8 +121,8 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
     timeouts: { toolMs: 20, approvalMs: 10 },
     ...(interruptAt > 0 && { interruptOn: timer(interruptAt, clock) }),
   };
-  createAgent({ model, tools, memory, interceptors: veto ? [noTwos] : [] })
-    .session('s')
+  sessions(createAgent({ model, tools, interceptors: veto ? [noTwos] : [] }), { memory })
+    .open('s')
     .stream$('?', call)
     .pipe(verifyEvents())
     .subscribe({

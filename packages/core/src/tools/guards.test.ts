@@ -20,6 +20,7 @@ import {
   textOf,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const run1 = (
   used: Tool | readonly Tool[],
@@ -29,8 +30,8 @@ const run1 = (
   const model = scriptedModel([use], [text('done')]);
   const tools = Array.isArray(used) ? used : [used];
   const memory = inProcessMemory();
-  const agent = createAgent({ model, tools: tools as readonly Tool[], interceptors, memory });
-  return { model, memory, session: agent.session('s') };
+  const agent = createAgent({ model, tools: tools as readonly Tool[], interceptors });
+  return { model, memory, session: sessions(agent, { memory }).open('s') };
 };
 
 const numbers = (policy: ToolPolicy = {}, run: (input: { a: number }) => unknown = (it) => it) =>
@@ -336,26 +337,31 @@ describe('T10: the tools of a session', () => {
     const fresh = createAgent({
       model: one(),
       tools: [group],
-      memory: () => inProcessMemory()('s'),
     });
-    fresh.session('1').toolkit.activate('g');
-    expect(fresh.session('1').toolkit.names).toContain('t');
+    const each = sessions(fresh, { memory: () => inProcessMemory()('s') });
+    each.open('1').toolkit.activate('g');
+    expect(each.open('1').toolkit.names).toContain('t');
     const shared = inProcessMemory()('all');
-    const same = createAgent({ model: one(), tools: [group], memory: () => shared });
-    same.session('1').toolkit.activate('g');
-    expect(same.session('2').toolkit.names).not.toContain('t');
-    const none = createAgent({ model: one(), memory: () => undefined as never });
-    expect(() => none.session('1')).toThrow(/'memory' must give an object with load\$\(\)/);
+    const same = createAgent({ model: one(), tools: [group] });
+    const all = sessions(same, { memory: () => shared });
+    all.open('1').toolkit.activate('g');
+    expect(all.open('2').toolkit.names).not.toContain('t');
+    const none = createAgent({ model: one() });
+    expect(() => sessions(none, { memory: () => undefined as never }).open('1')).toThrow(
+      /'memory' must give an object with load\$\(\)/,
+    );
   });
 
   it('are those of now, also for a call that takes time to prepare', () => {
     marbles(({ scheduler, expectObservable }) => {
       const model = one();
-      const session = createAgent({
-        model,
-        tools: [group],
-        interceptors: [prepare(concatMap((it) => of(it).pipe(delay(5, scheduler))))],
-      }).session('s');
+      const session = sessions(
+        createAgent({
+          model,
+          tools: [group],
+          interceptors: [prepare(concatMap((it) => of(it).pipe(delay(5, scheduler))))],
+        }),
+      ).open('s');
       const names$ = session
         .call$('?', { scheduler })
         .pipe(map(() => model.requests[0]?.tools?.map(({ name }) => name).join()));

@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
-import { createAgent, inProcessMemory, on, type Tool, tool, toolGroup } from '../index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  type LiveToolkit,
+  on,
+  type Tool,
+  tool,
+  toolGroup,
+} from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const named = (name: string, output = `${name} ran`): Tool =>
   tool({ name, description: `Does ${name}.`, run: () => output });
@@ -47,7 +56,7 @@ describe('T10: groups of tools', () => {
   });
 
   it('T3: are managed while no other tool of the batch runs', async () => {
-    const { toolkit } = createAgent({ model: scriptedModel(), tools: [web] }).session('s');
+    const { toolkit } = sessions(createAgent({ model: scriptedModel(), tools: [web] })).open('s');
     expect(toolkit.names).toEqual(['manage_tools']);
     const order: string[] = [];
     const slow = tool({
@@ -76,7 +85,7 @@ describe('T10: groups of tools', () => {
   it('that are not managed are for the program alone', async () => {
     const model = scriptedModel([toolUse('manage_tools', { activate: ['shell'] })], [text('done')]);
     const agent = createAgent({ model, tools: [web, shell] });
-    const session = agent.session('s');
+    const session = sessions(agent).open('s');
     expect((await session.call('?')).toolUses[0]?.output).toMatch(
       /activate\.0: must be equal to one of the allowed values: \["web"\]/,
     );
@@ -88,15 +97,18 @@ describe('T10: groups of tools', () => {
   it('are the state of a session, and of no other session, call or agent', async () => {
     const model = scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('done')]);
     const memory = inProcessMemory();
-    const agent = createAgent({ model, tools: [web], memory });
-    const [first, second] = [agent.session('1'), agent.session('2')];
+    const agent = createAgent({ model, tools: [web] });
+    const [first, second] = [
+      sessions(agent, { memory }).open('1'),
+      sessions(agent, { memory }).open('2'),
+    ];
     await first.call('?');
     expect(first.toolkit.names).toContain('search');
-    expect(agent.session('1').toolkit.names).toContain('search');
+    expect(sessions(agent, { memory }).open('1').toolkit.names).toContain('search');
     expect(second.toolkit.names).toEqual(['manage_tools']);
-    expect(createAgent({ model, tools: [web], memory }).session('1').toolkit.names).toEqual([
-      'manage_tools',
-    ]);
+    expect(
+      sessions(createAgent({ model, tools: [web] }), { memory }).open('1').toolkit.names,
+    ).toEqual(['manage_tools']);
     const turns = [[toolUse('manage_tools', { activate: ['web'] })], [text('done')]];
     const bare = scriptedModel(...turns, ...turns);
     const plain = createAgent({ model: bare, tools: [web] });
@@ -112,28 +124,30 @@ describe('T10: the toolkit of a session', () => {
 
   it('is changed at run time, and the next request of a running call has it', async () => {
     const model = scriptedModel([toolUse('a')], [toolUse('b')], [text('done')]);
-    const session = createAgent({
-      model,
-      tools: [named('a')],
-      interceptors: [
-        on(
-          'postActing',
-          map((event) => {
-            if (event.iteration > 1) return event;
-            session.toolkit.add(named('b'));
-            session.toolkit.remove('a');
-            return event;
-          }),
-        ),
-      ],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        tools: [named('a')],
+        interceptors: [
+          on(
+            'postActing',
+            map((event) => {
+              if (event.iteration > 1) return event;
+              session.toolkit.add(named('b'));
+              session.toolkit.remove('a');
+              return event;
+            }),
+          ),
+        ],
+      }),
+    ).open('s');
     const { toolUses } = await session.call('?');
     expect(toolsIn(model)).toEqual(['a', 'b', 'b']);
     expect(toolUses.map(({ output }) => output)).toEqual(['a ran', 'b ran']);
   });
 
   it('I14: adds no second tool of a name, also where the first one is in a group that rests', () => {
-    const { toolkit } = agent().session('s');
+    const { toolkit } = sessions(agent()).open('s');
     for (const name of ['a', 'search', 'manage_tools']) {
       expect(() => toolkit.add(named('fresh'), named(name))).toThrow(
         `Two tools are named '${name}'. Rename one of them, or drop it.`,
@@ -149,7 +163,7 @@ describe('T10: the toolkit of a session', () => {
 
   it('I14: replaces a tool where that is said', async () => {
     const model = scriptedModel([toolUse('a'), toolUse('search')], [text('done')]);
-    const session = createAgent({ model, tools: [named('a'), web] }).session('s');
+    const session = sessions(createAgent({ model, tools: [named('a'), web] })).open('s');
     session.toolkit.replace(named('a', 'another'), named('search', 'another search'));
     session.toolkit.activate('web');
     const { toolUses } = await session.call('?');
@@ -157,7 +171,7 @@ describe('T10: the toolkit of a session', () => {
   });
 
   it('takes tools and groups away', () => {
-    const { toolkit } = agent().session('s');
+    const { toolkit } = sessions(agent()).open('s');
     toolkit.activate('web');
     toolkit.remove('search');
     expect(toolkit.names).toEqual(['a', 'fetch', 'manage_tools']);
@@ -166,7 +180,7 @@ describe('T10: the toolkit of a session', () => {
     expect(toolkit.groups).toEqual([]);
   });
 
-  it.each<[string, (kit: ReturnType<ReturnType<typeof agent>['session']>['toolkit']) => void]>([
+  it.each<[string, (kit: LiveToolkit) => void]>([
     [
       "There is no tool or group named 'b'. There are: a, web, search, fetch.",
       (kit) => kit.remove('b'),
@@ -175,12 +189,12 @@ describe('T10: the toolkit of a session', () => {
     ["There is no group of tools named 'a'. There are: web.", (kit) => kit.activate('a')],
     ["There is no group of tools named '__proto__'.", (kit) => kit.deactivate('__proto__')],
   ])('says what there is: %s', (message, change) => {
-    expect(() => change(agent().session('s').toolkit)).toThrow(message);
+    expect(() => change(sessions(agent()).open('s').toolkit)).toThrow(message);
   });
 
   it('is not used by a call that brings its own tools', async () => {
     const model = scriptedModel([text('done')]);
-    const session = createAgent({ model, tools: [named('a')] }).session('s');
+    const session = sessions(createAgent({ model, tools: [named('a')] })).open('s');
     session.toolkit.add(named('b'));
     await session.call('?', { tools: [named('c')] });
     expect(toolsIn(model)).toEqual(['c']);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const user = contextKey<string>('user');
 const db = contextKey<{ readonly rows: Map<string, string> }>('db');
@@ -254,7 +255,7 @@ describe('T2: the context of a call', () => {
       tools: [asks],
       context: [user.of('of the agent')],
     });
-    const session = other.session('s', { context: [user.of('of the session')] });
+    const session = sessions(other).open('s', { context: [user.of('of the session')] });
     expect(await outputOf(session.call('?', { context: [user.of('of the call')] }))).toBe(
       'of the call',
     );
@@ -263,7 +264,7 @@ describe('T2: the context of a call', () => {
       tools: [asks],
       context: [user.of('of the agent')],
     });
-    const own = third.session('s', { context: [user.of('of the session')] });
+    const own = sessions(third).open('s', { context: [user.of('of the session')] });
     expect(await outputOf(own.call('?'))).toBe('of the session');
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent, tool } from '../index.js';
 import { record, scriptedModel, text } from '../testing/index.js';
-import { repaired } from './repair.js';
+import { repaired } from '../phases/acting.js';
 
 describe('X11: arguments that are not JSON', () => {
   it.each([

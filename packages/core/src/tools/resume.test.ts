@@ -16,6 +16,7 @@ import {
   selectTools,
 } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const sign = tool({ name: 'sign', description: 'Has a person sign.', run: () => suspend() });
 const others = ['a', 'b', 'c'].map((name) =>
@@ -32,12 +33,11 @@ const suspended = async (
   const memory = inProcessMemory();
   const agent = createAgent({
     model: shortenOnOverflow(model),
-    memory,
     tools: [...others, sign],
     interceptors,
     use: [selectTools(selection)],
   });
-  const session = agent.session('s');
+  const session = sessions(agent, { memory }).open('s');
   await session.call('Sign the paper.');
   return { model, session, stored: () => lastValueFrom(memory('s').load$()) };
 };

@@ -13,6 +13,7 @@ import {
 } from '../index.js';
 import { unpaired } from '../run.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from '../sessions/index.js';
 
 const sign = tool({
   name: 'sign',
@@ -22,16 +23,14 @@ const sign = tool({
 });
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
 
-const agentOf = (
-  model: ReturnType<typeof scriptedModel>,
-  memory: MemoryFactory = inProcessMemory(),
-) => createAgent({ model, memory, tools: [sign, look] });
+const agentOf = (model: ReturnType<typeof scriptedModel>) =>
+  createAgent({ model, tools: [sign, look] });
 
 /** A session that waits for one signature, with a sibling that did not wait. */
 const suspended = async (...answers: readonly ScriptedAnswer[]) => {
   const model = scriptedModel([toolUse('sign', { paper: 'A' }), toolUse('look')], ...answers);
   const memory = inProcessMemory();
-  const session = agentOf(model, memory).session('s');
+  const session = sessions(agentOf(model), { memory }).open('s');
   const reply = await session.call('Sign A.');
   return { model, memory, session, reply, id: reply.suspensions?.[0]?.toolUse.id ?? '' };
 };
@@ -55,7 +54,7 @@ describe('T13: a tool that suspends', () => {
 
   it('is told of by an event', async () => {
     const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
-    const events = await record(agentOf(model).session('s').stream$('Sign A.'));
+    const events = await record(sessions(agentOf(model)).open('s').stream$('Sign A.'));
     expect(events.map(({ type }) => type).slice(-4)).toEqual([
       'postActing',
       'suspended',
@@ -73,7 +72,7 @@ describe('T13: a tool that suspends', () => {
     });
     const model = scriptedModel([toolUse('gives'), toolUse('sign', { paper: 'A' })]);
     const agent = createAgent({ model, tools: [sign, gives] });
-    const events = await record(agent.session('s').stream$('Sign A.'));
+    const events = await record(sessions(agent).open('s').stream$('Sign A.'));
     expect(events.at(-3)).toMatchObject({
       type: 'warning',
       message: expect.stringContaining('these extras yet: rows. They are lost.'),
@@ -111,13 +110,15 @@ describe('T13: a tool that suspends', () => {
     const messages = structuredClone(await stored(memory));
     const later = scriptedModel([text('Signed.')], [text('Bye.')]);
     const kept = [...messages];
-    const elsewhere = agentOf(later, () => ({
-      load$: () => of([...kept]),
-      append$: (added) => {
-        kept.push(...added);
-        return of(undefined);
-      },
-    })).session('s');
+    const elsewhere = sessions(agentOf(later), {
+      memory: () => ({
+        load$: () => of([...kept]),
+        append$: (added) => {
+          kept.push(...added);
+          return of(undefined);
+        },
+      }),
+    }).open('s');
     expect((await elsewhere.call(toolResults({ [id]: 'yes' }))).reason).toBe('answer');
     // And the next call has the conversation as it is now.
     await elsewhere.call('Thanks.');
@@ -206,20 +207,22 @@ describe('T13: a tool that suspends', () => {
 
   it('S1: that was interrupted meanwhile waits no more: the session can go on', async () => {
     const model = scriptedModel([toolUse('sign'), toolUse('slow')], [text('done')]);
-    const session = createAgent({
-      model,
-      tools: [
-        sign,
-        tool({
-          name: 'slow',
-          description: 'Is interrupted.',
-          run: () => {
-            session.interrupt('Stop.');
-            return 'too late';
-          },
-        }),
-      ],
-    }).session('s');
+    const session = sessions(
+      createAgent({
+        model,
+        tools: [
+          sign,
+          tool({
+            name: 'slow',
+            description: 'Is interrupted.',
+            run: () => {
+              session.interrupt('Stop.');
+              return 'too late';
+            },
+          }),
+        ],
+      }),
+    ).open('s');
     expect(await session.call('?')).toMatchObject({
       reason: 'interrupted',
       toolUses: [{ output: 'Interrupted before its result came.', isError: true }, {}],

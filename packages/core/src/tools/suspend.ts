@@ -12,8 +12,8 @@ import {
 import { toOutput, toolOutput, type ToolOutput } from '../tool-output.js';
 
 /**
- * The output of a tool that cannot give its result now: the call ends with reason `suspended`, and goes on when `toolResults` brings it,
- * in this process or in another one. What is asked for is plain JSON; it is not shown to the model.
+ * Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another
+ * process. The request is plain JSON and not shown to the model.
  */
 export const suspend = (request: unknown = null): ToolOutput =>
   toolOutput({

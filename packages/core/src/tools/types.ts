@@ -6,24 +6,21 @@ import type { HiddenInput, Validation } from '../schema.js';
 import type { ToolEmission } from '../tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
-/** What a call lends to one run of a tool. Pass it on as `parent` where the tool calls another agent. */
+/** What a run of a tool gets. Pass it on as `parent` if the tool calls another agent. */
 export interface ToolContext {
   readonly callId: string;
   readonly toolUseId: string;
   readonly sessionId?: string;
-  /**
-   * The same for each attempt of this use, also when a resumed call runs it again, and of no other use: hand it to services that
-   * take one, and they do once what is asked twice.
-   */
+  /** The same for each attempt of this tool call, also after a resume: services that accept one act only once. */
   readonly idempotencyKey: string;
   /** The names of the agents, from the outermost to the one that uses the tool. */
   readonly agent: readonly string[];
   readonly iteration: number;
-  /** The conversation as far as it had come when the tool was asked for, that message included; nothing that interceptors made of it for the model. */
+  /** The conversation up to the message that asks for the tool, without the edits of interceptors. */
   readonly messages: readonly Message[];
   /** What phases keep in the run, such as a plan: `planKey.of(context)`. */
   readonly kept: Readonly<Record<string, unknown>>;
-  /** Aborts when the run is cut or fails: nobody waits for it any more. */
+  /** Aborts when the run is cut or fails. */
   readonly signal: AbortSignal;
   /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */
   readonly demand: Demand;
@@ -31,9 +28,9 @@ export interface ToolContext {
   readonly scheduler: SchedulerLike;
   /** What the caller gave with the call. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** What the call, its session or its agent gives under this key: the nearest counts. Throws where none of them does. */
+  /** Returns the value of a context key: the call overrides its session, and that its agent. Throws if there is none. */
   get<Value>(key: ContextKey<Value>): Value;
-  /** The tools of the session, or of this call where it has none: a tool may change them. */
+  /** The tools of the session, or of a call without one. A tool may change them. */
   readonly toolkit: LiveToolkit;
 }
 
@@ -41,26 +38,17 @@ export interface ToolContext {
 export interface ToolPolicy {
   /** Runs while no other tool of its batch does. Default: false. */
   readonly exclusive?: boolean;
-  /**
-   * Whether a run may begin: yes or no, or who decides, with the valid input in hand. An approver may return, promise or emit
-   * its verdict; it may take its time, and may change the input. Default: yes.
-   */
+  /** Whether a run may start: yes, no, or a function that decides, with the validated input. It may change the input. Default: yes. */
   readonly approve?: boolean | Approver;
-  /** How long a run may take, all attempts together, in milliseconds. Default: what the call says for its tools. */
+  /** Maximum duration of a run with all its attempts, in milliseconds. Default: `timeouts.toolMs` of the call. */
   readonly timeoutMs?: number;
-  /** How the tool is run again after an error that `transient` has marked. Each time is told by a `warning` event. Default: not at all. */
+  /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
   readonly retry?: ToolRetry;
-  /**
-   * Parameters that the model does not give: the `extras` of an earlier tool's output do, if they have them. The model does not see
-   * these parameters. Default: none.
-   */
+  /** Parameters that come from the `extras` of an earlier tool's output. The model does not see them. Default: none. */
   readonly accepts?: readonly string[];
-  /**
-   * Two runs with the same `idempotencyKey` do no more than one: a resumed call runs it again where it was broken off. Default: false, and `onUncertain` says what is
-   * done then.
-   */
+  /** Running twice with the same `idempotencyKey` has the effect of running once, so a resumed call may run it again. Default: false. */
   readonly idempotent?: boolean;
-  /** Answers the very same use with the result of the one before, within a call. Default: false. */
+  /** Answers an identical tool call with the earlier result, within a call. Default: false. */
   readonly dedupe?: boolean;
 }
 
@@ -70,13 +58,11 @@ export interface Tool extends ToolPolicy {
   readonly description: string;
   /** What a model is shown. */
   readonly inputSchema: JsonSchema;
-  /** Parameters that the program gives: what anybody else says of them counts for nothing. */
+  /** Parameters that the program sets. Values from a model or an approver are ignored. */
   readonly hidden?: readonly string[];
   /** What of the schema is not held to, and why. */
   readonly warnings?: readonly string[];
-  /**
-   * Emits one verdict on what the model gave, and completes. `values` are those of the call; `hidden` is laid over what the model gave.
-   */
+  /** Validates what the model passed: emits one result and completes. `hidden` overrides the model's values. */
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
   /** Runs on a valid input. Cold. An error becomes an observation for the model. */
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
@@ -92,16 +78,16 @@ export interface ToolRetry {
   readonly growth?: 'linear' | 'exponential';
 }
 
-/** What is to be decided: whether a tool may run with this input. */
+/** A tool call that waits for approval. */
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
   readonly toolUseId: string;
-  /** Valid, and with all that the program has set: as it was said, which is what another input has to be like. */
+  /** The validated input as the model wrote it, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** What the tool's schema makes of the input: this is what the tool would get. */
+  /** What the schema makes of the input: the tool gets this. */
   readonly value: Value;
   readonly context: ToolContext;
-  /** Emits what would be wrong with another input, one line a parameter, and completes: an empty list where the tool would take it. */
+  /** Validates another input: emits one line per invalid parameter, or an empty list, and completes. */
   problems$(input: unknown): Observable<readonly string[]>;
 }
 
@@ -110,24 +96,21 @@ export type Verdict =
   | boolean
   | {
       readonly approved: boolean;
-      /** What the tool is to be given instead of what the model gave. It is validated again. */
+      /** Replaces the input. It is validated again. */
       readonly input?: unknown;
       /** Why not: the model is told. */
       readonly reason?: string;
     };
 
-/**
- * Decides on a run of a tool: at once, or when somebody has been asked. What says nothing denies, and so does what throws; the error is a
- * `handlerError` event, and the model does not see it.
- */
+/** Decides whether a tool call runs. Emitting nothing or an error denies it; the error is reported by a `handlerError` event only. */
 export type Approver<Value = unknown> = (
   request: ApprovalRequest<Value>,
 ) => Verdict | ObservableInput<Verdict>;
 
-/** What tools are given as: one by one, or in groups. */
+/** A tool, or a group of tools. */
 export type ToolEntry = Tool | ToolGroup;
 
-/** What a group of tools is made of. */
+/** The definition of a group of tools. */
 export interface ToolGroupDefinition {
   /** What the model calls the group. */
   readonly name: string;
@@ -136,7 +119,7 @@ export interface ToolGroupDefinition {
   readonly tools: readonly Tool[];
   /** Whether its tools can be used from the beginning. Default: false. */
   readonly active?: boolean;
-  /** Whether the model may activate and deactivate it, by the tool `manage_tools`; else the program alone may. Default: true. */
+  /** Whether the model may activate and deactivate it, with the tool `manage_tools`. Default: true. */
   readonly managed?: boolean;
 }
 
@@ -144,8 +127,8 @@ export interface ToolGroupDefinition {
 export type ToolGroup = Required<ToolGroupDefinition>;
 
 /**
- * The tools of a session, or of a call without one. They may change while calls run: the next request of each has what there is then, and a
- * tool that is gone is not run any more. Each change is made as a whole, or throws a `config` error and changes nothing.
+ * The tools of a session, or of a call without one. Changes apply to the next request, also of running calls. Each is made as
+ * a whole, or throws a `config` error and changes nothing.
  */
 export interface LiveToolkit {
   /** The names of those that can be used. */

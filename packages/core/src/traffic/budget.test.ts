@@ -29,6 +29,7 @@ import {
   verifyEvents,
 } from '../testing/index.js';
 import { type Budget, budget, sharedBudget } from './budget.js';
+import { sessions } from '../sessions/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Again.' });
 const used = (inputTokens: number, outputTokens: number) =>
@@ -66,12 +67,11 @@ describe('budgets', () => {
       const agent = createAgent({
         model,
         tools: [spin],
-        memory,
         defaults: { maxIterations: 1_000 },
         use: [budget(options)],
       });
       const events = await lastValueFrom(
-        agent.session('s').stream$('?').pipe(verifyEvents(), toArray()),
+        sessions(agent, { memory }).open('s').stream$('?').pipe(verifyEvents(), toArray()),
       );
       const last = events.at(-1);
       const reply = last?.type === 'postCall' ? last.reply : undefined;
@@ -90,7 +90,9 @@ describe('budgets', () => {
       ]);
       // The session goes on.
       await expect(
-        agent.session('s').call('?', { model: scriptedModel([text('Yes.')]) }),
+        sessions(agent, { memory })
+          .open('s')
+          .call('?', { model: scriptedModel([text('Yes.')]) }),
       ).resolves.toMatchObject({ reason: 'answer' });
     },
   );
@@ -252,8 +254,10 @@ describe('budgets and other models', () => {
     await lastValueFrom(memory('s').append$(history), { defaultValue: undefined });
     const model = scriptedModel(...script, [text('Done.'), used(0, 0)]);
     const beside = other(aside);
-    const options = { model, tools: [spin], memory, ...extra(beside) };
-    const reply = await createAgent(also(options, all)).session('s').call('?');
+    const options = { model, tools: [spin], ...extra(beside) };
+    const reply = await sessions(createAgent(also(options, all)), { memory })
+      .open('s')
+      .call('?');
     expect(beside.requests).toHaveLength(1);
     expect(all.spent.usage).toEqual(reply.usage);
     expect(all.spent.money).toBe(1_000);

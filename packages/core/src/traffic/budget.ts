@@ -30,10 +30,7 @@ export interface BudgetOptions {
   readonly prices?: PriceTable;
   /** Tools that are run. */
   readonly toolCalls?: number;
-  /**
-   * What becomes of a call when it is used up: a closing answer without tools, which is beyond the budget, or a `budget` error. A call that begins with nothing left
-   * always errors: it has nothing to answer from. Default: `answer`.
-   */
+  /** What a call does at the limit: a closing answer without tools, or a `budget` error. A call with no budget at its start always errors. Default: `answer`. */
   readonly onExceed?: 'answer' | 'error';
 }
 
@@ -54,15 +51,14 @@ export interface Budget extends Layer {
 }
 
 /**
- * Limits what each call may spend, with all calls below it. Checked before each turn: a call that has used its budget up ends with reason `budget` and a
- * closing answer, or with a `budget` error, and a `warning` names the budget. Every request counts, whichever model is asked, also if it fails or is cancelled. A
- * resumed call continues with what it had spent.
+ * Limits what each call may spend, its sub-agents included. Checked before each turn: the call ends with reason `budget` and a closing
+ * answer, or with a `budget` error, and a `warning`. Every request counts, also failed ones. A resumed call keeps its costs.
  */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 
 /**
- * One budget for all calls of all agents that use it. Calls that run at the same time may exceed it by the requests under way. It lasts as long as the
- * object: make one for each month, and pass what was `spent` before when a process starts anew. A resumed call counts nothing twice.
+ * A budget for all calls of all agents that use it, for the lifetime of the object; concurrent calls may exceed it by the requests under
+ * way. Pass what was `spent` before if a process restarts.
  */
 export const sharedBudget = (options: BudgetOptions, spent: Partial<Spent> = {}): Budget => {
   checkOptions("sharedBudget(): 'spent'", spent, spentRules);
@@ -210,10 +206,7 @@ const rules: Readonly<Record<keyof BudgetOptions, Rule>> = {
 /** Hears what a request has cost, and which model has answered it. */
 type Meter = (usage: Usage, model: string) => void;
 
-/**
- * Tells a meter what each request costs, as its provider reports it: also of one that fails or is left, as far as it has been told by then. `begin` is called
- * before it is sent, and may throw. Behind a fallback, what follows is of the model that took over.
- */
+/** Reports the cost of each request, as far as the provider has reported it, also if it fails or is cancelled. */
 const metered = (model: Model, meter: Meter, begin: (model: string) => void): Model =>
   around(model, (request, context) =>
     defer(() => {

@@ -19,18 +19,12 @@ export interface ConcurrencyLimit {
 }
 
 /**
- * Lets at most so many requests run at once, whichever models and agents they come from; the others
- * wait for their turn in the order in which they came: `const limited = limitConcurrency(20)`, then
- * `model: limited(openai('…'))`. A slot is taken on subscription, and free in the tick in which the
- * answer completes, errors or is left.
+ * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then `model:
+ * limited(openai('…'))`. Others wait in order. A slot is taken on subscription and freed when the answer completes, errors or is left.
  *
- * Waiting is told by a `queued` event, and counts into `callMs` and `iterationMs`; `firstChunkMs` begins with the request. A retry
- * outside gives its slot back while it waits for its next attempt, `retry(limited(model))`; one
- * inside keeps it, `limited(retry(model))`, as do vendors' models, which retry by themselves unless
- * a `retry` stands outside. `fallback(limited(a), b)` asks `b` when the queue is full.
- *
- * Its semaphore should not limit whole calls too: calls that hold all its slots would wait for
- * slots to ask their models.
+ * Waiting emits a `queued` event and counts into `callMs` and `iterationMs`. `retry(limited(model))` frees its slot between attempts,
+ * `limited(retry(model))` keeps it; `fallback(limited(a), b)` asks `b` when the queue is full. Do not share its semaphore with whole
+ * calls: they would wait for themselves.
  */
 export const limitConcurrency = (
   max: number,

@@ -19,33 +19,21 @@ export interface LimitRateOptions {
   readonly tokensPerMinute?: number;
   /** Requests that may wait. One more errors with `queueFull`, which is retryable. Default: 100. */
   readonly maxQueue?: number;
-  /**
-   * The tokens that a request may cost, its answer included. Default: an estimate of all its texts,
-   * and its `maxTokens`.
-   */
+  /** Estimates the tokens of a request, its answer included. Default: an estimate of its texts, plus its `maxTokens`. */
   readonly count?: (request: ModelRequest) => number;
-  /**
-   * The tokens of a reported usage that the provider counts. Default: all of them. Some do not count
-   * what they read from their cache: leave `cacheReadTokens` out there.
-   */
+  /** The tokens of a reported usage that the provider counts. Default: all of them, those read from its cache too. */
   readonly countUsage?: (usage: Usage) => number;
 }
 
 /**
- * Keeps to what a provider takes in a minute, with whichever models and agents share the limit; the
- * others wait for their turn in the order in which they came: `const limited = limitRate({
- * requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Both limits are token buckets
- * that hold what one minute brings: that much may go at once after a pause.
+ * Keeps requests within a provider's limits per minute, across all models and agents that share it: `const limited =
+ * limitRate({ requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Others wait in order. Both limits are token
+ * buckets of one minute, so a burst may follow a pause.
  *
- * The tokens of a request are reserved before it is sent, and settled by the usage that its answer
- * reports: what was too much flows back and what was too little is owed. A request of more tokens
- * than a minute brings waits for a full bucket, and goes. One that is sent again by a retry inside
- * is counted when its retry is announced, and not held back; with `retry(limited(model))` it waits,
- * too.
- *
- * Waiting is told by a `queued` event, runs on the scheduler of the call, counts into `callMs` and `iterationMs`, and not into
- * `firstChunkMs`. Put it nearest to the model, `limitConcurrency(20)(limited(model))`: what it lets
- * go is then sent at once.
+ * The tokens of a request are reserved before it is sent and settled by the usage that its answer reports. A request of more
+ * tokens than a minute allows waits for a full bucket. Retries inside are counted, not delayed; with
+ * `retry(limited(model))` they wait, too. Waiting emits a `queued` event and counts into `callMs` and `iterationMs`, not into
+ * `firstChunkMs`. Put it nearest to the model: `limitConcurrency(20)(limited(model))`.
  */
 export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) => {
   checkOptions('limitRate()', options, rules);

@@ -1,4 +1,5 @@
 import { inProcessMemory, type Message } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { lastValueFrom, of } from 'rxjs';
 import type { ErrandCall } from '../life/said.js';
 import { planOf } from '../script/plan.js';
@@ -14,11 +15,10 @@ export const expectedMemory = async ({
   const agent = scriptAgent({
     plan: planOf(seed),
     mode,
-    memory,
     pace: { chunkMs: 0, onAsk: () => undefined, onChunk: () => undefined },
     approval$: () => of(true),
     effect$: () => of(undefined),
   });
-  await agent.session(sessionIdOf(callId)).call(task, { callId });
+  await sessions(agent, { memory }).open(sessionIdOf(callId)).call(task, { callId });
   return lastValueFrom(memory(sessionIdOf(callId)).load$());
 };

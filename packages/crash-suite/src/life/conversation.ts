@@ -1,7 +1,7 @@
 import type { Agent, MemoryFactory, Message } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import type { CallStore } from '@millrace/core/journal';
-import { keepSessions, type SessionStore } from '@millrace/core/sessions';
+import { keepSessions, sessions, type SessionStore } from '@millrace/core/sessions';
 import { map, type Observable, of } from 'rxjs';
 import { keptTalk, type Talk, talkOf } from './talk.js';
 
@@ -12,8 +12,13 @@ export interface Conversation {
 }
 
 /** One that a memory keeps. */
-export const inFile = (agent: Agent, memory: MemoryFactory, sessionId: string): Conversation => ({
-  talk$: of(talkOf(agent, sessionId)),
+export const inFile = (
+  agent: Agent,
+  watched: MemoryFactory,
+  memory: MemoryFactory,
+  sessionId: string,
+): Conversation => ({
+  talk$: of(talkOf(sessions(agent, { memory: watched }).open(sessionId))),
   load$: memory(sessionId).load$(),
 });
 

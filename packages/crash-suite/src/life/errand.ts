@@ -99,13 +99,12 @@ const ended$ = (
       return effect$(effect);
     },
     journal,
-    ...(call.isKept === true ? {} : { memory: watchedMemory(memory, at) }),
   });
   const sessionId = sessionIdOf(callId);
   const { talk$, load$ } =
     call.isKept === true
       ? inStore(agent, watchedSessions(store.sessions, at), journal, sessionId)
-      : inFile(agent, memory, sessionId);
+      : inFile(agent, watchedMemory(memory, at), memory, sessionId);
   return talk$.pipe(
     concatMap((talk) => {
       const stop$ = heard$.pipe(

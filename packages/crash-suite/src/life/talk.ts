@@ -1,5 +1,5 @@
-import type { Agent, AgentEvent, Session } from '@millrace/core';
-import type { KeptSession } from '@millrace/core/sessions';
+import type { AgentEvent } from '@millrace/core';
+import type { KeptSession, Session } from '@millrace/core/sessions';
 import { EMPTY, type Observable } from 'rxjs';
 
 /** A session in which a call is led. */
@@ -11,11 +11,7 @@ export interface Talk extends Pick<Session, 'stream$' | 'steer$' | 'interrupt'> 
 }
 
 /** The session of an agent whose memory outlasts the process. */
-export const talkOf = (agent: Agent, sessionId: string): Talk => ({
-  ...agent.session(sessionId),
-  resumeStream$: (callId) => agent.resumeStream$(callId),
-  lacking$: EMPTY,
-});
+export const talkOf = (session: Session): Talk => ({ ...session, lacking$: EMPTY });
 
 /** A session that is kept. */
 export const keptTalk = (session: KeptSession): Talk => ({

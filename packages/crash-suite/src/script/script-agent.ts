@@ -2,7 +2,6 @@ import {
   type Agent,
   createAgent,
   type Journal,
-  type MemoryFactory,
   textOf,
   type Tool,
   tool,
@@ -35,7 +34,6 @@ export interface ScriptOptions {
   readonly effect$: (effect: Effect) => Observable<unknown>;
   /** Says yes, at its own time. */
   readonly approval$: () => Observable<boolean>;
-  readonly memory?: MemoryFactory;
   readonly journal?: Journal;
 }
 
@@ -46,7 +44,6 @@ export const scriptAgent = ({
   pace,
   effect$,
   approval$,
-  memory,
   journal,
 }: ScriptOptions): Agent => {
   const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
@@ -64,7 +61,6 @@ export const scriptAgent = ({
     model: scriptModel(() => plan, pace),
     tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
     defaults,
-    ...(memory === undefined ? {} : { memory }),
     ...(journal === undefined ? {} : { journal }),
   });
 };

@@ -1,12 +1,5 @@
-import {
-  type AgentEvent,
-  createAgent,
-  type Message,
-  only,
-  type Session,
-  tool,
-  type Tool,
-} from '@millrace/core';
+import { type AgentEvent, createAgent, type Message, only, tool, type Tool } from '@millrace/core';
+import { sessions, type Session } from '@millrace/core/sessions';
 import { openai } from '@millrace/openai';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -42,7 +35,7 @@ export const measureStop = async (
   const vendor = server.play({ type: place === 'stream' ? 'drip' : 'toolUse' });
   const deaf = deafTool(toolMs);
   const model = openai('loopback', { apiKey: 'test', baseUrl: vendor.url });
-  const session = createAgent({ model, tools: [deaf.tool] }).session('one');
+  const session = sessions(createAgent({ model, tools: [deaf.tool] })).open('one');
   const middle = firstValueFrom(session.events$.pipe(middleOf(place)));
   const call = stops[stop](session);
   const settled = call.settled.then((end) => ({ end, at: now() }));

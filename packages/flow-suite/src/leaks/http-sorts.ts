@@ -1,11 +1,5 @@
-import {
-  createAgent,
-  inProcessMemory,
-  type Memory,
-  type Model,
-  only,
-  type Session,
-} from '@millrace/core';
+import { createAgent, inProcessMemory, type Memory, type Model, only } from '@millrace/core';
+import { sessions, type Session } from '@millrace/core/sessions';
 import { openai } from '@millrace/openai';
 import { firstValueFrom } from 'rxjs';
 import { outcomeOf } from '../outcome-of.js';
@@ -18,13 +12,13 @@ import type { Sort } from './sort.js';
 export const httpSorts = (server: AnswerServer, { ledger, options }: Shared): readonly Sort[] => {
   const memory = (id: string): Memory => ledger.held(inProcessMemory()(id));
   const sessionWith = (type: 'short' | 'drip', id: string): Session =>
-    createAgent({ model: at(server.play({ type }).url), memory }).session(id);
-  const steady = createAgent({ model: at(server.play({ type: 'short' }).url), memory });
+    sessions(createAgent({ model: at(server.play({ type }).url) }), { memory }).open(id);
+  const steady = createAgent({ model: at(server.play({ type: 'short' }).url) });
   return [
     {
       name: 'one agent',
       ends: 'answer',
-      call: (id) => outcomeOf(steady.session(id).call('Hello.', options)),
+      call: (id) => outcomeOf(sessions(steady, { memory }).open(id).call('Hello.', options)),
     },
     {
       name: 'an agent for each',

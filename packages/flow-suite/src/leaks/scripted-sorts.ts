@@ -12,6 +12,7 @@ import {
   tool,
   toReadableStream,
 } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { finish, text, toolUse } from '@millrace/core/testing';
 import { NEVER, type Observable, of, startWith, throwError } from 'rxjs';
 import { outcomeOf } from '../outcome-of.js';
@@ -39,21 +40,21 @@ export const scriptedSorts = ({ ledger, options }: Shared): readonly Sort[] => {
   const plain = createAgent({ model: answers });
   const broken = createAgent({ model: fails });
   const run$ = (): Observable<unknown> => of('half', 'whole').pipe(ledger.counted());
-  const worker = createAgent({ model: works, memory, tools: [tool({ ...work, run: run$ })] });
+  const worker = createAgent({ model: works, tools: [tool({ ...work, run: run$ })] });
   const manager = createAgent({
     model: works,
     tools: [tool({ ...work, run: (_input, parent) => plain.call$('Work.', { parent }) })],
   });
-  const talker = createAgent({ model: endless, memory });
+  const talker = createAgent({ model: endless });
   const hanging$ = (): Observable<unknown> => NEVER.pipe(ledger.counted());
-  const hanger = createAgent({ model: works, memory, tools: [tool({ ...work, run: hanging$ })] });
+  const hanger = createAgent({ model: works, tools: [tool({ ...work, run: hanging$ })] });
 
   const stopped = (stop: Stop): readonly Sort[] =>
     [talker, hanger].map((agent) => ({
       name: `${stop} in a ${agent === talker ? 'stream' : 'tool'}`,
       ends: ends[stop],
       call: (id) => {
-        const call = stops[stop](agent.session(id), options);
+        const call = stops[stop](sessions(agent, { memory }).open(id), options);
         call.stop();
         return call.settled;
       },
@@ -64,7 +65,7 @@ export const scriptedSorts = ({ ledger, options }: Shared): readonly Sort[] => {
     {
       name: 'in a session',
       ends: 'answer',
-      call: (id) => outcomeOf(worker.session(id).call('Work.', options)),
+      call: (id) => outcomeOf(sessions(worker, { memory }).open(id).call('Work.', options)),
     },
     {
       name: 'with a sub-agent',

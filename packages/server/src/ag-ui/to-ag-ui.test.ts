@@ -8,6 +8,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { concat, from, lastValueFrom, map, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
@@ -360,7 +361,7 @@ describe('toAgUi', () => {
   });
 
   it('calls the conversation as the session, or the call, is called', async () => {
-    const session = createAgent({ model: scriptedModel([text('Hi.')]) }).session('user-42');
+    const session = sessions(createAgent({ model: scriptedModel([text('Hi.')]) })).open('user-42');
     const events = await all(session.stream$('?', { callId: 'c' }).pipe(toAgUi()));
     expect(events[0]).toMatchObject({ threadId: 'user-42', runId: 'c' });
   });

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type AgentEvent,
   createAgent,
-  inProcessMemory,
   MillraceError,
   on,
   suspend,
@@ -10,6 +9,7 @@ import {
   tool,
   toolResults,
 } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import {
   finish,
   marbles,
@@ -294,7 +294,7 @@ describe('toUiMessageStream', () => {
   it('T13: shows a result that was brought later, with its tool', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend() });
     const model = scriptedModel([toolUse('pay', { amount: 5 }, 'p')], [text('Paid.')]);
-    const session = createAgent({ model, tools: [pay], memory: inProcessMemory() }).session('s');
+    const session = sessions(createAgent({ model, tools: [pay] })).open('s');
     await session.call('?', { callId: 'a' });
     const resumed$ = session.stream$(toolResults({ p: 'done' }), { callId: 'b' });
     const chunks = await all(resumed$.pipe(verifyEvents(), toUiMessageStream()));

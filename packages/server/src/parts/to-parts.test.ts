@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, tool } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { from, lastValueFrom, map, Subject, toArray } from 'rxjs';
 import { eventOf, hello, refused } from '../events.test-support.js';
@@ -82,7 +83,7 @@ describe('the parts of a call', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([text('Well. '), toolUse('work')], [text('Done.')]);
-    const session = createAgent({ model, tools: [work] }).session('s');
+    const session = sessions(createAgent({ model, tools: [work] })).open('s');
     const running = session.call('?');
     const joined = lastValueFrom(
       session.stream$('And?', { onBusy: 'steer' }).pipe(

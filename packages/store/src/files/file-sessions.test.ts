@@ -13,8 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { SessionState } from '@millrace/core';
-import type { SessionStore } from '@millrace/core/sessions';
+import type { SessionStore, SessionState } from '@millrace/core/sessions';
 import { sessionStoreContract } from '@millrace/core/testing';
 import { lastValueFrom } from 'rxjs';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';

@@ -6,6 +6,7 @@ import { callId, called, resumed, type SetUp, written } from './lives.test-suppo
 import { follow, outcomeOf } from './outcome.test-support.js';
 import { createWorld, live, type Process, type World } from './process.test-support.js';
 import { options, said } from './set-ups.test-support.js';
+import { sessions } from '../../sessions/index.js';
 
 const agentOf = (process: Process, more: Partial<AgentOptions> = {}): Agent =>
   createAgent({
@@ -47,13 +48,16 @@ describe('a call that was cut', () => {
           const other = isSame ? one : agentOf(process);
           return merge(
             ...[one, other].map((agent) =>
-              agent.resumeStream$(callId).pipe(
-                tap({ complete: () => ends.push('done') }),
-                catchError((error: unknown) => {
-                  ends.push(isMillraceError(error) ? error.code : String(error));
-                  return EMPTY;
-                }),
-              ),
+              sessions(agent, { memory: process.memory })
+                .open('s')
+                .resumeStream$(callId)
+                .pipe(
+                  tap({ complete: () => ends.push('done') }),
+                  catchError((error: unknown) => {
+                    ends.push(isMillraceError(error) ? error.code : String(error));
+                    return EMPTY;
+                  }),
+                ),
             ),
           );
         });
@@ -75,7 +79,9 @@ describe('a call that was cut', () => {
         const agent = agentOf(process);
         const drain$ = timer(ms, scheduler).pipe(concatMap(() => agent.drain$({ scheduler })));
         return merge(
-          agent.session('s').stream$('Go on.', { callId, scheduler }),
+          sessions(agent, { memory: process.memory })
+            .open('s')
+            .stream$('Go on.', { callId, scheduler }),
           drain$.pipe(ignoreElements()),
         );
       });
@@ -95,13 +101,17 @@ describe('a call that was cut', () => {
     const world = await leftAt(await upTo('1/0'));
     const asked: unknown[] = [];
     const { events } = await live(world, undefined, (process) =>
-      agentOf(process, {
-        instructions: 'Never pay.',
-        model: process.model(({ system }) => {
-          asked.push(system);
-          return [text('Another one.')];
+      sessions(
+        agentOf(process, {
+          instructions: 'Never pay.',
+          model: process.model(({ system }) => {
+            asked.push(system);
+            return [text('Another one.')];
+          }),
         }),
-      }).resumeStream$(callId, { scheduler: process.scheduler }),
+      )
+        .open('s')
+        .resumeStream$(callId, { scheduler: process.scheduler }),
     );
     expect(asked).toEqual(['Pay.']);
     expect(events.at(-1)).toMatchObject({ reply: { content: [{ text: 'Another one.' }] } });
@@ -111,7 +121,9 @@ describe('a call that was cut', () => {
     const last = async (step: string) => {
       const world = await leftAt(await upTo(step));
       const { events } = await live(world, undefined, (process) =>
-        agentOf(process, { tools: [] }).resumeStream$(callId, { scheduler: process.scheduler }),
+        sessions(agentOf(process, { tools: [] }))
+          .open('s')
+          .resumeStream$(callId, { scheduler: process.scheduler }),
       );
       const end = events.at(-1);
       return end?.type === 'postCall' ? end.reply.toolUses.map(({ output }) => output) : end;

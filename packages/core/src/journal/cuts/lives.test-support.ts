@@ -1,10 +1,11 @@
 import { expect } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
-import type { Agent, CallOptions, Input, ResumeOptions } from '../../index.js';
+import type { Agent, CallOptions, Input, MemoryFactory, ResumeOptions } from '../../index.js';
 import { verifyEvents } from '../../testing/index.js';
 import type { StoredRecord } from '../index.js';
 import type { Cut } from './cut-driver.test-support.js';
 import { type Life, live, type Process, type World } from './process.test-support.js';
+import { type Session, sessions } from '../../sessions/index.js';
 
 /** A call that is cut. */
 export interface SetUp {
@@ -17,6 +18,8 @@ export interface SetUp {
   readonly isBare?: boolean;
   /** Requests to models that can be lost with one cut. Default: 1. */
   readonly atOnce?: number;
+  /** Makes the memory of its session. Default: that of the process. */
+  readonly memory?: (process: Process) => MemoryFactory;
   /** What was asked before, in the same session. Default: nothing. */
   readonly before?: readonly Input[];
 }
@@ -30,23 +33,29 @@ export const called = async (world: World, setUp: SetUp, cut?: Cut): Promise<Lif
   for (const [index, earlier] of before.entries()) {
     const over = await live(world, undefined, (process) => {
       const options = { callId: `before-${index}`, ...own(setUp, process) };
-      return setUp.agent(process).session('s').stream$(earlier, options);
+      return inSession(setUp, process).stream$(earlier, options);
     });
     expect(over.error).toBe(undefined);
   }
   world.asked.length = 0;
   return live(world, cut, (process) => {
-    const agent = setUp.agent(process);
     const options = { callId, ...own(setUp, process) };
-    return isBare ? agent.stream$(input, options) : agent.session('s').stream$(input, options);
+    return isBare
+      ? setUp.agent(process).stream$(input, options)
+      : inSession(setUp, process).stream$(input, options);
   });
 };
 
 /** Goes on with the call in another process. */
 export const resumed = (world: World, setUp: SetUp, cut?: Cut): Promise<Life> =>
-  live(world, cut, (process) =>
-    setUp.agent(process).resumeStream$(callId, own(setUp, process)).pipe(verifyEvents()),
-  );
+  live(world, cut, (process) => {
+    const whole = setUp.isBare === true ? setUp.agent(process) : inSession(setUp, process);
+    return whole.resumeStream$(callId, own(setUp, process)).pipe(verifyEvents());
+  });
+
+/** The session in which the call is made. */
+const inSession = ({ agent, memory }: SetUp, process: Process): Session =>
+  sessions(agent(process), { memory: memory?.(process) ?? process.memory }).open('s');
 
 const own = ({ options }: SetUp, process: Process) => ({
   scheduler: process.scheduler,

@@ -44,31 +44,30 @@ const ofAnn = () => ({ metadata: { userId: 'ann' } });
 const setUps: Readonly<Record<string, SetUp>> = {
   'a memory that summarises': {
     before: [long('One.'), long('Two.')],
-    agent: (process) => {
-      const own = options(process);
-      return createAgent({
-        ...own,
-        memory: summarisingMemory(process.memory, {
-          model: process.model(() => [text('Notes.')]),
-          whenTokens: 100,
-          keepTurns: 1,
-          report: () => undefined,
-        }),
+    memory: (process) =>
+      summarisingMemory(process.memory, {
+        model: process.model(() => [text('Notes.')]),
+        whenTokens: 100,
+        keepTurns: 1,
+        report: () => undefined,
+      }),
+    agent: (process) =>
+      createAgent({
+        ...options(process),
         model: process.model(({ messages }) =>
           messages.at(-1)?.role === 'tool' || messages.length < 4
             ? [text(long(`Said ${messages.length}.`))]
             : [pay('ann')],
         ),
         tools: [process.effect('pay')],
-      });
-    },
+      }),
   },
   'a memory with a window': {
     before: ['One.', 'Two.', 'Three.'],
+    memory: (process) => windowMemory(process.memory, { turns: 2 }),
     agent: (process) =>
       createAgent({
         ...options(process),
-        memory: windowMemory(process.memory, { turns: 2 }),
         model: process.model(({ messages }) =>
           messages.at(-1)?.role === 'tool' ? [text(`${messages.length}.`)] : [pay('ann')],
         ),
@@ -77,10 +76,10 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
   'a memory of inputs and answers': {
     before: ['One.'],
+    memory: (process) => inputAndAnswer(process.memory),
     agent: (process) =>
       createAgent({
         ...options(process),
-        memory: inputAndAnswer(process.memory),
         model: process.model(({ messages }) =>
           messages.at(-1)?.role === 'tool' ? [text(`${messages.length}.`)] : [pay('ann')],
         ),

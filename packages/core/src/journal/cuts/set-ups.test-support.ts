@@ -29,10 +29,9 @@ export const lastText = ({ messages }: ModelRequest): string =>
 
 /** What an agent of a call has that is cut. What had begun runs again. */
 export const options = (
-  { journal, memory, scheduler }: Process,
+  { journal, scheduler }: Process,
   defaults: AgentOptions['defaults'] = {},
-): Pick<AgentOptions, 'journal' | 'memory' | 'defaults'> => ({
+): Pick<AgentOptions, 'journal' | 'defaults'> => ({
   journal,
-  memory,
   defaults: { onUncertain: 'rerun', scheduler, ...defaults },
 });

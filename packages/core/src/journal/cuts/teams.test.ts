@@ -30,13 +30,18 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) => {
       const own = createAgent({
         name: 'own',
-        memory: process.memory,
         model: process.model(({ messages }) => [text(`Heard ${messages.length}.`)]),
       });
       return createAgent({
         ...options(process),
         model: script(process, [ask('own', 'One.')], [ask('own', 'Two.')], [text('Done.')]),
-        tools: [agentTool(own, { description: 'Remembers.', session: 'below' })],
+        tools: [
+          agentTool(own, {
+            description: 'Remembers.',
+            session: 'below',
+            memory: process.memory,
+          }),
+        ],
       });
     },
   },

@@ -1,0 +1,217 @@
+import {
+  AsyncSubject,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  reduce,
+  share,
+  take,
+  takeWhile,
+  tap,
+} from 'rxjs';
+import type { Interrupt } from '../interruption.js';
+import { seatForm, type SeatRecord, seatStep } from '../journal/seat-step.js';
+import type { Layer, LayerContext } from '../layer.js';
+import type { Memory } from '../memory.js';
+import { checkInterrupt } from '../phases/check-interrupt.js';
+import { watchingSpending } from '../spending.js';
+import { cell, recorded, replayedSteps, waited$ } from '../step.js';
+import { pendingApprovals } from '../tools/approve.js';
+import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
+import type { SessionRecord } from './session-records.js';
+import { createSteering, steering, steeringOfCall } from './steering.js';
+import { outcome, reportBeginning } from '../run.js';
+
+/** Where a session is: its queue, its messages, and what is known of it beside them. */
+export interface SessionPlace {
+  readonly id: string;
+  readonly queue: SessionQueue;
+  readonly memory: Memory;
+  readonly record: SessionRecord;
+}
+
+/** How a call comes to its session. */
+export interface Entry {
+  readonly onBusy: OnBusy;
+  readonly maxQueue: number;
+  /** Its place among the calls that were made. A resumed call has had it before. */
+  readonly arrival?: Arrival;
+  /** The call has tools of its own: what it does to them is no matter of the session's. */
+  readonly hasOwnTools: boolean;
+}
+
+/** The layers of one call of a session: it waits for its turn, remembers, can be steered, and its cost is counted. */
+export const sessionLayers = (place: SessionPlace, entry: Entry): readonly Layer[] => [
+  counting(place),
+  placing(place, entry),
+  waiting(place, entry),
+  superseding,
+];
+
+/** The place of a call in its session. */
+const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));
+
+/** What becomes of a call that waits. */
+type Waited = Exclude<SeatRecord['as'], 'interrupted'>;
+
+/** Takes the place of the session, or a place in the queue for it, and gives it to the next call at the end. */
+const placing = ({ id, queue, record }: SessionPlace, entry: Entry): Layer => ({
+  name: 'session',
+  priority: 15,
+  info: { sessionId: id },
+  turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
+  call: (context) => (next) => (call) =>
+    defer(() => {
+      const { call: info, interruption, lineage, local, whenOver } = context;
+      const place = local(placeOfCall);
+      const own = createSteering(info);
+      local(steeringOfCall).current = own;
+      const occupant: Occupant = {
+        callId: info.callId,
+        input: call.input,
+        lineage,
+        interrupt: (interrupt) => interruption.trigger(interrupt),
+        running: { ...context, steering: own },
+      };
+      const end = (): void => {
+        own.close();
+        queue.release(occupant);
+      };
+      whenOver(() => queue.startNext(occupant));
+      const acquired$ = acquiredBy$(queue, occupant, entry);
+      place.acquired$ = acquired$;
+      return merge(
+        acquired$.pipe(ignoreElements()),
+        defer(() => next(call)),
+      ).pipe(
+        take(1),
+        tap((reply) => {
+          if (place.turn) record.end(info.callId, reply, local(outcome).isRemembered === true);
+          end();
+        }),
+        finalize(end),
+      );
+    }),
+});
+
+/** Asks for the place: errors if the session is busy, else emits, once the call has it, what has become of it. Shared. */
+const acquiredBy$ = (
+  queue: SessionQueue,
+  occupant: Occupant,
+  { onBusy, maxQueue, arrival }: Entry,
+): Observable<Waited> => {
+  const acquired$ = queue.acquire$(occupant, onBusy, maxQueue).pipe(
+    takeWhile((now) => now !== 'started', true),
+    reduce((as: Waited, now) => (now === 'superseded' ? now : as), 'seated'),
+  );
+  const inTurn$ = arrival === undefined ? acquired$ : inOrder$(acquired$, arrival);
+  return inTurn$.pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
+};
+
+/** Asks for the place when those have, or have left, that came before. The next one may ask once this one has the place, or waits for it. */
+const inOrder$ = <T>(acquired$: Observable<T>, { inTurn$, begun }: Arrival): Observable<T> =>
+  concat(
+    inTurn$,
+    merge(
+      acquired$,
+      defer(() => {
+        begun();
+        return EMPTY;
+      }),
+    ),
+  );
+
+/**
+ * Waits for the turn of a call, and gives it the memory and the tools of its session. One that was interrupted while it waited gets neither: it has not been a part of the
+ * conversation.
+ */
+const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Entry): Layer => ({
+  name: 'sessionTurn',
+  priority: 50,
+  call: (context) => (next) => (call) =>
+    turn$(context).pipe(
+      concatMap((turn) => {
+        const { call: info, hooks, interruption, local } = context;
+        local(placeOfCall).turn = turn;
+        if (turn.as === 'interrupted') {
+          interruption.trigger(messageOf(turn));
+          return next(call);
+        }
+        record.begin(local(recorded).by && info.callId);
+        reportBeginning(context);
+        // A resumed call has reported before what had changed.
+        if (arrival !== undefined) record.takeUntold().forEach((change) => hooks.report(0, change));
+        return next({ ...call, memory, ...(!hasOwnTools && { toolkit: record.toolkit }) });
+      }),
+    ),
+});
+
+/** Waits for the turn of a call. What has become of it meanwhile is recorded: it is the same when the call is resumed. */
+const turn$ = (context: LayerContext): Observable<SeatRecord> => {
+  const { interruption, local, perform } = context;
+  const { acquired$ = EMPTY } = local(placeOfCall);
+  const { by: journal } = local(recorded);
+  return merge(acquired$, waited$(context, 'queue', NEVER)).pipe(
+    take(1),
+    concatMap((as): Observable<SeatRecord> => {
+      const now: SeatRecord =
+        as === undefined ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) } : { as };
+      const mayBeWritten = journal?.mayBeWritten(seatStep) === true;
+      if (as === 'superseded' && !mayBeWritten && journal?.isWritten('open') === true) {
+        // It had its turn before it was resumed: what makes it void now interrupts it where it goes on.
+        interruption.trigger({});
+        return of({ as: 'seated' });
+      }
+      if (as === 'seated' && !mayBeWritten) return of(now);
+      const step = { kind: 'seat', id: seatStep, input: undefined, form: seatForm };
+      return perform<SeatRecord>({ ...step, run: () => of(now) }).pipe(
+        // Who has left does not have the place, whatever was recorded before.
+        map((then) => (as === undefined ? now : then)),
+      );
+    }),
+  );
+};
+
+const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined ? {} : { message });
+
+/** A later call has made this one void while it waited: its input is guarded and remembered, and nothing else happens. */
+const superseding: Layer = {
+  name: 'superseded',
+  priority: 56,
+  call:
+    ({ interruption, local }) =>
+    (next) =>
+    (call) => {
+      if (local(placeOfCall).turn?.as !== 'superseded') return next(call);
+      interruption.trigger({});
+      return next({ ...call, status: 'interrupted' });
+    },
+};
+
+/** Counts what the calls of a session cost, with those below them, and lists the tool calls that somebody is asked about. */
+const counting = ({ record }: SessionPlace): Layer => ({
+  name: 'sessionUsage',
+  priority: 10,
+  inherit: true,
+  step: ({ call: { callId }, hooks, local }) => {
+    local(pendingApprovals).keeper = {
+      await: (toolUse, iteration) =>
+        record.await({ callId, toolUse }, (change) => hooks.report(iteration, change)),
+    };
+    return (next) =>
+      watchingSpending(
+        next,
+        '',
+        { live: ({ usage }) => record.spend(usage), replayed: ({ usage }) => record.spend(usage) },
+        local(replayedSteps),
+      );
+  },
+});

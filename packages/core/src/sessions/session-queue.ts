@@ -1,0 +1,235 @@
+import { AsyncSubject, concat, EMPTY, filter, map, Observable, startWith, Subject } from 'rxjs';
+import type { CallInfo } from '../call-info.js';
+import { MillraceError } from '../errors.js';
+import { type Interrupt, toInterrupt } from '../interruption.js';
+import type { Message } from '../message.js';
+import { createTrampoline } from '../trampoline.js';
+import type { RunningCall } from './steering.js';
+
+/**
+ * What a call does that finds its session busy: it errors with `busy` (`reject`, as `exhaustMap` drops), waits for its turn
+ * (`queue`, as `concatMap`), ends the running call and all that wait as `interrupted`, then begins (`switch`, as
+ * `switchMap`), or hands its input to the running call and emits that call's events and reply (`steer`, as a
+ * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn` and `callMs` hold).
+ */
+export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
+
+/** What takes the place of a session, or waits for it: a call, or the loading of a state. */
+export interface Occupant {
+  readonly callId: string;
+  readonly input: readonly Message[];
+  /** The calls above it, and itself. */
+  readonly lineage: readonly CallInfo[];
+  readonly interrupt: (interrupt: Interrupt) => boolean;
+  /** The call, for whoever joins or steers it. */
+  readonly running?: RunningCall;
+}
+
+/** A call that waits until its session is free. */
+export interface QueuedCall {
+  readonly callId: string;
+  readonly input: readonly Message[];
+}
+
+/** A call that is to begin. */
+export interface Arrival {
+  /** Completes once the calls that came before have begun, or have left. */
+  readonly inTurn$: Observable<never>;
+  /** The call has begun, or has left. */
+  readonly begun: () => void;
+}
+
+/** The place that a session has for one running call, and the queue for it. */
+export interface SessionQueue {
+  readonly running: RunningCall | undefined;
+  readonly queued: readonly QueuedCall[];
+  /** Emits the list on subscription, and each change of it. */
+  readonly queued$: Observable<readonly QueuedCall[]>;
+  /** Keeps the order in which calls are made, however long it takes until each asks for the place. */
+  arrive(): Arrival;
+  /**
+   * Emits `started` once the place is the occupant's, and before that `superseded` if a later call makes it void; errors with `busy` or `queueFull`. Unsubscribing leaves the
+   * queue.
+   */
+  acquire$(occupant: Occupant, onBusy: OnBusy, maxQueue: number): Observable<Acquired>;
+  /** Gives the place to the next one, if the occupant has it. */
+  release(occupant: Occupant): void;
+  /** Lets the one begin that got the place from this occupant: not before its last event has been heard. */
+  startNext(occupant: Occupant): void;
+  /** Interrupts the running call, or the one of this id, also if it waits; false if there is none. */
+  readonly interrupt: (message?: string, callId?: string) => boolean;
+  /** Interrupts all that wait, and returns how many they were. */
+  readonly clear: (message?: string) => number;
+}
+
+/** What becomes of a call that waits for its place. */
+export type Acquired = 'started' | 'superseded';
+
+interface Ticket {
+  readonly occupant: Occupant;
+  readonly begin: () => void;
+  /** A later call has made it void while it waits. */
+  readonly supersede: () => void;
+  hasBegun: boolean;
+}
+
+interface Row {
+  readonly holder: Ticket;
+  /** Who had the place before. */
+  readonly former?: Occupant;
+  readonly waiting: readonly Ticket[];
+}
+
+/** Makes the queues of an agent's sessions. A session is held only while a call of it runs or waits. */
+export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => {
+  const rows = new Map<string, Row>();
+  const changed$ = new Subject<string>();
+  // A call that ends at once wakes the next: they must not nest.
+  const wakes = createTrampoline();
+  const arriveAt = createArrivals();
+  return (sessionId) => {
+    const waiting = (): readonly Ticket[] => rows.get(sessionId)?.waiting ?? [];
+    const queued = (): readonly QueuedCall[] =>
+      Object.freeze(
+        waiting().map(({ occupant: { callId, input } }) => Object.freeze({ callId, input })),
+      );
+    const set = (row: Row | undefined): void => {
+      const before = waiting();
+      if (row === undefined) rows.delete(sessionId);
+      else rows.set(sessionId, row);
+      if (before !== waiting() && before.length + waiting().length > 0) changed$.next(sessionId);
+    };
+    const enqueue = (row: Row, ticket: Ticket, onBusy: OnBusy): void => {
+      // Before anybody hears of the change, and does something about it.
+      if (onBusy === 'switch') {
+        [row.holder, ...row.waiting].forEach((earlier) => {
+          if (!earlier.hasBegun) earlier.supersede();
+        });
+      }
+      set({ ...row, waiting: [...row.waiting, ticket] });
+      if (onBusy !== 'switch') return;
+      if (row.holder.hasBegun) row.holder.occupant.interrupt({});
+    };
+    return {
+      get running() {
+        const holder = rows.get(sessionId)?.holder;
+        return holder?.hasBegun === true ? holder.occupant.running : undefined;
+      },
+      get queued() {
+        return queued();
+      },
+      // Made for whoever asks: most sessions are idle, and few are watched.
+      get queued$() {
+        return changed$.pipe(
+          filter((id) => id === sessionId),
+          startWith(sessionId),
+          map(queued),
+        );
+      },
+      arrive: () => arriveAt(sessionId),
+      acquire$: (occupant, onBusy, maxQueue) =>
+        new Observable((subscriber) => {
+          const ticket: Ticket = {
+            occupant,
+            hasBegun: false,
+            begin: () => {
+              ticket.hasBegun = true;
+              subscriber.next('started');
+            },
+            supersede: () => subscriber.next('superseded'),
+          };
+          const row = rows.get(sessionId);
+          if (row === undefined) {
+            set({ holder: ticket, waiting: [] });
+            ticket.begin();
+            return;
+          }
+          const refusal = refusalOf(sessionId, row, occupant, onBusy, maxQueue);
+          if (refusal !== undefined) {
+            subscriber.error(refusal);
+            return;
+          }
+          // Before it waits: the call that it interrupts may end, and wake it, at once.
+          subscriber.add(() => {
+            const now = rows.get(sessionId);
+            if (now?.waiting.includes(ticket) === true) {
+              set({ ...now, waiting: now.waiting.filter((other) => other !== ticket) });
+            }
+          });
+          enqueue(row, ticket, onBusy);
+        }),
+      release: (occupant) => {
+        const row = rows.get(sessionId);
+        if (row?.holder.occupant !== occupant) return;
+        const [holder, ...rest] = row.waiting;
+        set(holder === undefined ? undefined : { holder, former: occupant, waiting: rest });
+      },
+      startNext: (occupant) => {
+        const row = rows.get(sessionId);
+        if (row?.former === occupant && !row.holder.hasBegun) wakes(row.holder.begin);
+      },
+      interrupt: (message, callId) => {
+        const row = rows.get(sessionId);
+        const tickets = row === undefined ? [] : [row.holder, ...row.waiting];
+        // Without an id it is the call that runs: not the next one, which may have its place already.
+        const ticket = tickets.find(({ occupant, hasBegun }) =>
+          callId === undefined ? hasBegun : occupant.callId === callId,
+        );
+        return ticket?.occupant.interrupt(toInterrupt(message)) ?? false;
+      },
+      clear: (message) => {
+        const tickets = waiting();
+        tickets.forEach(({ occupant }) => occupant.interrupt(toInterrupt(message)));
+        return tickets.length;
+      },
+    };
+  };
+};
+
+const refusalOf = (
+  sessionId: string,
+  { holder, waiting }: Row,
+  { lineage }: Occupant,
+  onBusy: OnBusy,
+  maxQueue: number,
+): MillraceError | undefined => {
+  const busyWith = holder.occupant.lineage.at(-1);
+  const waitsForItself = busyWith !== undefined && lineage.includes(busyWith);
+  if (onBusy === 'reject' || onBusy === 'steer' || waitsForItself) return busy(sessionId);
+  return waiting.length < maxQueue ? undefined : full(sessionId, maxQueue);
+};
+
+const busy = (sessionId: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session '${sessionId}' is busy with another call. Wait until that has ended, interrupt it, or say with 'onBusy' what to do: 'queue', 'switch' or 'steer'.`,
+  );
+
+const full = (sessionId: string, maxQueue: number): MillraceError =>
+  new MillraceError(
+    'queueFull',
+    `${maxQueue} calls wait for the session '${sessionId}' already ('maxQueue'). Try again when some have ended.`,
+    { retryable: true },
+  );
+
+/** Lets the calls of each session begin in the order in which they were made, however long the journal of each takes to open. */
+const createArrivals = (): ((sessionId: string) => Arrival) => {
+  const lines = new Map<string, { readonly all$: Observable<never>; readonly waiting: number }>();
+  return (sessionId) => {
+    const { all$: before$, waiting } = lines.get(sessionId) ?? { all$: EMPTY, waiting: 0 };
+    const begun$ = new AsyncSubject<never>();
+    lines.set(sessionId, { all$: concat(before$, begun$), waiting: waiting + 1 });
+    let isWaiting = true;
+    return {
+      inTurn$: before$,
+      begun: () => {
+        if (!isWaiting) return;
+        isWaiting = false;
+        const line = lines.get(sessionId);
+        if (line === undefined || line.waiting === 1) lines.delete(sessionId);
+        else lines.set(sessionId, { ...line, waiting: line.waiting - 1 });
+        begun$.complete();
+      },
+    };
+  };
+};

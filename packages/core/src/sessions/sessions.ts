@@ -1,0 +1,431 @@
+import equal from 'fast-deep-equal';
+import {
+  defer,
+  filter,
+  firstValueFrom,
+  lastValueFrom,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  catchError,
+  concat,
+  concatMap,
+  EMPTY,
+  ignoreElements,
+  map,
+  take,
+  tap,
+  throwError,
+  defaultIfEmpty,
+  finalize,
+} from 'rxjs';
+import type { Agent } from '../agent.js';
+import { type Callable, toCallable } from '../callable.js';
+import { type CallOptions, isContext } from '../call-options.js';
+import { contained } from '../contained.js';
+import { MillraceError, misuse } from '../errors.js';
+import type { AgentEvent } from '../events.js';
+import { failAs } from '../fail-as.js';
+import { freezeMessage } from '../freeze-message.js';
+import type { Input } from '../input.js';
+import type { Resumable, ResumeOptions } from '../journal/resume.js';
+import {
+  inProcessMemory,
+  isMemoryChange,
+  kept$,
+  type Memory,
+  type MemoryChange,
+  type MemoryFactory,
+} from '../memory.js';
+import { memoryChanges, type MessagesChange } from '../memory-changes.js';
+import type { Message } from '../message.js';
+import {
+  checkOptions,
+  defined,
+  having,
+  isFunction,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '../options.js';
+import { forksAbove, isWithin } from '../places.js';
+import { createToolkit } from '../toolkit.js';
+import type { ContextEntry } from '../tools/context-key.js';
+import { liveToolkit } from '../tools/live-toolkit.js';
+import type { LiveToolkit } from '../tools/types.js';
+import type { View } from '../view.js';
+import { forkedSession } from './forked-session.js';
+import { readState, toState } from './read-state.js';
+import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
+import {
+  createSessionQueues,
+  type Occupant,
+  type OnBusy,
+  type QueuedCall,
+} from './session-queue.js';
+import { createSessionRecords } from './session-records.js';
+import { type SessionState, stateVersion } from './session-state.js';
+import { join$, type SteerOutcome } from './steering.js';
+
+/** A conversation: its calls run one after the other and remember. A call errors with `busy` while another runs, unless `onBusy` says otherwise. */
+export interface Session<out Output = unknown>
+  extends Callable<Output, SessionCallOptions>, Resumable<Output> {
+  readonly id: string;
+  /** The messages. Changes by your program are reported by the running call, or by the next one. */
+  readonly memory: Memory;
+  /** The events of its calls and their sub-agents. Hot; never errors, never completes. */
+  readonly events$: Observable<AgentEvent>;
+  /** Its tools. A change applies to the next request, also of a running call. */
+  readonly toolkit: LiveToolkit;
+  /** The waiting calls, in order. */
+  readonly queue: {
+    readonly calls: readonly QueuedCall[];
+    /** Emits the list on subscription and on each change. Hot; never errors, never completes. */
+    readonly calls$: Observable<readonly QueuedCall[]>;
+    /** Interrupts all of them and returns their number. They leave no trace in the conversation. */
+    clear(message?: string): number;
+  };
+  /**
+   * Interrupts the running call, or the running or waiting call of this id: it ends with the message or the text so far. Returns
+   * false if there is none.
+   */
+  interrupt(message?: string, callId?: string): boolean;
+  /**
+   * Adds a message to the running call, or to the one of this id: its next turn starts with it. Emits the outcome and completes;
+   * errors with `invalidRequest` unless it is a user's message. Cold; unsubscribing takes it back until it is delivered.
+   */
+  steer$(input: Input, callId?: string): Observable<SteerOutcome>;
+  /** The Promise form of `steer$`; starts at once. */
+  steer(input: Input, callId?: string): Promise<SteerOutcome>;
+  /** Emits the state of the session as plain JSON and completes. Errors with `invalidState` if the memory holds no valid conversation. Cold. */
+  saveState$(): Observable<SessionState>;
+  /** The Promise form of `saveState$`. */
+  saveState(): Promise<SessionState>;
+  /**
+   * Replaces the whole session with a saved state, after validating it, and completes. Groups of tools that the agent no longer
+   * has are ignored. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the memory
+   * has no `replace$` or fails; the session is unchanged then. Cold.
+   */
+  loadState$(state: unknown): Observable<never>;
+  /** The Promise form of `loadState$`; starts at once. */
+  loadState(state: unknown): Promise<void>;
+}
+
+/** Options of a call in a session, beside those of every call. */
+export interface SessionCallOptions {
+  /** What a call does that finds its session busy. Default: `reject`. */
+  readonly onBusy?: OnBusy;
+  /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
+  readonly maxQueue?: number;
+}
+
+/** Options of all sessions of an agent. Those of a call override them. */
+export interface SessionsOptions extends SessionCallOptions {
+  /** Makes the memory of a session. Default: one in this process. */
+  readonly memory?: MemoryFactory;
+}
+
+/** Options of one session. */
+export interface SessionOptions {
+  /** What tools find under context keys. It overrides what the agent gives. */
+  readonly context?: readonly ContextEntry[];
+}
+
+/** The sessions of an agent. */
+export interface Sessions<out Output = unknown> {
+  /** Returns a handle on the conversation of this id. Cheap: nothing is loaded. */
+  open(id: string, options?: SessionOptions): Session<Output>;
+}
+
+/**
+ * Returns the sessions of an agent: conversations with memory. The same agent and the same `memory` function always give the
+ * same sessions, so create that function once.
+ */
+export const sessions = <Output>(
+  agent: Agent<Output>,
+  options: SessionsOptions = {},
+): Sessions<Output> => {
+  if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
+  checkOptions('sessions()', options, { ...callRules, memory: isFunction });
+  const { memory, ...defaults } = options;
+  const placeOf = placesOf(agent, memory);
+  return {
+    open: (id, given = {}) => {
+      checkOptions('open()', given, { context: isContext });
+      if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
+      return createSession(agent, placeOf, { id, defaults, context: given.context ?? [] });
+    },
+  };
+};
+
+/** Rules for what the calls of a session may say beside what every call may. */
+export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
+  onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
+  maxQueue: wholeNumber(0),
+};
+
+type PlaceOf = (id: string) => SessionPlace;
+
+/** The places of sessions, by agent and by memory: two handles on one conversation must know of each other. */
+const known = new WeakMap<object, Map<MemoryFactory | undefined, PlaceOf>>();
+
+const placesOf = (agent: Agent, memory: MemoryFactory | undefined): PlaceOf => {
+  const ofAgent = known.get(agent) ?? new Map<MemoryFactory | undefined, PlaceOf>();
+  known.set(agent, ofAgent);
+  const places = ofAgent.get(memory) ?? createPlaces(agent, memory ?? inProcessMemory());
+  ofAgent.set(memory, places);
+  return places;
+};
+
+const createPlaces = (agent: Agent, memoryOf: MemoryFactory): PlaceOf => {
+  const queueOf = createSessionQueues();
+  const recordOf = createSessionRecords(createToolkit(agent.tools));
+  return (id) => {
+    const memory = memoryOf(id);
+    if (!isMemory(memory)) throw noMemoryMade();
+    const queue = queueOf(id);
+    const record = recordOf(id, (change) => {
+      const hooks = queue.running?.hooks;
+      hooks?.report(hooks.iteration(), change);
+      return hooks !== undefined;
+    });
+    return { id, queue, memory, record };
+  };
+};
+
+const isMemory = (made: unknown): boolean =>
+  having('load$', '')[0](made) && having('append$', '')[0](made);
+
+const noMemoryMade = (): MillraceError =>
+  misuse(
+    "sessions(): 'memory' must give an object with load$() and append$(messages) for each session.",
+  );
+
+interface Handle {
+  readonly id: string;
+  readonly defaults: SessionCallOptions;
+  readonly context: readonly ContextEntry[];
+}
+
+/** Makes the handle on a session. */
+const createSession = <Output>(
+  agent: Agent<Output>,
+  placeOf: PlaceOf,
+  { id, defaults, context }: Handle,
+): Session<Output> => {
+  const place = placeOf(id);
+  const { queue, memory, record } = place;
+  const withContext = <Options extends CallOptions>(options: Options): Options =>
+    context.length === 0
+      ? options
+      : { ...options, context: [...context, ...(options.context ?? [])] };
+  const begin$ = <Seen>(
+    input: Input,
+    options: CallOptions & SessionCallOptions,
+    view: View<Seen>,
+  ): Observable<Seen> => {
+    const { onBusy = 'reject', maxQueue = 16, ...given } = { ...defaults, ...defined(options) };
+    const own = forkedSession(place, forksAbove(given.parent), placeOf);
+    return defer(() => {
+      const arrival = own.queue.arrive();
+      const beginning = (): Observable<Seen> => {
+        const running = onBusy === 'steer' ? own.queue.running : undefined;
+        if (running !== undefined && !isWithin(given.parent, running.call)) {
+          arrival.begun();
+          return join$(input, given, running, view);
+        }
+        const hasOwnTools = given.tools !== undefined;
+        const entry: Entry = { onBusy, maxQueue, arrival, hasOwnTools };
+        return view(lazily(agent.with(sessionLayers(own, entry)), input, withContext(given)));
+      };
+      // Who joins a call looks whether there is one when it is his turn.
+      const begun$ = defer(beginning);
+      return (onBusy === 'steer' ? concat(arrival.inTurn$, begun$) : begun$).pipe(
+        finalize(arrival.begun),
+      );
+    });
+  };
+  /** The agent, for a call of the session that is resumed: it waits however long, and must not end a call that has come since. */
+  const resuming = (options: ResumeOptions = {}): Agent<Output> =>
+    agent.with(
+      sessionLayers(place, {
+        onBusy: 'queue',
+        maxQueue: Infinity,
+        hasOwnTools: options.tools !== undefined,
+      }),
+    );
+  const steer$: Session['steer$'] = (input, callId) =>
+    defer(() => {
+      const { running } = queue;
+      return running === undefined || (callId !== undefined && callId !== running.call.callId)
+        ? of(notRunning)
+        : running.steering.steer$(input);
+    });
+  return {
+    ...toCallable<Output>(begin$, callRules),
+    id,
+    memory: watchedMemory(memory, (change) => record.note(change)),
+    get events$() {
+      return agent.events$.pipe(ofSession(id));
+    },
+    get toolkit() {
+      return liveToolkit(record.toolkit);
+    },
+    get queue() {
+      return {
+        get calls() {
+          return queue.queued;
+        },
+        get calls$() {
+          return queue.queued$;
+        },
+        clear: queue.clear,
+      };
+    },
+    interrupt: queue.interrupt,
+    steer$,
+    steer: (input, callId) => firstValueFrom(steer$(input, callId)),
+    resume$: (callId, options) => resuming(options).resume$(callId, withContext({ ...options })),
+    resumeStream$: (callId, options) =>
+      resuming(options).resumeStream$(callId, withContext({ ...options })),
+    resume: (callId, options) => resuming(options).resume(callId, withContext({ ...options })),
+    saveState$: () => savedState$(place),
+    saveState: () => firstValueFrom(savedState$(place)),
+    loadState$: (state) => loadedState$(place, state),
+    loadState: (state) => lastValueFrom(loadedState$(place, state), { defaultValue: undefined }),
+  };
+};
+
+/** The two ways to look at a call, each of which makes it. */
+const lazily = <Output>(
+  agent: Agent<Output>,
+  input: Input,
+  options: CallOptions,
+): Parameters<View<never>>[0] => ({
+  get events$() {
+    return agent.stream$(input, options);
+  },
+  get reply$() {
+    return agent.call$(input, options);
+  },
+});
+
+const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };
+
+/** Lets the events of one session's calls through, and those of all calls below them, whatever session those are in. */
+const ofSession =
+  (id: string): MonoTypeOperatorFunction<AgentEvent> =>
+  (event$) =>
+    defer(() => {
+      const running = new Set<string>();
+      return event$.pipe(
+        filter(({ type, callId, parentId, sessionId }) => {
+          const isOurs =
+            sessionId === id ||
+            running.has(callId) ||
+            (parentId !== undefined && running.has(parentId));
+          if (isOurs) running.add(callId);
+          if (type === 'postCall' || type === 'error') running.delete(callId);
+          return isOurs;
+        }),
+      );
+    });
+
+/** Emits the state of a session as it is now, and completes. */
+const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState> =>
+  kept$(memory).pipe(
+    contained(),
+    take(1),
+    failAs('memory', 'The memory could not be read'),
+    map((messages) => toState({ version: stateVersion, messages, ...record.state })),
+  );
+
+/** Puts a state in the place of what a session is, all of it or nothing, and completes. The session is busy meanwhile. */
+const loadedState$ = (
+  { id, queue, memory, record }: SessionPlace,
+  state: unknown,
+): Observable<never> =>
+  defer(() => {
+    const read = readState(state);
+    // While it has the place of a running call, others are told that the session is busy, or wait.
+    const load: Occupant = { callId: '', input: [], lineage: [], interrupt: () => false };
+    const leave = (): void => {
+      queue.release(load);
+      queue.startNext(load);
+    };
+    return queue.acquire$(load, 'reject', 0).pipe(
+      catchError(() => throwError(() => busy(id))),
+      take(1),
+      concatMap(() =>
+        concat(
+          replaced$(memory, read.messages),
+          defer(() => {
+            record.restore(read);
+            return EMPTY;
+          }),
+        ),
+      ),
+      // Whoever hears of the end finds the session free.
+      tap({ complete: leave, error: leave, unsubscribe: leave }),
+    );
+  });
+
+const replaced$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
+  defer(() => {
+    if (memory.replace$ === undefined) throw irreplaceable();
+    return memory.replace$(messages.map(freezeMessage));
+  }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
+
+const busy = (sessionId: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session '${sessionId}' has a call that runs, and takes no other state meanwhile. Wait until it has ended, or interrupt it.`,
+  );
+
+const irreplaceable = (): MillraceError =>
+  new MillraceError(
+    'memory',
+    "The memory cannot take the messages of a state: it has no 'replace$'. Add replace$(messages) to it, or use one that has it, such as inProcessMemory() makes.",
+  );
+
+/** The memory of a session as a program has it: what the program does to the messages is told. */
+const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): Memory => {
+  const replace$ = memory.replace$?.bind(memory);
+  return {
+    load$: () => memory.load$(),
+    all$: () => kept$(memory),
+    append$: (messages) =>
+      defer(() => {
+        let change: MemoryChange = { appended: messages, removed: [] };
+        return memory.append$(messages).pipe(
+          tap({
+            next: (emitted) => {
+              if (isMemoryChange(emitted)) change = emitted;
+            },
+            complete: () => memoryChanges(change).forEach(tell),
+          }),
+        );
+      }),
+    ...(replace$ !== undefined && {
+      replace$: (messages: readonly Message[]): Observable<unknown> =>
+        kept$(memory).pipe(
+          take(1),
+          defaultIfEmpty<readonly Message[], readonly Message[]>([]),
+          concatMap((before) =>
+            replace$(messages).pipe(
+              tap({
+                complete: () => memoryChanges(difference(before, messages)).forEach(tell),
+              }),
+            ),
+          ),
+        ),
+    }),
+  };
+};
+
+/** What stands before the first difference is left out of it. */
+const difference = (before: readonly Message[], after: readonly Message[]): MemoryChange => {
+  const found = before.findIndex((message, index) => !equal(message, after[index]));
+  const from = found === -1 ? before.length : found;
+  return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
+};

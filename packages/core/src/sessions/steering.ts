@@ -1,0 +1,206 @@
+import {
+  AsyncSubject,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  endWith,
+  finalize,
+  from,
+  identity,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  takeUntil,
+  throwError,
+  toArray,
+} from 'rxjs';
+import type { CallInfo } from '../call-info.js';
+import type { CallOptions } from '../call-options.js';
+import type { Context } from '../context.js';
+import { MillraceError } from '../errors.js';
+import { type Input, readLateInput } from '../input.js';
+import { isMessage } from '../is-message.js';
+import type { LayerContext } from '../layer.js';
+import type { UserMessage } from '../message.js';
+import { type Phase, phase } from '../phase.js';
+import { addInput } from '../run.js';
+import { isArrayOf } from '../shape.js';
+import { cell, type StepForm } from '../step.js';
+import { interrupts$, stopBy } from '../stop-by.js';
+import type { View } from '../view.js';
+
+/** What became of a message for a running call: the request of this iteration has it, or none has. */
+export type SteerOutcome =
+  | { readonly status: 'delivered'; readonly iteration: number }
+  | {
+      readonly status: 'notDelivered';
+      /**
+       * `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn.
+       * `vetoed`: an interceptor of `prepare` would not have it.
+       */
+      readonly why: 'notRunning' | 'ended' | 'vetoed';
+    };
+
+/** Messages that wait for the next turn of one call. */
+export interface Steering {
+  /** Emits what became of a message, and completes. Cold; whoever leaves before takes it back. */
+  steer$(input: Input): Observable<SteerOutcome>;
+  /** What waits, in the order in which it was said. It waits until it is settled. */
+  waiting(): readonly Steer[];
+  /** Tells those who wait, and whoever comes later, that the call has ended. */
+  close(): void;
+}
+
+/** What somebody has said to a running call. */
+export interface Steer {
+  readonly messages: readonly UserMessage[];
+  readonly settle: (outcome: SteerOutcome) => void;
+}
+
+/** A call that runs in a session. */
+export interface RunningCall extends Pick<
+  LayerContext,
+  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks'
+> {
+  readonly steering: Steering;
+}
+
+/** Makes the steering of a call. */
+export const createSteering = (call: CallInfo): Steering => {
+  const waiting = new Set<Steer>();
+  let closed = false;
+  return {
+    steer$: (input) =>
+      defer(() => {
+        const messages = readLateInput(input, call);
+        const outcome$ = new AsyncSubject<SteerOutcome>();
+        const steer: Steer = {
+          messages,
+          settle: (outcome) => {
+            outcome$.next(outcome);
+            outcome$.complete();
+          },
+        };
+        if (closed) steer.settle(ended);
+        else waiting.add(steer);
+        return outcome$.pipe(finalize(() => waiting.delete(steer)));
+      }),
+    waiting: () => [...waiting],
+    close: () => {
+      closed = true;
+      waiting.forEach(({ settle }) => settle(ended));
+    },
+  };
+};
+
+const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
+
+/** The steering of a call that belongs to a session. */
+export const steeringOfCall = cell('call', (): { current?: Steering } => ({}));
+
+type Needs = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
+
+/** Adds what was said to the running call since its last turn, so that the next request has it. */
+export const steering = ({ hooks, local, prepareInput$, perform }: Needs): Phase => {
+  const { current: said } = local(steeringOfCall);
+  if (said === undefined) return identity;
+  return phase((run) => {
+    const next = run.iteration + 1;
+    // A step that is replayed takes nothing of what is said now.
+    let taken: readonly Steer[] = [];
+    const work$ = defer(() => {
+      taken = said.waiting();
+      if (taken.length === 0) return EMPTY;
+      return from(taken).pipe(
+        concatMap(({ messages }, index) =>
+          prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
+        ),
+        toArray(),
+      );
+    });
+    return perform({
+      kind: 'steering',
+      id: `${next}/steering`,
+      input: undefined,
+      run: () => work$,
+      optional: true,
+      form: steeredForm,
+    }).pipe(
+      map((all) => {
+        const messages = all.flat();
+        messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
+        taken.forEach(({ settle }, index) =>
+          settle(
+            all[index]?.length === 0
+              ? { status: 'notDelivered', why: 'vetoed' }
+              : { status: 'delivered', iteration: next },
+          ),
+        );
+        return messages.length > 0 ? addInput(run, messages) : run;
+      }),
+      defaultIfEmpty(run),
+    );
+  });
+};
+
+const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
+  isWritten: isArrayOf(isArrayOf(isMessage)),
+};
+
+/**
+ * Hands an input to a call that runs already, and emits what is to be seen of that call from then on, as it would end for its
+ * own caller. Errors with `busy` where the call ends before it has taken the input, with `guardRejected` where `prepare` would not have it. Leaving it leaves the call alone.
+ * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
+ */
+export const join$ = <Seen>(
+  input: Input,
+  options: CallOptions,
+  running: RunningCall,
+  view: View<Seen>,
+): Observable<Seen> =>
+  defer(() => {
+    if (options.output !== undefined) throw otherOutput();
+    const { reply$, demand, interruption, hooks, steering } = running;
+    const leave = options.demand === undefined ? undefined : demand.join(options.demand);
+    const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
+    const ended$ = reply$.pipe(ignoreElements(), endWith(true));
+    return merge(
+      view(running),
+      merge(
+        steered$,
+        options.interruptOn === undefined
+          ? EMPTY
+          : interrupts$(options.interruptOn, interruption, hooks),
+      ).pipe(takeUntil(ended$)),
+    ).pipe(
+      stopBy(options, running),
+      finalize(() => leave?.()),
+    );
+  });
+
+const orBusy = (outcome: SteerOutcome): Observable<never> =>
+  outcome.status === 'delivered'
+    ? EMPTY
+    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : tooLate()));
+
+const vetoed = (): MillraceError =>
+  new MillraceError(
+    'guardRejected',
+    "An interceptor of 'prepare' would not have the message: the running call goes on without it.",
+  );
+
+const tooLate = (): MillraceError =>
+  new MillraceError(
+    'busy',
+    'The running call of the session ended before it could take the message. Send it again: the session is free now.',
+    { retryable: true },
+  );
+
+const otherOutput = (): MillraceError =>
+  new MillraceError(
+    'busy',
+    "The session is busy with a call that cannot be given another 'output' any more. Leave 'output' out to join it, or wait until it has ended.",
+  );
