@@ -20,7 +20,6 @@ import { type Resumable, resumable, resumed$, type ResumeOptions } from './journ
 import { type Layer, readUse, type Use } from './layer.js';
 import { checkOptions, defined } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
-import { addingTools } from './tools/added-tools.js';
 import type { ToolEntry } from './tools/types.js';
 import { createToolkit } from './toolkit.js';
 import type { View } from './view.js';
@@ -72,7 +71,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   ): Observable<Seen> => {
     const { tools: _tools, output, model = ownModel, ...others } = withDefaults(defaults, given);
     const own = given.tools === undefined ? toolkit : createToolkit(given.tools);
-    const { history, addTools = [], ...rest } = others;
+    const { history, ...rest } = others;
     const carried = resumed?.begun.history;
     const isPlain = history === undefined && carried === undefined;
     const setup: Omit<CallSetup, 'toolkit'> = {
@@ -81,11 +80,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       model,
       output: outputOf(output, 'The call') ?? ownOutput,
       interceptors,
-      native: [
-        isPlain ? talking : conversation({ instructions, history, carried }),
-        ...around,
-        ...(addTools.length === 0 ? [] : [addingTools(addTools)]),
-      ],
+      native: [isPlain ? talking : conversation({ instructions, history, carried }), ...around],
       use: [...layers, ...readUse('The call', given.use)],
       options: { ...rest, context: [...context, ...(rest.context ?? [])] },
       given,

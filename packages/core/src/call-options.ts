@@ -34,8 +34,6 @@ export interface CallOptions<
 > extends PreparedOptions {
   /** Earlier messages, for a call without a session: shown before the input, never stored. `prepare` does not guard them. */
   readonly history?: readonly InputMessage[];
-  /** Tools of this call, beside those of its session or agent, whatever selects among these. A name that is there already is an error. */
-  readonly addTools?: readonly ToolEntry[];
   /** The schema of the answer, for `reply.output`. The model is corrected up to twice, then the call errors with `invalidResponse`. */
   readonly output?: Output;
   /** How often requests may be sent again, those of sub-agents included. Default: 10. */
@@ -78,7 +76,6 @@ export type CallDefaults = Omit<
   CallOptions,
   | 'output'
   | 'history'
-  | 'addTools'
   | 'context'
   | 'interruptOn'
   | 'signal'
@@ -165,7 +162,6 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
   output: isSchema,
   history: listOf('messages'),
-  addTools: listOf('tools'),
   context: isContext,
   use: listOf('layers'),
   interruptOn: having('subscribe', 'an Observable'),
@@ -186,6 +182,7 @@ const places: Readonly<Record<string, string>> = {
   memory: 'It belongs to sessions: sessions(agent, { memory }).open(id).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
+  addTools: "It is a layer now: give addTools(…) to 'use'.",
   toolSelection: "It is a layer now: give selectTools({ … }) to 'use'.",
 };
 

@@ -165,6 +165,7 @@ export {
   type ToolSelection,
   type ToolSelector,
 } from './tools/select-tools.js';
+export { addTools } from './tools/added-tools.js';
 export { preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';

@@ -5,7 +5,6 @@ export {
   addSources,
   type Call,
   charge,
-  type ContextPlacement,
   hideTools,
   isOpen,
   questionOf,

@@ -75,7 +75,6 @@ const plainOptions: readonly (keyof CallOptions)[] = [
 const otherOptions: readonly (keyof CallOptions)[] = [
   'model',
   'tools',
-  'addTools',
   'output',
   'approve',
   'context',
@@ -145,13 +144,16 @@ export const begunBefore = (callId: string): MillraceError =>
 /** Of a call that goes on. */
 export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };
 
-/** Refuses to resume without what JSON could not hold. What an earlier version called `toolSelection` is a layer now. */
+/** Refuses to resume without what JSON could not hold. What were options in earlier versions are layers now. */
 export const assertGiven = (
   callId: string,
   { given }: CallRecord,
   options: Readonly<Record<string, unknown>>,
 ): void => {
-  const missing = given.filter((name) => options[name] === undefined && name !== 'toolSelection');
+  const missing = given
+    .filter((name) => name !== 'toolSelection')
+    .map((name) => (name === 'addTools' ? 'use' : name))
+    .filter((name) => options[name] === undefined);
   if (missing.length === 0) return;
   throw new MillraceError(
     'invalidResume',

@@ -29,6 +29,7 @@ import { toolGroup } from '../tools/tool-group.js';
 import { afterEvent } from './after-call.js';
 import { toJsonPatch } from './to-json-patch.js';
 import { sessions, type Session, type SessionState } from './index.js';
+import { addTools } from '../tools/added-tools.js';
 
 /** What a state becomes by an event of a call of its session, for whoever has only the events. */
 const after = (
@@ -338,7 +339,7 @@ describe('S5: the events of a call', () => {
         ]),
     });
     const model = scriptedModel([toolUse('note')], [text('ok')]);
-    const events = await record(session.stream$('?', { model, addTools: [note] }));
+    const events = await record(session.stream$('?', { model, use: [addTools(note)] }));
     const told = events.filter((event) => event.type === 'messagesAppended');
     expect(told.map(({ iteration, messages }) => [iteration, messages[0]?.id])[0]).toEqual([
       1,

@@ -23,6 +23,7 @@ import { carryWords, type HandoffFilter, lastOfUser } from './handoff-filters.js
 import { inTurns$ } from './in-turns.js';
 import { messagesIn } from './messages-in.js';
 import { createTransfers, type Member, type Move, nobody, type Transfers } from './transfers.js';
+import { addTools } from '../tools/added-tools.js';
 
 /** What an agent is made of whose conversations move between agents. */
 export interface HandoffOptions<
@@ -99,7 +100,8 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   const agent = transfers.agents.get(active);
   if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
   const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
-  const added = tools.length === 0 ? {} : { addTools: tools };
+  const { use = [] } = given;
+  const added = tools.length === 0 ? {} : { use: [...use, addTools(...tools)] };
   return agent.call$(input, { ...given, history, ...added }).pipe(
     map((reply): Turn => {
       const move = transfers.moveIn(reply);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import {
+  addTools,
   createAgent,
   prepare,
   textOf,
@@ -19,12 +20,12 @@ const named = (name: string, run: (context: ToolContext) => unknown = () => `${n
 const declared = (model: ReturnType<typeof scriptedModel>) =>
   model.requests.map(({ tools = [] }) => tools.map(({ name }) => name));
 
-describe("the option 'addTools'", () => {
+describe('addTools', () => {
   it('T10: are beside those of the agent, for this call only', async () => {
     const model = scriptedModel([toolUse('own')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [named('old')] });
     const session = sessions(agent).open('s');
-    const reply = await session.call('?', { addTools: [named('own')] });
+    const reply = await session.call('?', { use: [addTools(named('own'))] });
     expect(reply.toolUses).toMatchObject([{ name: 'own', output: 'own ran' }]);
     await session.call('?');
     expect(declared(model)).toEqual([['old', 'own'], ['old', 'own'], ['old']]);
@@ -34,7 +35,7 @@ describe("the option 'addTools'", () => {
   it('T10: stand beside the tools of the call, too', async () => {
     const model = scriptedModel([text('a')]);
     const agent = createAgent({ model, tools: [named('old')] });
-    await agent.call('?', { tools: [named('new')], addTools: [named('own')] });
+    await agent.call('?', { tools: [named('new')], use: [addTools(named('own'))] });
     expect(declared(model)).toEqual([['new', 'own']]);
   });
 
@@ -44,11 +45,11 @@ describe("the option 'addTools'", () => {
       model,
       tools: [toolGroup({ name: 'g', description: 'G.', tools: [named('old')] })],
     });
-    await expect(agent.call('?', { addTools: [named('old')] })).rejects.toMatchObject({
+    await expect(agent.call('?', { use: [addTools(named('old'))] })).rejects.toMatchObject({
       code: 'config',
       message: "Two tools are named 'old'. Rename one of them, or drop it.",
     });
-    await expect(agent.call('?', { addTools: [named('a'), named('a')] })).rejects.toThrow(
+    await expect(agent.call('?', { use: [addTools(named('a'), named('a'))] })).rejects.toThrow(
       "Two tools are named 'a'",
     );
     expect(model.requests).toEqual([]);
@@ -63,7 +64,7 @@ describe("the option 'addTools'", () => {
     });
     const model = scriptedModel([toolUse('changes')], [text('a')], [text('b')]);
     const session = sessions(createAgent({ model, tools: [named('old'), changes] })).open('s');
-    const reply = await session.call('?', { addTools: [named('own'), named('kept')] });
+    const reply = await session.call('?', { use: [addTools(named('own'), named('kept'))] });
     expect(reply.toolUses[0]?.output).toBe('old,changes,kept,late');
     await session.call('?');
     expect(declared(model).slice(1)).toEqual([
@@ -80,7 +81,7 @@ describe("the option 'addTools'", () => {
       if (!session.toolkit.names.includes('own')) session.toolkit.add(named('own'), named('new'));
       return 'mine';
     });
-    const reply = await session.call('?', { addTools: [own] });
+    const reply = await session.call('?', { use: [addTools(own)] });
     expect(reply.toolUses.map(({ output }) => output)).toEqual(['mine', 'mine']);
     await session.call('?');
     expect(declared(model)).toEqual([
@@ -99,7 +100,9 @@ describe("the option 'addTools'", () => {
       toolkit.add(named('late'));
       return toolkit.names.join();
     });
-    expect((await session.call('?', { addTools: [own] })).toolUses[0]?.output).toBe('own,late');
+    expect((await session.call('?', { use: [addTools(own)] })).toolUses[0]?.output).toBe(
+      'own,late',
+    );
     expect([...session.toolkit.names].sort()).toEqual(['late', 'own']);
   });
 
@@ -107,8 +110,7 @@ describe("the option 'addTools'", () => {
     const model = scriptedModel([text('a')]);
     const agent = createAgent({ model, tools: [named('old'), named('older')] });
     await agent.call('?', {
-      addTools: [named('own')],
-      use: [selectTools({ select: () => ['older'], maxTools: 2 })],
+      use: [addTools(named('own')), selectTools({ select: () => ['older'], maxTools: 2 })],
     });
     expect(declared(model)).toEqual([['older', 'own']]);
   });
@@ -130,7 +132,7 @@ describe("the option 'addTools'", () => {
       ],
       tools: [named('old')],
     });
-    expect(textOf(await agent.call('?', { addTools: [named('own')] }))).toBe('a');
+    expect(textOf(await agent.call('?', { use: [addTools(named('own'))] }))).toBe('a');
     expect(declared(model)).toEqual([['own']]);
   });
 });

@@ -22,6 +22,7 @@ import { finish, text, thinking, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
 import { options, said, script } from './set-ups.test-support.js';
+import { addTools } from '../../tools/added-tools.js';
 
 const pay = (to: string) => toolUse('pay', { to });
 const busy = new MillraceError('server', 'Busy.', { retryable: true });
@@ -98,7 +99,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       model: script(process, ...turns),
       temperature: 0.5,
       metadata: { userId: 'ann' },
-      addTools: [process.effect('more')],
+      use: [addTools(process.effect('more'))],
     }),
     agent: (process) => made(process, script(process, [text('Never.')])),
   },
