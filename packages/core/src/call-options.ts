@@ -26,7 +26,7 @@ import type { PreparedOptions } from './preparation.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
-import type { Approver, ToolContext, ToolEntry } from './tools/types.js';
+import type { Approver, ToolContext } from './tools/types.js';
 
 /** What one call may say otherwise than its agent. */
 export interface CallOptions<
