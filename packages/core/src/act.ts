@@ -1,14 +1,5 @@
 import equal from 'fast-deep-equal';
-import {
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  map,
-  type Observable,
-  of,
-  throwError,
-  timer,
-} from 'rxjs';
+import { concatMap, defer, map, type Observable, of, throwError, timer } from 'rxjs';
 import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
@@ -134,17 +125,15 @@ const createDeciding = (
     hasRun: () => hasRun,
     run$: (): Observable<Decision> => {
       hasRun = true;
-      return hooks.intercepted$(run.iteration, { type: 'preActing', toolUse: asked }).pipe(
-        defaultIfEmpty(undefined),
-        concatMap((before) => {
-          const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
-          announce(toolUse);
-          const refused = refusal(run, plan, before === undefined) ?? known;
-          return refused === undefined
-            ? decision$(context, run, toolUse, plan)
-            : of(answered(toolUse, refused));
-        }),
-      );
+      const payload = { type: 'preActing', toolUse: asked } as const;
+      return hooks.intercepted$(run.iteration, payload, (before) => {
+        const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
+        announce(toolUse);
+        const refused = refusal(run, plan, before === undefined) ?? known;
+        return refused === undefined
+          ? decision$(context, run, toolUse, plan)
+          : of(answered(toolUse, refused));
+      });
     },
     cut$: ({ message }: Cut): Observable<Decision> =>
       made$(() => {
@@ -307,9 +296,9 @@ const finish$ = (
       content: cutObservation(result.content, limits.maxObservation),
     });
   const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
-  return hooks.emit$(iteration, finalAnswer ? { ...after, finalAnswer } : after).pipe(
-    defaultIfEmpty(undefined),
-    map((event) => {
+  const payload = finalAnswer ? { ...after, finalAnswer } : after;
+  return hooks.emit$(iteration, payload, (event) =>
+    made$((): Acted => {
       if (event !== undefined) {
         const { suspended } = event.result;
         if (suspended !== undefined) {

@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, map, type Observable } from 'rxjs';
+import { concatMap, defer, map, type Observable } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { discard } from './discard.js';
@@ -151,15 +151,30 @@ export const asking = (
         const answering = (name: string): void => {
           model = name;
         };
-        return hooks.emit$(iteration, stage.before({ messages, options })).pipe(
-          concatMap((event) => receive$(context, { iteration }, stage.show, event, own, answering)),
-          concatMap((finish) =>
-            answered$(context, { iteration }, stage, { finish, model, earlier }, own).pipe(
-              holding(holds, position),
-            ),
-          ),
-          defaultIfEmpty(undefined),
-          map((asked) => asked ?? cutShort('vetoed', own)),
+        const answered$ = (finish: Finish): Observable<Asked> =>
+          hooks
+            .emit$(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
+              made$(() => (event === undefined ? cutShort('vetoed', own) : answeredBy(event))),
+            )
+            .pipe(holding(holds, position));
+        const answeredBy = (event: After): Asked => ({
+          status: 'answered',
+          message: sameMessage(own.message(), event.message, toolUseIds),
+          finish: event.finish,
+          usage: addUsage(earlier, own.usage),
+          stop: event.type === 'postReasoning' && event.stop === true,
+          again: event.type === 'postReasoning' ? event.again : undefined,
+          isShown: own.deltas().length > 0,
+          halt: own.halt,
+          malformed: own.malformed,
+          model,
+        });
+        return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
+          event === undefined
+            ? made$(() => cutShort('vetoed', own))
+            : receive$(context, { iteration }, stage.show, event, own, answering).pipe(
+                concatMap(answered$),
+              ),
         );
       }),
     cut$: ({ message }) => made$(() => cutShort('interrupted', draft ?? begun(1), message)),
@@ -170,34 +185,11 @@ export const asking = (
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
 
-const answered$ = (
-  { hooks, toolUseIds }: Needs,
-  { iteration }: Pick<OpenRun, 'iteration'>,
-  stage: Stage,
-  {
-    finish,
-    model,
-    earlier,
-  }: { readonly finish: Finish; readonly model: string; readonly earlier: Usage },
-  draft: Draft,
-): Observable<Extract<Asked, { status: 'answered' }>> => {
-  const message = frozen(draft.message());
-  const payload = stage.after({ message, finish, usage: draft.usage }, wishOf(draft));
-  return hooks.emit$(iteration, payload).pipe(
-    map((event) => ({
-      status: 'answered',
-      message: sameMessage(message, event.message, toolUseIds),
-      finish: event.finish,
-      usage: addUsage(earlier, draft.usage),
-      stop: event.type === 'postReasoning' && event.stop === true,
-      again: event.type === 'postReasoning' ? event.again : undefined,
-      isShown: draft.deltas().length > 0,
-      halt: draft.halt,
-      malformed: draft.malformed,
-      model,
-    })),
-  );
-};
+const answerOf = (draft: Draft, finish: Finish) => ({
+  message: frozen(draft.message()),
+  finish,
+  usage: draft.usage,
+});
 
 const wishOf = ({ halt }: Draft): Wish => {
   if (halt === undefined) return {};

@@ -1,4 +1,7 @@
 import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
   filter,
   identity,
   map,
@@ -28,7 +31,6 @@ import {
 import { freezeResult } from './freeze-message.js';
 import type { Replaying } from './journal/replaying.js';
 import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
-import { made$ } from './one-value.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
 import { isRecord } from './json.js';
@@ -36,16 +38,18 @@ import { areBlocks, areContentBlocks } from './message.js';
 
 /** The one way by which a call tells what happens, and lets it be changed. */
 export interface Hooks {
-  /** Sends an event through its interceptors, delivers it, and emits what came out; a veto emits nothing. */
-  emit$<Payload extends ModifiablePayload>(
+  /** Sends an event through its interceptors, delivers it, and continues with the result, or with `undefined` after a veto. */
+  emit$<Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
-  ): Observable<EventOf<Payload['type']>>;
+    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+  ): Observable<T>;
   /** As `emit$`, but leaves the delivery to the caller. */
-  intercepted$<Payload extends ModifiablePayload>(
+  intercepted$<Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
-  ): Observable<EventOf<Payload['type']>>;
+    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+  ): Observable<T>;
   /** Leads the chunks of one message through the transforms there are. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event as it is. */
@@ -127,11 +131,12 @@ export const createHooks = ({
   }));
   const transforms = ordered(voice, 'chunks');
 
-  const passed$ = <Payload extends ModifiablePayload>(
+  const passed$ = <Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
     arrive: (event: EventOf<Payload['type']>) => void,
-  ): Observable<EventOf<Payload['type']>> => {
+    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+  ): Observable<T> => {
     // Frozen before, too: who edits in place would edit what later requests are made of.
     const own: ModifiablePayload = payload;
     const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
@@ -143,26 +148,30 @@ export const createHooks = ({
       arrive(out);
       return out;
     };
-    if (ofType.length === 0 && isOfType(event)) return made$(() => arrived(event));
+    if (ofType.length === 0 && isOfType(event)) return defer(() => next(arrived(event)));
     return through$<ModifiableEvent>(
       event,
       ofType.map(({ stage }) => stage),
     ).pipe(
       filter(isOfType),
       map((out) => arrived(freezeEvent(out))),
+      defaultIfEmpty(undefined),
+      concatMap(next),
     );
   };
+  const delivers =
+    <Type extends ModifiableType>(iteration: number, type: Type) =>
+    (event: EventOf<Type>): void =>
+      tell(type, iteration, (around) => ({ ...event, ...around }));
   return {
     report,
     show: (iteration, type, chunk) =>
       tell(type, iteration, (around) => Object.assign(around, chunk)),
-    intercepted$: (iteration, payload) => passed$(iteration, payload, noop),
+    intercepted$: (iteration, payload, next) => passed$(iteration, payload, noop, next),
+    emit$: (iteration, payload, next) =>
+      passed$(iteration, payload, delivers(iteration, payload.type), next),
     iteration: () => latest,
     isSettled: () => settled,
-    emit$: (iteration, payload) =>
-      passed$(iteration, payload, (event) =>
-        tell(payload.type, iteration, (around) => ({ ...event, ...around })),
-      ),
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(
         (before, { name, operator, failOpen }) => {

@@ -76,7 +76,8 @@ export const subscriptionCosts = async () => {
   return {
     question: await subscriptionsOf({}),
     'turn with a tool': await growth({ turns: 1 }, { turns: 2 }),
-    'further tool call': await growth({ turns: 1 }, { turns: 1, toolCalls: 2 }),
+    // A single tool call needs nothing that runs several at once.
+    'further tool call': await growth({ turns: 1, toolCalls: 2 }, { turns: 1, toolCalls: 3 }),
     delta: (await growth({}, { deltas: 101 })) / 100,
     journal: await growth({ turns: 1 }, { turns: 1, journaled: true }),
     'delta with a journal':

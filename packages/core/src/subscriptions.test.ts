@@ -37,7 +37,7 @@ describe('subscriptions of a call', () => {
   });
 
   it('adds the same number for every tool call of a turn', async () => {
-    const added = await steps(...[1, 2, 3, 4, 8].map((toolCalls) => ({ turns: 1, toolCalls })));
+    const added = await steps(...[2, 3, 4, 5, 9].map((toolCalls) => ({ turns: 1, toolCalls })));
     const one = costs['further tool call'];
     expect(added).toEqual([one, one, one, 4 * one]);
   });

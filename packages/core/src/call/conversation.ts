@@ -255,14 +255,10 @@ const after$ = (
   result: ToolResultBlock,
 ): Observable<ToolResultBlock> => {
   const after = { type: 'postActing', toolUse, result, ms: 0 } as const;
-  return hooks.emit$(0, after).pipe(
-    map((event) => ({ ...event.result, toolUseId: toolUse.id })),
-    defaultIfEmpty(undefined),
-    map((edited) => {
-      if (edited !== undefined) return edited;
-      const rejected = rejectedResult(toolUse.id);
-      hooks.report(0, { ...after, result: rejected });
-      return rejected;
-    }),
-  );
+  return hooks.emit$(0, after, (event) => {
+    if (event !== undefined) return of({ ...event.result, toolUseId: toolUse.id });
+    const rejected = rejectedResult(toolUse.id);
+    hooks.report(0, { ...after, result: rejected });
+    return of(rejected);
+  });
 };

@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, map, type Observable, of } from 'rxjs';
+import { concatMap, map, type Observable, of } from 'rxjs';
 import { stoppedMessage } from '../end-stopped.js';
 import type { Layer, LayerContext } from '../layer.js';
 import { textOf } from '../message.js';
@@ -31,9 +31,10 @@ const reviewed$ = (
   output: Call['output'],
   reply: Reply,
 ): Observable<Reply> =>
-  hooks.intercepted$(reply.iterations, { type: 'postCall', reply }).pipe(
-    concatMap((event) => withOutput$(output, reply, sameReply(reply, event.reply))),
-    defaultIfEmpty(stopped(call, reply)),
+  hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
+    event === undefined
+      ? of(stopped(call, reply))
+      : withOutput$(output, reply, sameReply(reply, event.reply)),
   );
 
 /** An output that was read from a text which an interceptor has edited is read again: it must not say what the text does not. */

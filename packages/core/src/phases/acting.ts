@@ -62,12 +62,13 @@ export const acting = (context: Needs): Phase =>
       context.hooks.report(run.iteration, { type: 'warning', message });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
-    const batches = batchesOf(uses).map((batch) =>
-      from(batch).pipe(together((use) => act$(context, run, use), parallel)),
-    );
-    const [first = EMPTY, ...others] = batches;
-    return (others.length === 0 ? first : concat(first, ...others)).pipe(
-      toArray(),
+    const batches = batchesOf(uses);
+    const [[only, ...others] = [], ...more] = batches;
+    const isOne = only !== undefined && others.length + more.length + repeats.length === 0;
+    const acted$ = isOne
+      ? act$(context, run, only).pipe(map((acted) => [acted]))
+      : allOf$(batches, (use) => act$(context, run, use), parallel);
+    return acted$.pipe(
       repeats.length === 0
         ? identity
         : concatMap((acted) =>
@@ -83,6 +84,17 @@ export const acting = (context: Needs): Phase =>
       }),
     );
   });
+
+/** Runs batches one after the other, and the tools of each at once. */
+const allOf$ = (
+  [first = [], ...others]: readonly (readonly Planned[])[],
+  act: (use: Planned) => Observable<Acted>,
+  parallel: number,
+): Observable<Acted[]> => {
+  const run$ = (batch: readonly Planned[]) => from(batch).pipe(together(act, parallel));
+  const first$ = run$(first);
+  return (others.length === 0 ? first$ : concat(first$, ...others.map(run$))).pipe(toArray());
+};
 
 /** Runs some at once. If one is refused because the agent comes to rest, those that run end, and no more begin. It is subscribed to once. */
 const together = (
