@@ -141,8 +141,7 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     return merge(
       view(context),
       // The reply ends the wait for an interrupt too.
-      (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$)).pipe(
-        take(1),
+      (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$).pipe(take(1))).pipe(
         stopBy(options, context),
         tap({ complete: end }),
         // Deferred, so that all is torn down before anybody hears of the error.

@@ -3,6 +3,7 @@ import {
   defaultIfEmpty,
   defer,
   from,
+  identity,
   map,
   type Observable,
   of,
@@ -73,7 +74,9 @@ export const conversation = (options: ConversationOptions): Layer => ({
             status: call.status === 'prepared' && isOver ? 'interrupted' : call.status,
           };
           return next(opened).pipe(
-            concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
+            opened.memory === noMemory
+              ? identity
+              : concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
           );
         }),
       );
@@ -87,7 +90,7 @@ const saved$ = (
   { hooks, local }: LayerContext,
 ): Observable<never> => {
   const end = local(outcome);
-  end.isRemembered = memory !== noMemory;
+  end.isRemembered = true;
   const { run = local(progress).run } = end;
   const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
   // A layer may have made the reply by itself.
