@@ -44,10 +44,7 @@ export interface ConversationOptions {
   readonly carried?: readonly Message[] | undefined;
 }
 
-/**
- * Keeps the conversation: loads what memory holds, with the results that the call brings for suspended tools in their places, and stores what the call adds
- * that the turns of the loop have not stored. What an inner layer answers is stored as well.
- */
+/** Loads the history from memory, with results for suspended tools in their places, and stores what the loop has not stored yet. */
 export const conversation = (options: ConversationOptions): Layer => ({
   name: 'conversation',
   priority: 60,
