@@ -45,11 +45,7 @@ type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof createUncertain>[0] &
   Pick<Context, 'call' | 'limits' | 'holds' | 'local' | 'perform' | 'activateOnly'>;
 
-/**
- * Answers one tool use: interceptors before, look-up, validation, approval, the run itself, interceptors after, the cut.
- * Whatever happens, it emits one result, and makes one `preActing` and one `postActing` event. `known` is what answers it without a run. They are two steps of
- * the journal: what is to be run is written down before it runs, and what came of it after.
- */
+/** Answers a tool call in two steps, the decision and the run. Emits one result, with one `preActing` and one `postActing` event. `known` answers it without a run. */
 export const act$ = (
   context: Needs,
   run: OpenRun,

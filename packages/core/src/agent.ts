@@ -7,7 +7,7 @@ import { reviewing } from './call/review.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { isJournaled } from './places.js';
-import { type CallOptions, refuseMoved, withDefaults } from './call-options.js';
+import { type CallDefaults, type CallOptions, refuseMoved, withDefaults } from './call-options.js';
 import { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
@@ -20,6 +20,7 @@ import { type Resumable, resumable, resumed$, type ResumeOptions } from './journ
 import { type Layer, readUse, type Use } from './layer.js';
 import { checkOptions, defined } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
+import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createToolkit } from './toolkit.js';
 import type { View } from './view.js';
@@ -32,6 +33,8 @@ export interface Agent<out Output = unknown>
   readonly events$: Observable<AgentEvent>;
   /** The tools that each call begins with. */
   readonly tools: readonly ToolEntry[];
+  /** What its calls do unless they say otherwise. */
+  readonly defaults: CallDefaults;
   /** Returns the same agent with more layers: they come after its own. Its events are events of this one, and it is drained with it. */
   with(...layers: Use): Agent<Output>;
 }
@@ -82,7 +85,10 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       interceptors,
       native: [isPlain ? talking : conversation({ instructions, history, carried }), ...around],
       use: [...layers, ...readUse('The call', given.use)],
-      options: { ...rest, context: [...context, ...(rest.context ?? [])] },
+      options: {
+        ...rest,
+        context: [...context, ...layers.flatMap(contextOf), ...(rest.context ?? [])],
+      },
       given,
       listener: hot,
       input,
@@ -125,19 +131,22 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     drain: draining.drain,
     name,
     tools,
+    defaults,
     events$: hot.events$,
     with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
   });
   return agentWith(use);
 };
 
-const ofSession = (callId: string, sessionId: string | undefined): MillraceError =>
-  new MillraceError(
+const ofSession = (callId: string, sessionId: string | undefined): MillraceError => {
+  const owner = sessionId === undefined ? 'agent' : `sessions(agent).open('${sessionId}')`;
+  return new MillraceError(
     'invalidResume',
-    sessionId === undefined
-      ? `The call '${callId}' belongs to no session: resume it with agent.resume$('${callId}').`
-      : `The call '${callId}' belongs to the session '${sessionId}': resume it with sessions(agent).open('${sessionId}').resume$('${callId}').`,
+    `Resume the call '${callId}' with ${owner}.resume$('${callId}').`,
   );
+};
+
+const contextOf = ({ info }: Layer): readonly ContextEntry[] => info?.context ?? [];
 
 /** A call that goes on, with its journal. */
 interface Resumed {

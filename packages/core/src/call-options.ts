@@ -175,15 +175,14 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   speaks: isFlag,
 };
 
-const ofSessions =
-  'It belongs to sessions: give it to sessions(agent, { … }), or to a call of a session.';
+const ofSessions = 'Give it to sessions(agent, { … }), or to a call of a session.';
 
 const places: Readonly<Record<string, string>> = {
-  memory: 'It belongs to sessions: sessions(agent, { memory }).open(id).',
+  memory: 'Give it to sessions(agent, { … }).open(id).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
-  addTools: "It is a layer now: give addTools(…) to 'use'.",
-  toolSelection: "It is a layer now: give selectTools({ … }) to 'use'.",
+  addTools: "Give addTools(…) to 'use'.",
+  toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 
 /** Refuses an option that has moved, and names its new place. */

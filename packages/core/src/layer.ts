@@ -1,5 +1,6 @@
 import {
   BehaviorSubject,
+  catchError,
   concat,
   concatMap,
   defer,
@@ -23,7 +24,6 @@ import { contained } from './contained.js';
 import type { JoinableDemand } from './demand.js';
 import { MillraceError, misuse, toMillraceError } from './errors.js';
 import type { AgentEvent } from './events.js';
-import { failAs } from './fail-as.js';
 import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
 import { isRecord } from './json.js';
@@ -40,7 +40,7 @@ import {
 import type { PhaseFactory } from './phase.js';
 import type { Reply } from './reply.js';
 import type { Locals, Perform, Step } from './step.js';
-import type { ContextValues } from './tools/context-key.js';
+import type { ContextEntry, ContextValues } from './tools/context-key.js';
 
 /** What the layers of one call share. It is made once and never changes; a layer asks for the part it uses. */
 export interface LayerContext {
@@ -87,7 +87,7 @@ export interface Layer {
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
   /** What calls with this layer are known by, in events too. */
-  readonly info?: Pick<CallInfo, 'sessionId'>;
+  readonly info?: Pick<CallInfo, 'sessionId'> & { readonly context?: readonly ContextEntry[] };
   /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
   /**
@@ -178,7 +178,11 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
           if (isReply(reply)) return of(ownReply(reply, context.call));
           throw odd(name, 'answered with something that is no reply');
         }),
-        failAs('unknown', `In the layer '${name}'`),
+        catchError((cause: unknown) => {
+          throw cause === failure
+            ? cause
+            : toMillraceError(cause, 'unknown', `In the layer '${name}'`);
+        }),
       );
       const passedOver$ = context.interruption.asked$.pipe(
         concatMap(() => steps$.pipe(first((count) => count === 0))),

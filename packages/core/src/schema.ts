@@ -33,10 +33,7 @@ type Read<Schema> = Schema extends JSONSchema
   ? FromSchema<Schema, { keepDefaultedPropertiesOptional: true }>
   : unknown;
 
-/**
- * A schema as inputs are pruned by it: keys that it neither names nor requires are left out, unless it speaks of further
- * ones. Lists are typed by their `prefixItems`, too. That any schema is one of itself keeps the compiler from going round.
- */
+/** A schema for pruning: unnamed keys are left out unless further ones are allowed. Lists use `prefixItems`. Optional fields stop recursion. */
 type Exact<Schema> = JSONSchema extends Schema
   ? Schema
   : Schema extends { readonly properties: object }
@@ -271,10 +268,7 @@ interface Pruned {
   readonly infinite: readonly (readonly string[])[];
 }
 
-/**
- * Copies an input without the keys that its schema neither names nor requires. Objects below keywords that may allow further keys
- * are left whole. With `coerces`, strings become the numbers or booleans that the schema asks for.
- */
+/** Copies an input without keys that its schema neither names nor requires, except below keywords that allow more. With `coerces`, converts strings. */
 const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: (readonly string[])[] = [];
   const infinite: (readonly string[])[] = [];

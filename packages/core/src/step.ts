@@ -12,17 +12,11 @@ export interface Step<T> {
   readonly id: string;
   /** What is asked, for layers to look at: the request of a model, the tool call of an `intent` or a `tool`. */
   readonly input: unknown;
-  /**
-   * Asks. Cold; emits one value and completes. Attempts are numbered from 1: a layer that subscribes again gets the next one. What the model, the tool or
-   * an interceptor makes of it, errors of tools and vetoes among them, is part of the value; an error is fatal to the call.
-   */
+  /** Asks. Cold; emits one value and completes. Attempts count from 1. Errors of tools and vetoes are part of the value; an error is fatal. */
   // A verb, as `perform` is: `step.run(1)`.
   // eslint-disable-next-line rxjs-x/finnish
   readonly run: (attempt: number) => Observable<T>;
-  /**
-   * Ends the step early, after `run` was unsubscribed or before it began: emits the value that stands for what there is, such as the partial message, and
-   * reports the events that are due. It is not asked once `run` has made its value: that one counts. Without it, the step always runs to its end.
-   */
+  /** Ends the step early: emits the value for what there is, and reports due events. Not asked once `run` has made its value. Without it, the step completes. */
   // eslint-disable-next-line rxjs-x/finnish
   readonly cut?: (why: Cut) => Observable<T>;
   /** The step may complete empty: then nothing happened, and nothing is recorded. */
@@ -104,6 +98,8 @@ export const replayedSteps = cell('call', () => new Set<string>());
 export interface Recorded {
   /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
+  /** Whether the call has ended: nothing of it is run again. */
+  readonly hasEnded: boolean;
   /** Whether a step may have been recorded. */
   readonly mayBeWritten: (id: string) => boolean;
 }

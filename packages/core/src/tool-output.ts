@@ -80,10 +80,7 @@ const checkedOutput = (output: ToolOutput): ToolOutput => {
   }
 };
 
-/**
- * Reads the results of an iterator as emissions: each value is progress; the output is what was returned
- * in the end, else a `ToolOutput` that came last, else all strings joined, else the last value.
- */
+/** Reads an iterator: values are progress; the output is the returned value, else a final `ToolOutput`, else the joined strings or the last value. */
 export const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
 ): Observable<ToolEmission> =>

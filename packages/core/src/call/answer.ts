@@ -48,8 +48,8 @@ export const runLoop =
     });
 
 /**
- * Answers a call with a text of your own: a cached answer instead of its loop, or an apology after its loop failed, whose messages and usage the reply then keeps. Emits one reply
- * and completes. A call that was vetoed or interrupted gets the reply that says so. If the call has an `output`, the answer must match it: else it errors with `invalidResponse`.
+ * Answers a call with your own text: a cached answer, or an apology after its loop failed, with the loop's messages and usage. A vetoed or
+ * interrupted call gets the reply that says so. An answer that does not match `output` errors with `invalidResponse`.
  */
 export const answerWith = (
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,

@@ -58,10 +58,7 @@ interface Stopping {
   readonly feedback?: string | undefined;
 }
 
-/**
- * Stops a message at the first match that no more text can undo, and shows what is before it. Where deltas end makes no
- * difference. Each delta costs a search of the window.
- */
+/** Stops a message at the first final match, and shows what is before it. Each delta costs a search of the window. */
 export const stopAtMatch = ({ patterns, window, feedback }: Stopping) => {
   const lasting = patterns.map(lastingMatch);
   const stopIn = (text: string, from: number, length: number): number | undefined => {
@@ -105,10 +102,7 @@ export const stopAtMatch = ({ patterns, window, feedback }: Stopping) => {
   });
 };
 
-/**
- * The pattern of those matches that stay matches whatever follows: all, of a pattern that looks at nothing behind its match,
- * and with a character behind them, of one that looks at the next (`\b`, `$`). Of one that looks further none is known.
- */
+/** The pattern of matches that stay matches whatever follows. There is none for patterns with longer lookaheads. */
 const lastingMatch = ({ source, flags }: RegExp): RegExp | undefined => {
   const syntax = source.replace(/\\[^bB]/g, '');
   if (/\(\?[=!]/.test(syntax)) return undefined;

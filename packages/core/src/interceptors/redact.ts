@@ -124,10 +124,7 @@ interface Replacing {
 /** How many windows a match is held back for, before what stands for it is shown and the rest of it only dropped. */
 const patience = 4;
 
-/**
- * Replaces what matches in the text of a message while it streams. Each delta costs a search of the window. A match that
- * does not end is replaced once, by what stands for its first part, and dropped for as long as it goes on.
- */
+/** Replaces matches in a streamed message. Each delta costs a search of the window. An endless match is replaced once and dropped. */
 export const replaceMatches = ({ patterns, window, replace }: Replacing) =>
   textWindow(({ text, passed, from }, isLast) => {
     const ranges = findRanges(patterns, text, from).filter(({ end }) => end > passed);
@@ -144,10 +141,7 @@ export const replaceMatches = ({ patterns, window, replace }: Replacing) =>
     };
   });
 
-/**
- * Keeps what is remembered of a long match short. Such a match goes round in a loop of its pattern, and without some turns
- * of it the pattern matches as far as before. What is left out is tried, as a turn may have any length.
- */
+/** Keeps the memory of a long match short, by leaving out turns of its loop without which the pattern still matches. */
 const remembered = (held: HeldText, patterns: readonly RegExp[], window: number): HeldText => {
   const { text, passed, from } = held;
   const most = passed - from - 2 * window;

@@ -138,7 +138,7 @@ export const beginning = (callId: string): StepForm<CallRecord> => ({
 export const begunBefore = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The journal has a call '${callId}' already. Resume it with agent.resume$('${callId}'), or use another id.`,
+    `The journal has a call '${callId}' already. Resume it with resume$('${callId}'), or use another id.`,
   );
 
 /** Of a call that goes on. */

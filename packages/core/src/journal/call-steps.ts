@@ -48,7 +48,7 @@ export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
   const isWritten = (id: string): boolean => journal.isWritten?.(`${call.callId}/${id}`) === true;
   const mayBeWritten = (id: string): boolean =>
     replaying !== undefined && journal.isWritten?.(`${call.callId}/${id}`) !== false;
-  const steps = { begin, isWritten, mayBeWritten };
+  const steps = { begin, hasEnded: journal.hasEnded === true, isWritten, mayBeWritten };
   return { ...steps, ...interruptible(steps, scope, listener(scope, hooks)) };
 };
 
@@ -59,6 +59,7 @@ const runs: Perform = (step) => step.run(1);
 const none: CallSteps = {
   layer: undefined,
   begin: runs,
+  hasEnded: false,
   isWritten: () => false,
   mayBeWritten: () => false,
   interrupt$: EMPTY,

@@ -43,9 +43,8 @@ export interface StoredCall {
 /** The right to write down a call. */
 export interface Claim {
   /**
-   * Writes records behind those that are there: all of them or none, and in this order. Completes when they are as safe as the store makes them: a `step` outlasts
-   * the process and, where the store can, the machine; events alone need not. Errors with `conflict` where another writer has the call by now, and nothing is written then; with `store`
-   * where it fails. Never called while another `append$` runs. Cold.
+   * Appends records, all or none, in order. Completes once they are durable; events alone need not outlast the process. Errors with
+   * `conflict` if another writer has the call, and with `store`. Never called concurrently. Cold.
    */
   append$(records: readonly NewRecord[]): Observable<unknown>;
 }
@@ -53,9 +52,8 @@ export interface Claim {
 /** What a store of calls must be able to do. All else is made of it: `createCallStore`. */
 export interface CallStoreDriver {
   /**
-   * Gets the right to write down a call, also one that is not there yet, emits it once, and holds it until it is left. It is a lease: whoever is gone without
-   * giving it back loses it in a while, and then what it still writes is refused. Of a call to which nothing is written there is nothing left when it is given back. Errors with `conflict` where another writer has it, and goes on to have it; with
-   * `conflict` too when it is lost later, and with `store` when the store is closed. Cold.
+   * Claims a call, also a new one, emits once, and holds the claim until unsubscribed. It is a lease: it expires if its holder is gone.
+   * Errors with `conflict` if another writer has it or it is lost, and with `store` once the store is closed. Cold.
    */
   claim$(callId: string): Observable<Claim>;
   /** Emits the records that are there, in order, in portions, and completes; none for a call that is not there. A record that is no whole one errors with `invalidState`, behind those before it. Cold. */

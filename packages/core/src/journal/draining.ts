@@ -127,7 +127,7 @@ const brokenOff = (callId: string | undefined): MillraceError =>
       ? new MillraceError('aborted', 'The agent was shut down before the call had ended.')
       : new MillraceError(
           'aborted',
-          `The agent was shut down before the call had ended. Go on with it: agent.resume$('${callId}').`,
+          `The agent was shut down before the call had ended. Go on with it: resume$('${callId}').`,
           { retryable: true },
         ),
   );

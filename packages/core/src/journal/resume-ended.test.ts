@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, NEVER, of } from 'rxjs';
+import { firstValueFrom, lastValueFrom, NEVER, of } from 'rxjs';
 import { createAgent, contextKey, inProcessMemory, only, tool, toolOutput } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, inProcessCalls } from './index.js';
@@ -40,14 +40,16 @@ describe('a call that has ended', () => {
     expect((await session.call('2')).reason).toBe('answer');
   });
 
-  it('S6: what a session gives under context keys is to be given again', async () => {
+  it('S6: what a session gives under context keys is given again by its handle', async () => {
     const who = contextKey<string>('who');
     const journal = createCallStore(inProcessCalls());
-    const agent = createAgent({ model: scriptedModel([text('a')]), journal });
-    await sessions(agent)
-      .open('s', { context: [who.of('ann')] })
-      .call('?', { callId: 'c' });
-    await expect(agent.resume('c')).rejects.toThrow("agent.resume$('c', { context })");
+    const ask = tool({ name: 'ask', description: 'Asks.', run: (_, { get }) => get(who) });
+    const model = scriptedModel([toolUse('ask')], [text('a')]);
+    const agent = createAgent({ model, tools: [ask], journal });
+    const session = sessions(agent).open('s', { context: [who.of('ann')] });
+    await firstValueFrom(session.stream$('?', { callId: 'c' }));
+    expect((await session.resume('c')).toolUses).toMatchObject([{ output: 'ann' }]);
+    await expect(agent.resume('c')).rejects.toThrow("sessions(agent).open('s').resume$('c')");
   });
 
   it('S7: a call of an id that is there does not end the one that runs in the session', async () => {

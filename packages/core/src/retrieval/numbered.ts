@@ -2,12 +2,8 @@ import { nameOf, quoted } from './quoted.js';
 import type { RetrievedPassage } from './retriever.js';
 
 /**
- * Writes passages for a model, each under a number that it can cite, `[1]` the first: the body of the section
- * `[Retrieved Context]`. Empty where there are none.
- *
- * The passages are from outside, and so is what they say of themselves. Each of their lines stands behind `> `,
- * whatever ends it, so that no text can end its passage, begin another number or the header of a section. That it
- * is quoted, and no instruction, is said above them: a model may still be talked into something by what it reads.
+ * Writes passages for a model, numbered for citations, as the section `[Retrieved Context]`; empty if there are none. They are untrusted:
+ * each line starts with `> `, so that no text can end its passage or start a section, and a sentence above says that they are quoted.
  */
 export const numbered = (passages: readonly RetrievedPassage[]): string =>
   passages.length === 0 ? '' : [preface, ...passages.map(written)].join('\n\n');

@@ -201,7 +201,11 @@ const createOpenSessions = (
       }),
       tap({ error: () => open.delete(id) }),
       // Two who open it at once load it once.
-      share({ connector: () => new ReplaySubject<OpenSession>(1), resetOnComplete: false }),
+      share({
+        connector: () => new ReplaySubject<OpenSession>(1),
+        resetOnComplete: false,
+        resetOnRefCountZero: false,
+      }),
     );
     open.set(id, opening$);
     return opening$;

@@ -4,6 +4,7 @@ import {
   concatMap,
   defer,
   EMPTY,
+  filter,
   finalize,
   ignoreElements,
   map,
@@ -25,6 +26,7 @@ import { checkInterrupt } from '../phases/check-interrupt.js';
 import { watchingSpending } from '../spending.js';
 import { cell, recorded, replayedSteps, waited$ } from '../step.js';
 import { pendingApprovals } from '../tools/approve.js';
+import type { ContextEntry } from '../tools/context-key.js';
 import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
 import type { SessionRecord } from './session-records.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
@@ -38,6 +40,11 @@ export interface SessionPlace {
   readonly record: SessionRecord;
 }
 
+/** A session as one handle has it. */
+export interface Opened extends SessionPlace {
+  readonly context: readonly ContextEntry[];
+}
+
 /** How a call comes to its session. */
 export interface Entry {
   readonly onBusy: OnBusy;
@@ -49,7 +56,7 @@ export interface Entry {
 }
 
 /** The layers of one call of a session: it waits for its turn, remembers, can be steered, and its cost is counted. */
-export const sessionLayers = (place: SessionPlace, entry: Entry): readonly Layer[] => [
+export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => [
   counting(place),
   placing(place, entry),
   waiting(place, entry),
@@ -60,17 +67,20 @@ export const sessionLayers = (place: SessionPlace, entry: Entry): readonly Layer
 const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));
 
 /** What becomes of a call that waits. */
-type Waited = Exclude<SeatRecord['as'], 'interrupted'>;
+type Waited = SeatRecord['as'];
 
 /** Takes the place of the session, or a place in the queue for it, and gives it to the next call at the end. */
-const placing = ({ id, queue, record }: SessionPlace, entry: Entry): Layer => ({
+const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): Layer => ({
   name: 'session',
-  priority: 15,
-  info: { sessionId: id },
+  // Outermost: what a layer does after the reply still belongs to the call.
+  priority: Number.MIN_SAFE_INTEGER,
+  info: { sessionId: id, context: values },
   turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
   call: (context) => (next) => (call) =>
     defer(() => {
       const { call: info, interruption, lineage, local, whenOver } = context;
+      // Nothing is left to run.
+      if (local(recorded).by?.hasEnded === true) return next(call);
       const place = local(placeOfCall);
       const own = createSteering(info);
       local(steeringOfCall).current = own;
@@ -86,11 +96,14 @@ const placing = ({ id, queue, record }: SessionPlace, entry: Entry): Layer => ({
         queue.release(occupant);
       };
       whenOver(() => queue.startNext(occupant));
-      const acquired$ = acquiredBy$(queue, occupant, entry);
+      const acquired$ = acquiredBy$(queue, occupant, interruption, entry);
       place.acquired$ = acquired$;
-      return merge(
-        acquired$.pipe(ignoreElements()),
-        defer(() => next(call)),
+      return concat(
+        entry.arrival?.inTurn$ ?? EMPTY,
+        merge(
+          acquired$.pipe(ignoreElements()),
+          defer(() => next(call)),
+        ),
       ).pipe(
         take(1),
         tap((reply) => {
@@ -106,33 +119,28 @@ const placing = ({ id, queue, record }: SessionPlace, entry: Entry): Layer => ({
 const acquiredBy$ = (
   queue: SessionQueue,
   occupant: Occupant,
+  { signal$ }: Pick<LayerContext['interruption'], 'signal$'>,
   { onBusy, maxQueue, arrival }: Entry,
 ): Observable<Waited> => {
-  const acquired$ = queue.acquire$(occupant, onBusy, maxQueue).pipe(
-    takeWhile((now) => now !== 'started', true),
-    reduce((as: Waited, now) => (now === 'superseded' ? now : as), 'seated'),
+  // Who is interrupted leaves the queue at once.
+  const acquired$ = merge(
+    queue.acquire$(occupant, onBusy, maxQueue),
+    signal$.pipe(map(() => 'interrupted' as const)),
+  ).pipe(
+    takeWhile((now) => now === 'superseded', true),
+    reduce((as: Waited, now) => (now === 'started' ? as : now), 'seated'),
   );
-  const inTurn$ = arrival === undefined ? acquired$ : inOrder$(acquired$, arrival);
-  return inTurn$.pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
+  // The next call may ask for the place once this one has it, or waits for it.
+  return merge(
+    acquired$,
+    defer(() => {
+      arrival?.begun();
+      return EMPTY;
+    }),
+  ).pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
 };
 
-/** Asks for the place when those have, or have left, that came before. The next one may ask once this one has the place, or waits for it. */
-const inOrder$ = <T>(acquired$: Observable<T>, { inTurn$, begun }: Arrival): Observable<T> =>
-  concat(
-    inTurn$,
-    merge(
-      acquired$,
-      defer(() => {
-        begun();
-        return EMPTY;
-      }),
-    ),
-  );
-
-/**
- * Waits for the turn of a call, and gives it the memory and the tools of its session. One that was interrupted while it waited gets neither: it has not been a part of the
- * conversation.
- */
+/** Waits for the turn of a call, and gives it the memory and tools of its session, unless it was interrupted before. */
 const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Entry): Layer => ({
   name: 'sessionTurn',
   priority: 50,
@@ -159,7 +167,12 @@ const turn$ = (context: LayerContext): Observable<SeatRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(placeOfCall);
   const { by: journal } = local(recorded);
-  return merge(acquired$, waited$(context, 'queue', NEVER)).pipe(
+  return merge(
+    acquired$,
+    // A layer that cuts the wait for another reason does not interrupt the call.
+    waited$(context, 'queue', NEVER).pipe(filter(() => interruption.current !== undefined)),
+  ).pipe(
+    map((as) => (as === 'interrupted' ? undefined : as)),
     take(1),
     concatMap((as): Observable<SeatRecord> => {
       const now: SeatRecord =

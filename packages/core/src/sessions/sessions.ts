@@ -21,7 +21,7 @@ import {
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { type Callable, toCallable } from '../callable.js';
-import { type CallOptions, isContext } from '../call-options.js';
+import { type CallOptions, isContext, withDefaults } from '../call-options.js';
 import { contained } from '../contained.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
@@ -215,10 +215,6 @@ const createSession = <Output>(
 ): Session<Output> => {
   const place = placeOf(id);
   const { queue, memory, record } = place;
-  const withContext = <Options extends CallOptions>(options: Options): Options =>
-    context.length === 0
-      ? options
-      : { ...options, context: [...context, ...(options.context ?? [])] };
   const begin$ = <Seen>(
     input: Input,
     options: CallOptions & SessionCallOptions,
@@ -232,11 +228,11 @@ const createSession = <Output>(
         const running = onBusy === 'steer' ? own.queue.running : undefined;
         if (running !== undefined && !isWithin(given.parent, running.call)) {
           arrival.begun();
-          return join$(input, given, running, view);
+          return join$(input, withDefaults(agent.defaults, given), running, view);
         }
         const hasOwnTools = given.tools !== undefined;
         const entry: Entry = { onBusy, maxQueue, arrival, hasOwnTools };
-        return view(lazily(agent.with(sessionLayers(own, entry)), input, withContext(given)));
+        return view(lazily(agent.with(sessionLayers({ ...own, context }, entry)), input, given));
       };
       // Who joins a call looks whether there is one when it is his turn.
       const begun$ = defer(beginning);
@@ -248,11 +244,14 @@ const createSession = <Output>(
   /** The agent, for a call of the session that is resumed: it waits however long, and must not end a call that has come since. */
   const resuming = (options: ResumeOptions = {}): Agent<Output> =>
     agent.with(
-      sessionLayers(place, {
-        onBusy: 'queue',
-        maxQueue: Infinity,
-        hasOwnTools: options.tools !== undefined,
-      }),
+      sessionLayers(
+        { ...place, context },
+        {
+          onBusy: 'queue',
+          maxQueue: Infinity,
+          hasOwnTools: options.tools !== undefined,
+        },
+      ),
     );
   const steer$: Session['steer$'] = (input, callId) =>
     defer(() => {
@@ -285,10 +284,9 @@ const createSession = <Output>(
     interrupt: queue.interrupt,
     steer$,
     steer: (input, callId) => firstValueFrom(steer$(input, callId)),
-    resume$: (callId, options) => resuming(options).resume$(callId, withContext({ ...options })),
-    resumeStream$: (callId, options) =>
-      resuming(options).resumeStream$(callId, withContext({ ...options })),
-    resume: (callId, options) => resuming(options).resume(callId, withContext({ ...options })),
+    resume$: (callId, options) => resuming(options).resume$(callId, options),
+    resumeStream$: (callId, options) => resuming(options).resumeStream$(callId, options),
+    resume: (callId, options) => resuming(options).resume(callId, options),
     saveState$: () => savedState$(place),
     saveState: () => firstValueFrom(savedState$(place)),
     loadState$: (state) => loadedState$(place, state),

@@ -23,9 +23,8 @@ export type BoundedOptions =
     };
 
 /**
- * A `concatMap` over events whose backlog is bounded. It takes the work as its argument, because only who runs the
- * work knows what waits for it. It completes with the last inner Observable; an error of the source comes behind what
- * waits, one of an inner Observable at once. Cold or hot, as the events are.
+ * A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes after waiting events, an
+ * inner one immediately. Cold or hot, as the events are.
  */
 export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
   project: (event: Event) => Inner,
