@@ -1,13 +1,16 @@
-// An approval that outlives the process: it is killed while somebody is asked, and the next one asks again, and goes on.
+// An approval that outlasts the process: it is killed while the approver is asked. The next process resumes the call and asks again.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Approver, createAgent, only, tool } from '@millrace/core';
+import { type Journal, journal } from '@millrace/core/journal';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { openFiles } from '@millrace/store';
 
-const agentIn = (directory: string, approve: Approver) => {
+const durableIn = (directory: string) => journal(openFiles(directory, { leaseMs: 2_000 }).calls);
+
+const agentIn = (durable: Journal, approve: Approver) => {
   const pay = tool({
     name: 'pay',
     description: 'Pays the miller.',
@@ -16,20 +19,20 @@ const agentIn = (directory: string, approve: Approver) => {
   });
   const answer: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolUse('pay')];
-  const journal = openFiles(directory, { leaseMs: 2_000 }).calls;
-  return createAgent({ model: scriptedModel(answer, answer), tools: [pay], journal });
+  return createAgent({ model: scriptedModel(answer, answer), tools: [pay], use: [durable] });
 };
 
 const [, file = '', given] = process.argv;
 if (given !== undefined) {
-  const agent = agentIn(given, () => process.kill(process.pid, 'SIGKILL'));
+  const agent = agentIn(durableIn(given), () => process.kill(process.pid, 'SIGKILL'));
   await agent.call('Pay the miller.', { callId: 'pay' });
 }
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 console.log('killed by', spawnSync(process.execPath, [file, directory]).signal);
 
-const agent = agentIn(directory, ({ toolUseId }) => (console.log('asked again:', toolUseId), true));
+const durable = durableIn(directory);
+const agent = agentIn(durable, ({ toolUseId }) => (console.log('asked again:', toolUseId), true));
 agent.events$.pipe(only('stepReplayed')).subscribe(({ step }) => console.log('as before:', step));
-const { content, toolUses } = await agent.resume('pay');
+const { content, toolUses } = await durable.resume(agent, 'pay');
 console.log(toolUses[0]?.output, content);
 rmSync(directory, { recursive: true });

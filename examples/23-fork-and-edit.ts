@@ -1,4 +1,4 @@
-// Going back: a call is forked at one of its steps, with another result of a tool, and goes on from there.
+// Time travel: forks a call at one of its steps, with another tool result, and continues from there.
 import { createAgent, textOf, tool } from '@millrace/core';
 import {
   createCallStore,
@@ -6,13 +6,14 @@ import {
   inProcessCalls,
   otherResult,
   steps$,
+  journal,
 } from '@millrace/core/journal';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, mergeMap, tap } from 'rxjs';
 
 const forecast = tool({ name: 'forecast', description: 'The weather.', run: () => 'Rain.' });
 
-// Stands for a model: it looks at the forecast, and says what to take along.
+// Stands in for a model: reads the forecast and answers what to take along.
 const advise: ScriptedAnswer = ({ messages }) => {
   const weather = messages.findLast(({ role }) => role === 'tool');
   if (weather === undefined) return [toolUse('forecast')];
@@ -21,7 +22,8 @@ const advise: ScriptedAnswer = ({ messages }) => {
 
 const store = createCallStore(inProcessCalls());
 const model = scriptedModel(advise, advise, advise);
-const agent = createAgent({ model, tools: [forecast], journal: store });
+const durable = journal(store);
+const agent = createAgent({ model, tools: [forecast], use: [durable] });
 console.log(textOf(await agent.call('What do I take along?', { callId: 'monday' })));
 
 const shown$ = steps$(store, 'monday').pipe(
@@ -29,7 +31,9 @@ const shown$ = steps$(store, 'monday').pipe(
 );
 await lastValueFrom(shown$);
 
-// From step 2 on, as if the sun had been forecast: the tool does not run again, the model is asked anew.
+// From step 2 on, as if the forecast had been sun: the tool does not run again, the model is asked again.
 const edit = { '1/0': otherResult('Sun.') };
 const sunny$ = fork$(store, 'monday', { at: '2', edit, callId: 'sunny' });
-console.log(textOf(await firstValueFrom(sunny$.pipe(mergeMap((id) => agent.resume$(id))))));
+console.log(
+  textOf(await firstValueFrom(sunny$.pipe(mergeMap((id) => durable.resume$(agent, id))))),
+);

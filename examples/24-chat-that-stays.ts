@@ -1,9 +1,9 @@
-// A chat in an embedded database: it outlasts the program, which goes on where it was broken off, can list what was asked and show it again.
+// A chat in an embedded database. It outlasts the program: the next one resumes the call that was stopped, lists the calls and replays them.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent, text, textOf } from '@millrace/core';
-import { calls$, replay$ } from '@millrace/core/journal';
+import { calls$, replay$, journal } from '@millrace/core/journal';
 import { keepSessions, sessions } from '@millrace/core/sessions';
 import { scriptedModel, text as says } from '@millrace/core/testing';
 import { openEmbedded } from '@millrace/store/embedded';
@@ -16,8 +16,9 @@ const open = () => {
     const asked = messages.filter(({ role }) => role === 'user').map(textOf);
     return [says(`I have heard: ${asked.join(' ')}`)];
   });
-  const agent = createAgent({ model, journal: store.calls });
-  return { store, agent, kept: keepSessions(agent, store.sessions, { calls: store.calls }) };
+  const durable = journal(store.calls);
+  const agent = createAgent({ model, use: [durable] });
+  return { store, agent, kept: keepSessions(agent, store.sessions, { journal: durable }) };
 };
 
 // The first program: it ends before the session is saved.

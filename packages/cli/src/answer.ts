@@ -18,7 +18,7 @@ const ending = `\nEnding: the step under way may take ${drainMs / 1_000} s more.
 export const answer = async (
   callId: string,
   begin: Begin,
-  { agent, chosen, runs }: Prepared,
+  { calls, chosen, runs }: Prepared,
   { given, environment, output, theme, errorTheme, debug }: Setting<AnswerArguments>,
 ): Promise<Outcome | 'failed'> => {
   const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
@@ -36,7 +36,7 @@ export const answer = async (
         terminate$,
         drain$: () => {
           note(ending);
-          return agent.drain$({ timeoutMs: drainMs, ...timing });
+          return calls.drain$({ timeoutMs: drainMs, ...timing });
         },
       }),
     );

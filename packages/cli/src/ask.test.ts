@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent } from '@millrace/core';
+import { draining } from '@millrace/core/journal';
 import { marbles, scriptedModel, text } from '@millrace/core/testing';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
 import { answerOnly } from './presentation/answer-only.js';
@@ -16,12 +17,13 @@ const asked = (stream: Writable) => {
   const heard: unknown[] = [];
   const requests = { left: 0 };
   const answer$ = concat(of(text('Half an ')), NEVER).pipe(finalize(() => (requests.left += 1)));
-  const agent = createAgent({ model: scriptedModel(answer$) });
+  const calm = draining();
+  const agent = createAgent({ model: scriptedModel(answer$), use: [calm] });
   const options = {
     output: watchOutput(stream),
     interrupt$,
     terminate$,
-    drain$: () => agent.drain$(),
+    drain$: () => calm.drain$(),
   };
   ask$((given) => agent.stream$('?', given), present(), options).subscribe({
     next: (outcome) => heard.push(outcome),

@@ -14,7 +14,7 @@ export interface Assistant {
 export const assistantName = 'millrace';
 
 /** What the agent works with. */
-export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'journal'> {
+export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'use'> {
   /** Files below it may be read. */
   readonly directory: string;
   /** Finds the directory whose docs are searched. Default: `findWorkspace`. */

@@ -1,4 +1,5 @@
 import { type Agent, isMillraceError } from '@millrace/core';
+import { type Drainable, draining, type Journal, journal } from '@millrace/core/journal';
 import { chooseModel, type ChosenModel } from './choose-model.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import { createAssistant } from './create-assistant.js';
@@ -12,6 +13,10 @@ import type { Setting } from './setting.js';
 /** An agent that is ready to answer. */
 export interface Prepared {
   readonly agent: Agent;
+  /** Brings its calls to rest. */
+  readonly calls: Drainable;
+  /** Records its calls, if there is a store. */
+  readonly durable: Journal | undefined;
   readonly chosen: ChosenModel;
   /** A question that shows what it can do. */
   readonly sample: string;
@@ -39,15 +44,16 @@ export const prepare = async (
     // What the assistant is made with is read from the disk meanwhile.
     import('@millrace/tools'),
   ]);
-  const written = runs === undefined ? {} : { journal: runs.store };
+  const durable = runs && journal(runs.store);
+  const calls = durable ?? draining();
   const { directory } = environment;
   const { agent, sample, warnings } = await createAssistant({
     model: chosen.model,
     directory,
-    ...written,
+    use: [calls],
   });
   if (isTalk(given)) output.stream.write(introduction(chosen.about, warnings, theme));
-  return { agent, chosen, sample, runs };
+  return { agent, calls, durable, chosen, sample, runs };
 };
 
 /** Milliseconds between the words of the embedded model, where somebody may read along. */

@@ -4,21 +4,22 @@ import { frozen } from './frozen.js';
 import { cutObservation } from './cut-observation.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
 import { MillraceError } from './errors.js';
-import { freezeResult } from './freeze-message.js';
+import { freezeResult } from './frozen.js';
 import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
-import { made$ } from './one-value.js';
+import { made$ } from './contained.js';
 import type { OpenRun } from './run.js';
 import { rejectedResult } from './rejected-result.js';
-import { createToolRunning, type Ran, type ToolRunning } from './run-tool.js';
-import { createUncertain } from './uncertain.js';
+import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
 import { type Cut, replayedSteps } from './step.js';
 import type { Planned, Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
+import { noMemory } from './memory.js';
+import { suspend } from './tools/suspend.js';
 
 /** One tool use, answered. */
 export interface Acted extends CostBelow {
@@ -333,3 +334,29 @@ const tooManyFailures = (name: string, failures: number): string =>
 /** Tells a model that it goes round in a circle. */
 const sameAgain = (name: string, repeats: number): string =>
   `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
+
+type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'memory'>;
+
+/** Answers a tool use that had begun when its call was broken off. Nobody knows whether it has done what it does: no tool is run twice in silence. */
+const createUncertain = (
+  context: Uncertain,
+  run: OpenRun,
+  decision: Decision,
+  plan: Planned,
+): ToolRunning => {
+  const { hooks, limits, memory, toolkit } = context;
+  const { toolUse } = decision;
+  const tool = toolkit.find(toolUse.name);
+  // Nobody could bring the result to a call that nothing remembers, nor run a tool that has been taken away.
+  const isVain = limits.onUncertain === 'ask' ? memory === noMemory : tool === undefined;
+  const wanted = isVain ? 'report' : limits.onUncertain;
+  const then = tool?.idempotent === true ? 'rerun' : wanted;
+  hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
+  if (then === 'rerun') return createToolRunning(context, run, decision, plan);
+  const output: ToolOutput =
+    then === 'ask' ? suspend({ uncertain: true, tool: toolUse.name }) : failedOutput(unknownEnd);
+  return without(decision, output, { executed: true, failed: false });
+};
+
+const unknownEnd =
+  'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.';

@@ -2,10 +2,9 @@ import type { CallInfo } from './call-info.js';
 import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-options.js';
 import { type MillraceError, misuse } from './errors.js';
 import { type Interceptor, isInterceptor } from './interceptor.js';
-import type { Journal } from './journal/journal.js';
 import { type Layer, readUse, turnThrough, type Use } from './layer.js';
 import type { Model } from './model.js';
-import { having, isModel, isObject, isText, listOf, type Rule } from './options.js';
+import { isModel, isObject, isText, listOf, type Rule } from './options.js';
 import { nativePhases } from './phase-list.js';
 import type { InputSchema } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
@@ -24,12 +23,10 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly output?: Output;
   /** Interceptors and watchers of every call: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, `logEvents`, `redact`, `guardOutput`. */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)`, `budget({ tokens })` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)`, `journal(store)` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
-  /** Writes down the steps of every call, so that `resume$` can go on with one that was broken off: a store of calls, such as `createCallStore` makes. Default: it remembers none. */
-  readonly journal?: Journal;
   /** What a call may say otherwise. */
   readonly defaults?: CallDefaults;
 }
@@ -77,7 +74,6 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   interceptors: listOf('interceptors'),
   use: listOf('layers'),
   context: isContext,
-  journal: having('open$', 'a Journal, such as a store of calls'),
   defaults: isObject,
 };
 

@@ -33,10 +33,10 @@ import {
   textBlock,
   textOf,
   tool,
-  stepJournal,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { sessions } from './sessions/index.js';
+import { journal } from './journal/index.js';
 
 const quick = tool({ name: 'quick', description: 'Settles.', run: () => 'ok' });
 
@@ -445,9 +445,9 @@ describe('a session', () => {
     const step$ = () => {
       throw new Error('no disk');
     };
-    const broken = sessions(
-      createAgent({ model: scriptedModel(), journal: stepJournal(step$) }),
-    ).open('s');
+    const broken = sessions(createAgent({ model: scriptedModel(), use: [journal(step$)] })).open(
+      's',
+    );
     await expect(broken.call('1')).rejects.toMatchObject({ code: 'unknown' });
     await expect(broken.call('2')).rejects.toMatchObject({ code: 'unknown' });
   });

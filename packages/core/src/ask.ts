@@ -7,7 +7,7 @@ import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
-import { made$ } from './one-value.js';
+import { made$ } from './contained.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';

@@ -1,16 +1,13 @@
-import type { AsyncSubject, Observable, Subject } from 'rxjs';
+import type { AsyncSubject, Subject } from 'rxjs';
 import type { JoinableDemand } from './demand.js';
 import type { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Interceptor } from './interceptor.js';
 import type { Interruption } from './interruption.js';
-import type { Fork } from './journal/call-record.js';
-import type { OpenJournal } from './journal/journal.js';
-import type { Replaying } from './journal/replaying.js';
 import type { Layer, LayerContext } from './layer.js';
 import type { Reply } from './reply.js';
 import type { Spending } from './spending.js';
-import type { Cell, Perform, Recorded } from './step.js';
+import type { Cell } from './step.js';
 import type { Approver } from './tools/types.js';
 import type { Trampoline } from './trampoline.js';
 
@@ -31,12 +28,8 @@ export interface CallContext extends LayerContext {
   readonly deliver: Trampoline;
   /** Runs the turns of a whole family of calls, one after the other: nested ones would overflow the stack. */
   readonly turns: Trampoline;
-  /** The ids of a whole family of calls that is written down. It only grows. */
-  readonly family: Set<string>;
-  /** Where the steps of a whole family of calls are written down. */
-  readonly journal: OpenJournal;
-  /** What the call tells again, where it goes on from where it was broken off. */
-  readonly replaying: Replaying | undefined;
+  /** The number of the last event of a whole family of calls. */
+  readonly numbers: { last: number };
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
   /** Decide on every run of a tool, here and below. */
@@ -57,31 +50,8 @@ export interface CallContext extends LayerContext {
   readonly cells: Map<Cell<unknown>, unknown>;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
   readonly reportHalt: (error: MillraceError) => void;
-  /** The forks that have led to the outermost call. */
-  readonly forks: readonly Fork[];
   readonly interceptors: readonly Interceptor[];
-  /** The journal of the call. */
-  readonly steps: CallSteps;
-}
-
-/** The journal that has been opened for a call. */
-export interface OpenedJournal {
-  readonly journal: OpenJournal;
-  /** The call has been broken off, and goes on. */
-  readonly resumes: boolean;
 }
 
 /** An id for a call that has not been given one. */
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
-
-/** The journal of one call: a layer around its steps, and what comes before them. */
-export interface CallSteps extends Recorded {
-  /** Records the steps, and replays those that were recorded. Without a journal there is none. */
-  readonly layer: Layer | undefined;
-  /** Records what comes before the call can be interrupted: its beginning, and its place in the session. */
-  readonly begin: Perform;
-  /** Records an interrupt when it comes, with its place. Errors if that fails. */
-  readonly interrupt$: Observable<never>;
-  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
-  readonly recall$: Observable<never>;
-}

@@ -181,6 +181,7 @@ const places: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).open(id).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
+  journal: "Give journal(store), of '@millrace/core/journal', to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
@@ -275,4 +276,33 @@ export const requestOf = (
       stopSequences,
       outputSchema,
     }).filter(([, value]) => value !== undefined),
+  );
+
+/** Options that are plain JSON. */
+const plainOptions: readonly (keyof CallOptions)[] = [
+  'history',
+  'temperature',
+  'maxTokens',
+  'toolChoice',
+  'stopSequences',
+  'maxIterations',
+  'onLimit',
+  'timeouts',
+  'retryBudget',
+  'parallel',
+  'maxObservation',
+  'maxToolCalls',
+  'maxToolErrors',
+  'toolBackoffMs',
+  'maxParseRetries',
+  'parseBackoffMs',
+  'temperatureRamp',
+  'onUncertain',
+  'metadata',
+];
+
+/** Those of some options that are plain JSON. */
+export const plainOptionsIn = (options: object): CallOptions =>
+  Object.fromEntries(
+    Object.entries(options).filter(([name]) => plainOptions.some((known) => known === name)),
   );

@@ -36,3 +36,10 @@ const quietly = (leave: () => void): void => {
     // What it throws is its own.
   }
 };
+
+/** Emits what a function makes at subscription, and completes. */
+export const made$ = <T>(make: () => T): Observable<T> =>
+  new Observable((subscriber) => {
+    subscriber.next(make());
+    subscriber.complete();
+  });

@@ -2,8 +2,7 @@ import { catchError, defer, map, type Observable, of, reduce } from 'rxjs';
 import { spentBelow, refuseHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
-import { isMillraceError, messageOf } from './errors.js';
-import { isHalt } from './journal/halt.js';
+import { isFatal, isMillraceError, messageOf } from './errors.js';
 import { isRecord } from './json.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { Limits, Timeouts } from './limits.js';
@@ -81,7 +80,7 @@ export const decision$ = (
     }),
     catchError((error: unknown) => {
       refuseHalted(lent);
-      if (isHalt(error)) throw error;
+      if (isFatal(error)) throw error;
       return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
     }),
   );

@@ -167,3 +167,15 @@ const userMessageFor = (code: MillraceErrorCode): string => {
       return 'Something went wrong.';
   }
 };
+
+const fatals = new WeakSet<object>();
+
+/** Marks an error that ends the call and those above it, whatever tool it passes through. */
+export const fatal = (error: MillraceError): MillraceError => {
+  fatals.add(error);
+  return error;
+};
+
+/** Whether an error ends the call, whatever it passes through. */
+export const isFatal = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && fatals.has(error);

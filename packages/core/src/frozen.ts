@@ -1,7 +1,6 @@
-/**
- * Freezes plain data through and through, and gives it back. What is frozen already is passed over with all that is in
- * it, and so is whatever is more than data: bytes, dates, instances of classes.
- */
+import type { Message, ToolResultBlock } from './message.js';
+
+/** Freezes plain data deeply and returns it. Skips what is frozen already and whatever is more than data: bytes, dates, instances of classes. */
 export const frozen = <T>(value: T): T => {
   if (!isPlain(value) || Object.isFrozen(value)) return value;
   Object.freeze(value);
@@ -15,4 +14,17 @@ export const isPlain = (value: unknown): value is object => {
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+};
+
+/** Freezes a message through and through, but for the `details` of results: those are the tool's own. */
+export const freezeMessage = (message: Message): Message =>
+  message.role === 'tool' && !Object.isFrozen(message)
+    ? Object.freeze({ ...message, content: Object.freeze(message.content.map(freezeResult)) })
+    : frozen(message);
+
+/** Freezes a tool's result, but for its `details`. */
+export const freezeResult = (result: ToolResultBlock): ToolResultBlock => {
+  frozen(result.content);
+  frozen(result.suspended);
+  return Object.freeze(result);
 };

@@ -19,9 +19,10 @@ import {
   tool,
 } from './index.js';
 import { runUntil, slow, stepsIn } from './journal/dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './journal/index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './journal/index.js';
 import { record, scriptedModel, text, toolUse, verifyEvents } from './testing/index.js';
 import { budget, sharedBudget } from './traffic/index.js';
+import { journalIn } from './journal/stored-calls.test-support.js';
 
 const asking = (agent: Agent) =>
   tool({
@@ -54,7 +55,7 @@ describe('an interrupt two sub-agents deep', () => {
       name: 'outer',
       model: outerModel,
       tools: [asking(middle)],
-      ...(store !== undefined && { journal: createCallStore(store) }),
+      ...(store !== undefined && { use: [journal(createCallStore(store))] }),
     });
     agent.events$.subscribe((event) => events.push(event));
     return {
@@ -118,8 +119,8 @@ describe('an interrupt two sub-agents deep', () => {
       const again = new VirtualTimeScheduler();
       const after = family(again, store);
       const replies: Reply[] = [];
-      after.agent
-        .resume$('c', { scheduler: again })
+      journalIn(store)
+        .resume$(after.agent, 'c', { scheduler: again })
         .subscribe({ next: (reply) => replies.push(reply), error: () => undefined });
       again.flush();
       expect([replies[0]?.reason, after.asked()]).toEqual(['interrupted', 0]);
@@ -166,8 +167,8 @@ describe('a veto, a silent tool and a cut', () => {
     const agent = createAgent({
       model: scriptedModel([toolUse('silent')], [text('Done.')]),
       tools: [silent],
-      journal: createCallStore(store),
       ...options,
+      use: [journalIn(store), ...(options.use ?? [])],
     });
     const summary = ({ reason, toolUses }: Reply) => [
       reason,
@@ -175,7 +176,7 @@ describe('a veto, a silent tool and a cut', () => {
     ];
     const called = summary(await agent.call('?', { callId: 'c' }));
     // What a resumed call replays is the same.
-    expect(summary(await agent.resume('c'))).toEqual(called);
+    expect(summary(await journalIn(store).resume(agent, 'c'))).toEqual(called);
     return called;
   };
   const cutting: Layer = {
@@ -234,7 +235,7 @@ describe('the budget of a family', () => {
       [text('Done.'), costs(5)],
     );
     return {
-      agent: createAgent({ model, tools: [asking(child)], journal: createCallStore(store), use }),
+      agent: createAgent({ model, tools: [asking(child)], use: [journalIn(store), ...use] }),
       model,
     };
   };
@@ -264,7 +265,9 @@ describe('the budget of a family', () => {
     }
     runUntil(store, cut, (dying) => family(dying, limited()).agent.call$('?', { callId: 'c' }));
     const again = family(store, limited());
-    const resumed = await again.agent.resume('c').catch((error: unknown) => error);
+    const resumed = await journalIn(store)
+      .resume(again.agent, 'c')
+      .catch((error: unknown) => error);
     expect(Reflect.get(Object(resumed), 'reason') ?? Reflect.get(Object(resumed), 'code')).toEqual(
       Reflect.get(Object(whole), 'reason') ?? Reflect.get(Object(whole), 'code'),
     );

@@ -5,7 +5,6 @@ import {
   createAgent,
   inProcessMemory,
   type InputMessage,
-  stepJournal,
   sequential,
   suspend,
   textBlock,
@@ -16,6 +15,7 @@ import {
 import { scriptedModel, text, toolUse } from './testing/index.js';
 import { asAgent } from './teams/index.js';
 import { sessions } from './sessions/index.js';
+import { journal } from './journal/index.js';
 
 const user = (said: string): InputMessage => ({ role: 'user', content: [textBlock(said)] });
 const assistant = (said: string, name?: string): InputMessage => ({
@@ -117,11 +117,11 @@ describe("the option 'history'", () => {
 
   it('S6: is a part of what the call begins with', async () => {
     const known = new Map<string, unknown>();
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       known.set(id, true);
       return work();
     });
-    await createAgent({ model: scriptedModel([text('a')]), journal }).call('?', {
+    await createAgent({ model: scriptedModel([text('a')]), use: [durable] }).call('?', {
       callId: 'c',
       history: [user('one')],
     });

@@ -28,8 +28,7 @@ import {
   type ModifiableType,
   modifiableTypes,
 } from './events.js';
-import { freezeResult } from './freeze-message.js';
-import type { Replaying } from './journal/replaying.js';
+import { freezeResult } from './frozen.js';
 import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
@@ -58,8 +57,18 @@ export interface Hooks {
   show(iteration: number, type: 'reasoningChunk' | 'summaryChunk', chunk: ChunkOf): void;
   /** The iteration of the last event. */
   iteration(): number;
+  /** Lets something take part in the delivery of events, before there are any. */
+  attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
   isSettled(): boolean;
+}
+
+/** Takes part in the delivery of a call's events. */
+export interface Attendant {
+  /** Hears each event of the call. */
+  readonly listener?: Listener;
+  /** Delivers an event with `now()`: at once, later or never. `isEnd` is the last one of the call. */
+  readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
 }
 
 /** What the hooks of a call are made of. */
@@ -73,8 +82,6 @@ export interface HooksInit {
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
-  /** Keeps back what was told before the call was broken off. */
-  readonly replaying?: Replaying | undefined;
 }
 
 /** Makes the hooks of one call. */
@@ -86,12 +93,12 @@ export const createHooks = ({
   deliver,
   listeners,
   nextSeq,
-  replaying,
 }: HooksInit): Hooks => {
   const { rootId, callId, agent } = call;
   const kin = kinOf(call);
   let latest = 0;
   let settled = false;
+  let deliverBy: Attendant['deliver'];
   /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
   const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
     Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
@@ -103,8 +110,8 @@ export const createHooks = ({
     if (settled) return;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    if (replaying === undefined) tellNow(type, iteration, seal);
-    else replaying.tell(type, settled, () => tellNow(type, iteration, seal));
+    if (deliverBy === undefined) tellNow(type, iteration, seal);
+    else deliverBy(type, settled, () => tellNow(type, iteration, seal));
   };
   /** An event that nobody hears is counted, and not made. */
   const tellNow = <Type extends EventType>(
@@ -171,6 +178,10 @@ export const createHooks = ({
     emit$: (iteration, payload, next) =>
       passed$(iteration, payload, delivers(iteration, payload.type), next),
     iteration: () => latest,
+    attend: ({ listener, deliver: by }) => {
+      if (listener !== undefined) (listener.isFirst === true ? first : everyone).push(listener);
+      if (by !== undefined) deliverBy = by;
+    },
     isSettled: () => settled,
     transformed: (iteration) =>
       transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(

@@ -75,21 +75,18 @@ export {
 } from './interceptors/log-events.js';
 export type { Patterns } from './interceptors/patterns.js';
 export { redact, type RedactOptions } from './interceptors/redact.js';
-export { only } from './only.js';
+export { only } from './streams/event-operators.js';
 export { bounded, type BoundedOptions } from './streams/bounded.js';
-export { byCall } from './streams/by-call.js';
+export { byCall } from './streams/event-operators.js';
 export { coalesceMap } from './streams/coalesce-map.js';
 export { fromReadableStream } from './streams/from-readable-stream.js';
 export type { CallsHeard } from './streams/heard.js';
-export { replies } from './streams/replies.js';
+export { replies } from './streams/event-operators.js';
 export { sampleDeltas } from './streams/sample-deltas.js';
-export { text } from './streams/text.js';
+export { text } from './streams/event-operators.js';
 export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
-export { toolRuns } from './streams/tool-runs.js';
+export { toolRuns } from './streams/event-operators.js';
 export { usage$ } from './streams/usage.js';
-export { type Journal, type OpenJournal, stepJournal } from './journal/journal.js';
-export type { Drainable, Drained, DrainOptions } from './journal/draining.js';
-export type { Resumable, ResumeOptions } from './journal/resume.js';
 export type { Answer, Layer, LayerContext, Use } from './layer.js';
 export type { Call } from './call/call.js';
 export {

@@ -1,6 +1,6 @@
 import type { CallInfo } from './call-info.js';
 import { messageOf, MillraceError } from './errors.js';
-import { freezeMessage } from './freeze-message.js';
+import { freezeMessage } from './frozen.js';
 import { isRecord } from './json.js';
 import {
   areBlocks,

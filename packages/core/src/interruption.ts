@@ -27,23 +27,25 @@ export interface Interruption {
   readonly asked$: Observable<Interrupt>;
   /** Interrupts, or waits until it may; false if the loop has ended, and nothing is left to interrupt. */
   trigger(interrupt: Interrupt): boolean;
+  /** Holds interrupts from now on: what a call did before it was resumed is not cut by what comes now. */
+  hold(): void;
   /** Lets an interrupt take effect that was held. One that is given takes precedence over those that came meanwhile. */
   release(first?: Interrupt): void;
   /** The loop has ended. */
   close(): void;
 }
 
-/** Makes the interruption of one call. A held one waits: what a call did before it was resumed is not cut by what comes now. */
-export const createInterruption = (isHeld = false): Interruption => {
+/** Makes the interruption of one call. */
+export const createInterruption = (): Interruption => {
   const signal$ = new AsyncSubject<Interrupt>();
-  const asked$ = isHeld ? new AsyncSubject<Interrupt>() : signal$;
+  const asked$ = new AsyncSubject<Interrupt>();
   const ask = (interrupt: Interrupt): void => {
     asked$.next(interrupt);
     asked$.complete();
   };
   let current: Interrupt | undefined;
   let closed = false;
-  let mayCut = !isHeld;
+  let mayCut = true;
   let waiting: Interrupt | undefined;
   const interruptBy = (interrupt: Interrupt): void => {
     if (current !== undefined) return;
@@ -66,6 +68,9 @@ export const createInterruption = (isHeld = false): Interruption => {
         ask(interrupt);
       }
       return true;
+    },
+    hold: () => {
+      mayCut = false;
     },
     release: (first) => {
       mayCut = true;

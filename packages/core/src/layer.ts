@@ -28,6 +28,7 @@ import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
 import { isRecord } from './json.js';
 import type { Model, RetryBudget } from './model.js';
+import { nearMatches } from './near-matches.js';
 import {
   checkOptions,
   isFunction,
@@ -70,6 +71,10 @@ export interface LayerContext {
   readonly lineage: readonly CallInfo[];
   /** Does something once the last event of the call has been heard, or the call was left. */
   readonly whenOver: (work: () => void) => void;
+  /** What the caller said, without the defaults of the agent. */
+  readonly given: Readonly<Record<string, unknown>>;
+  /** Lets the events of the call and of those around it count on from a number. */
+  readonly countFrom: (seq: number) => void;
 }
 
 /** Answers one call, from its input to its reply. Cold; emits one reply and completes. */
@@ -87,9 +92,19 @@ export interface Layer {
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
   /** What calls with this layer are known by, in events too. */
-  readonly info?: Pick<CallInfo, 'sessionId'> & { readonly context?: readonly ContextEntry[] };
+  readonly info?: Pick<CallInfo, 'sessionId'> & {
+    /** What tools find under context keys. It overrides what the agent gives. */
+    readonly context?: readonly ContextEntry[];
+    /** The call began before, and is resumed. */
+    readonly resumed?: true;
+  };
   /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
+  /**
+   * Wraps the whole call, from before its first event until after its last, outside of every `call`. Made with the call, before anything happens in it. If what it
+   * returns errors before it has subscribed to the call, no layer begins, and the call fails.
+   */
+  readonly open?: (context: LayerContext) => <T>(call$: Observable<T>) => Observable<T>;
   /**
    * Wraps the call: passes it on with `next(call)`, as it is or edited, at most once; answers it without the loop, as with `answerWith`; or errors, which
    * fails the call. It emits one reply, which is passed on when the layer completes. An interrupt does not wait for a layer that has not passed the call on yet: the
@@ -132,17 +147,40 @@ const replaced = (layers: readonly Layer[]): readonly Layer[] =>
 export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
   layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
 
-/** Composes the layers around the answer to a call. The native ones are trusted: they wait in steps only, pass a call on once and emit one reply. */
+/** Composes the layers around the answer to a call. */
 export const answerThrough = (
   layers: readonly Layer[],
   context: LayerContext,
   innermost: Answer,
-  native: ReadonlySet<Layer>,
 ): Answer =>
   layers.reduceRight<Answer>((next, layer) => {
     if (layer.call === undefined) return next;
-    return native.has(layer) ? layer.call(context)(next) : oneReply(layer, context, next);
+    return trustedOnes.has(layer) ? layer.call(context)(next) : oneReply(layer, context, next);
   }, innermost);
+
+const trustedOnes = new WeakSet<Layer>();
+
+/** Marks a layer of this package: it passes a call on once, emits one reply, and one value for a step. Nothing checks that, and no interrupt passes over it. */
+export const trusted = <Own extends Layer>(layer: Own): Own => {
+  trustedOnes.add(layer);
+  return layer;
+};
+
+/** Whether a layer may interrupt its call: any may that is not of this package, and one that resumes. */
+export const mayInterrupt = (layer: Layer): boolean =>
+  !trustedOnes.has(layer) || layer.info?.resumed === true;
+
+/** Composes the layers around a whole call. */
+export const openThrough = <T>(
+  layers: readonly Layer[],
+  context: LayerContext,
+  call$: Observable<T>,
+): Observable<T> =>
+  layers.reduceRight(
+    (next$, { name, open }) =>
+      open === undefined ? next$ : made(name, () => open(context))(next$),
+    call$,
+  );
 
 /**
  * Holds a layer to passing a call on once and to one reply. An interrupt passes over it as long as it has neither passed the call on, nor failed, nor waits in a
@@ -226,12 +264,14 @@ const made = <T>(name: string, make: () => T): T => {
 
 /** Composes the layers around steps. Without any, performing a step is running it. */
 export const performThrough = (layers: readonly Layer[], context: LayerContext): Perform => {
-  const wraps = layers.flatMap(({ name, step }) =>
-    step === undefined ? [] : [{ name, wrap: made(name, () => step(context)) }],
-  );
+  const wraps = layers.flatMap((layer) => {
+    const { name, step } = layer;
+    if (step === undefined) return [];
+    return [{ name, wrap: made(name, () => step(context)), isTrusted: trustedOnes.has(layer) }];
+  });
   if (wraps.length === 0) return runs;
   const through = wraps.reduceRight<Perform>(
-    (next, { name, wrap }) => oneValue(name, wrap(next)),
+    (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : oneValue(name, wrap(next))),
     runs,
   );
   const cutsAt = layers.findIndex(({ name, priority }) => name === 'interrupt' && priority === 40);
@@ -358,9 +398,11 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (!Array.isArray(use)) throw noLayer(owner);
   return use.flat().map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
-    // What a layer knows of itself, such as the options of a budget, is no function.
+    // What else a layer has, such as the verbs of a journal, is its own, unless a part may have been meant.
     const parts = Object.entries(layer).filter(
-      ([part, value]) => Object.hasOwn(rules, part) || typeof value === 'function',
+      ([part, value]) =>
+        Object.hasOwn(rules, part) ||
+        (typeof value === 'function' && nearMatches(part, Object.keys(rules)).length > 0),
     );
     checkOptions(`${owner}: The layer '${layer.name}'`, Object.fromEntries(parts), rules);
     return layer;
@@ -373,6 +415,7 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   inherit: oneOf(true, 'voice'),
   single: oneOf(true),
   info: isObject,
+  open: isFunction,
   call: isFunction,
   step: isFunction,
   model: isFunction,

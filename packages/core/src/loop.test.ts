@@ -10,7 +10,6 @@ import {
   tool,
   toolOutput,
   type ToolUseBlock,
-  stepJournal,
 } from './index.js';
 import {
   finish,
@@ -22,6 +21,7 @@ import {
   toolUse,
 } from './testing/index.js';
 import { sessions } from './sessions/index.js';
+import { journal } from './journal/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
 const unbounded = { maxIterations: 20_000, onLimit: 'partial' } as const;
@@ -445,12 +445,12 @@ describe('ends that tools and interceptors make', () => {
 
   it('S6: every step goes through the journal under its position', async () => {
     const ids: string[] = [];
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       ids.push(id);
       return work();
     });
     const model = scriptedModel([toolUse('clock'), toolUse('clock')], [text('noon')]);
-    await createAgent({ model, tools: [clock], journal }).call('?', { callId: 'c' });
+    await createAgent({ model, tools: [clock], use: [durable] }).call('?', { callId: 'c' });
     // Tools run side by side: each in its order, both before the next message.
     const without = (tool: string) => ids.filter((id) => !id.startsWith(`c/1/${tool}`));
     const around = (tool: string) =>

@@ -1,5 +1,5 @@
 import type { ReportedPayload } from './events.js';
-import { freezeMessage } from './freeze-message.js';
+import { freezeMessage } from './frozen.js';
 import type { MemoryChange } from './memory.js';
 
 /** A change of the messages of a session, as events tell it. */

@@ -19,7 +19,7 @@ import {
 } from 'rxjs';
 import type { AgentEvent } from './events.js';
 import { isRecord } from './json.js';
-import { byCall } from './streams/by-call.js';
+import { byCall } from './streams/event-operators.js';
 import { isSpoken } from './streams/heard.js';
 
 /** A value that is still being written: anything may be missing yet. */

@@ -1,24 +1,13 @@
 import type { CallInfo } from './call-info.js';
 import { type MillraceError, misuse } from './errors.js';
-import type { Fork } from './journal/call-record.js';
-import { unwritten } from './journal/journal.js';
 import type { Lending } from './context.js';
 import type { LazyAbort } from './lazy-abort.js';
-import { placeName } from './place-name.js';
 import type { OpenRun } from './run.js';
 import { valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import type { ToolContext } from './tools/types.js';
 import type { CallContext } from './call-context.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
-
-/** Tells whether the tool that makes a call has a journal, in which that call is written down, too. */
-export const isJournaled = (parent: ToolContext | undefined): boolean =>
-  parent !== undefined && placeOf(parent).scope.journal !== unwritten;
-
-/** The forks that have led to the call of the tool that makes another one. */
-export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
-  (parent && places.get(parent)?.scope.forks) ?? [];
 
 /** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
@@ -166,3 +155,9 @@ export const counter = (from = 0): (() => number) => {
     return last;
   };
 };
+
+/** The part of the ids of the calls that a tool makes that stands for its use. Ids of tool uses are the model's: one must not read like the position of a step. */
+export const placeName = (toolUseId: string): string =>
+  /^[^\d/+][^/+]*$/.test(toolUseId)
+    ? toolUseId
+    : `use+${toolUseId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;

@@ -1,4 +1,4 @@
-import { freezeResult } from './freeze-message.js';
+import { freezeResult } from './frozen.js';
 import { textBlock, type ToolResultBlock } from './message.js';
 
 /** What stands for a result that an interceptor would not have. */

@@ -2,7 +2,7 @@ import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
 import { contained } from './contained.js';
 import type { Context } from './context.js';
 import { failAs } from './fail-as.js';
-import { freezeMessage } from './freeze-message.js';
+import { freezeMessage } from './frozen.js';
 import type { Hooks } from './hooks.js';
 import { memoryChanges } from './memory-changes.js';
 import { appended$, noMemory } from './memory.js';

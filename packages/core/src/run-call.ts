@@ -2,7 +2,6 @@ import {
   asyncScheduler,
   AsyncSubject,
   catchError,
-  concat,
   concatMap,
   defer,
   EMPTY,
@@ -13,7 +12,6 @@ import {
   NEVER,
   noop,
   type Observable,
-  of,
   Subject,
   take,
   takeUntil,
@@ -22,31 +20,23 @@ import {
 } from 'rxjs';
 import type { Call } from './call/call.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
-import { type CallContext, type OpenedJournal, randomId } from './call-context.js';
+import { type CallContext, randomId } from './call-context.js';
 import { discard } from './discard.js';
-import { MillraceError, toMillraceError } from './errors.js';
+import { isFatal, MillraceError, toMillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import { frozen } from './frozen.js';
 import { type Input, readInput } from './input.js';
 import type { Interceptor } from './interceptor.js';
-import {
-  beginning,
-  type CallRecord,
-  callRecord,
-  callStep,
-  goingOn,
-} from './journal/call-record.js';
-import { isHalt } from './journal/halt.js';
-import { unwritten } from './journal/journal.js';
 import {
   type Answer,
   answerThrough,
   handedDown,
   type Layer,
   layersOf,
+  mayInterrupt,
   modelThrough,
+  openThrough,
   performThrough,
-  priorityOf,
 } from './layer.js';
 import { noMemory } from './memory.js';
 import type { Message } from './message.js';
@@ -61,19 +51,10 @@ import type { CallInfo } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
 import { createHolds, createInterruption } from './interruption.js';
-import { callSteps } from './journal/call-steps.js';
-import { createReplaying } from './journal/replaying.js';
 import { createRetryBudget } from './models/retry-budget.js';
-import { counter, placeOf } from './places.js';
+import { placeOf } from './places.js';
 import { watchingSpending } from './spending.js';
-import {
-  type Cell,
-  createLocals,
-  type Perform,
-  recorded,
-  replayedSteps,
-  type Step,
-} from './step.js';
+import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';
 import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
 import { outcome, reportBeginning } from './run.js';
@@ -97,10 +78,6 @@ export interface CallSetup {
   readonly options: CallOptions;
   /** What the caller has said, without the defaults. */
   readonly given: CallOptions;
-  /** The call's own journal. Default: that of the call above. */
-  readonly opened?: OpenedJournal;
-  /** What a resumed call began with. */
-  readonly begun?: CallRecord;
 }
 
 /**
@@ -109,132 +86,99 @@ export interface CallSetup {
  */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   defer(() => {
-    const { options } = setup;
     const context = createContext(setup);
     if (context.isLate) return NEVER;
-    const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
     const letGo = context.holdAbove();
-    let failure: MillraceError | undefined;
-    const fail = (error: MillraceError): void => {
-      if (!hooks.isSettled()) {
-        failure = error;
-        hooks.report(hooks.iteration(), { type: 'error', error });
-      }
-      end();
+    let hasBegun = false;
+    const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
+      hasBegun = true;
+      return seen$(setup.options, context, replied$, letGo, view);
     };
-    // Also for those who have joined the call; a second end is nothing.
-    const end = (): void =>
-      deliver(() => {
-        for (const seen$ of [events$, reply$]) {
-          if (failure === undefined) seen$.complete();
-          else seen$.error(failure);
-        }
-      });
-    const descending$ = above?.signal$.pipe(
-      tap((interrupt) => interruption.trigger(interrupt)),
-      ignoreElements(),
-    );
-    const interrupted$ =
-      options.interruptOn && interrupts$(options.interruptOn, interruption, hooks);
-    const interrupting = [descending$, interrupted$].filter((source$) => source$ !== undefined);
-    const replied$ = perform$(setup, context);
-    return merge(
-      view(context),
-      // The reply ends the wait for an interrupt too.
-      (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$).pipe(take(1))).pipe(
-        stopBy(options, context),
-        tap({ complete: end }),
-        // Deferred, so that all is torn down before anybody hears of the error.
-        catchError((cause: unknown) =>
-          defer(() => {
-            const error = toMillraceError(cause);
-            if (isHalt(error)) context.reportHalt(error);
-            fail(error);
-            return EMPTY;
-          }),
-        ),
-        ignoreElements(),
-      ),
-    ).pipe(
+    if (!context.layers.some(({ open }) => open)) return run$(answered$(setup, context));
+    const begun$ = defer(() => run$(answered$(setup, context)));
+    return defer(() => openThrough(context.layers, context, begun$)).pipe(
+      // Who listens to the agent hears of a call that could not begin, as of any other.
+      catchError((cause: unknown) => {
+        const failed$ = throwError(() => toMillraceError(cause));
+        return hasBegun ? failed$ : run$(failed$);
+      }),
       finalize(() => {
-        if (hooks.isSettled()) end();
-        else fail(abortedError(call));
-        // Outside of the delivery: what is done then would else wait for it.
-        if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
-        letGo();
+        if (!hasBegun) letGo();
       }),
     );
   });
 
-/** Runs a call, from its layers to its last event, and emits the reply. */
-const perform$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
+/** What the caller wants to see of a call, while it runs. */
+const seen$ = <Seen>(
+  options: CallOptions,
+  context: CallContext,
+  replied$: Observable<Reply>,
+  letGo: () => void,
+  view: View<Seen>,
+): Observable<Seen> => {
+  const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
+  let failure: MillraceError | undefined;
+  const fail = (error: MillraceError): void => {
+    if (!hooks.isSettled()) {
+      failure = error;
+      hooks.report(hooks.iteration(), { type: 'error', error });
+    }
+    end();
+  };
+  // Also for those who have joined the call; a second end is nothing.
+  const end = (): void =>
+    deliver(() => {
+      for (const told$ of [events$, reply$]) {
+        if (failure === undefined) told$.complete();
+        else told$.error(failure);
+      }
+    });
+  const descending$ = above?.signal$.pipe(
+    tap((interrupt) => interruption.trigger(interrupt)),
+    ignoreElements(),
+  );
+  const interrupted$ = options.interruptOn && interrupts$(options.interruptOn, interruption, hooks);
+  const interrupting = [descending$, interrupted$].filter((source$) => source$ !== undefined);
+  return merge(
+    view(context),
+    // The reply ends the wait for an interrupt too.
+    (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$).pipe(take(1))).pipe(
+      stopBy(options, context),
+      tap({ complete: end }),
+      // Deferred, so that all is torn down before anybody hears of the error.
+      catchError((cause: unknown) =>
+        defer(() => {
+          const error = toMillraceError(cause);
+          if (isFatal(error)) context.reportHalt(error);
+          fail(error);
+          return EMPTY;
+        }),
+      ),
+      ignoreElements(),
+    ),
+  ).pipe(
+    finalize(() => {
+      if (hooks.isSettled()) end();
+      else fail(abortedError(call));
+      // Outside of the delivery: what is done then would else wait for it.
+      if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
+      letGo();
+    }),
+  );
+};
+
+/** Answers a call through its layers, up to its last event, and emits the reply. */
+const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   defer(() => {
     const { call, layers, local, scheduler } = context;
-    const input = setup.begun?.input ?? readInput(setup.input, call);
+    const input = readInput(setup.input, call);
     local(outcome).input = input;
-    const native = new Set(setup.native);
-    const through = (some: readonly Layer[], answer: Answer): Answer =>
-      answerThrough(some, context, answer, native);
-    const isOutside = (layer: Layer): boolean => priorityOf(layer) < recordedAt;
-    const inner = through(
-      layers.filter((layer) => !isOutside(layer)),
-      setup.answer(context),
-    );
-    const answer = through(layers.filter(isOutside), recording(setup, context, input, inner));
+    const answer = answerThrough(layers, context, setup.answer(context));
     return answer(callOf(setup, input, scheduler.now())).pipe(
       take(1),
       map((reply) => completed(frozen(reply), context)),
     );
   });
-
-/** Layers of a lower priority see a call before its journal does. */
-const recordedAt = 30;
-
-/** Records what a call begins with, before it is answered. */
-const recording = (
-  setup: CallSetup,
-  context: CallContext,
-  input: readonly Message[],
-  next: Answer,
-): Answer => {
-  const { journal } = context;
-  if (journal === unwritten) return next;
-  const hasEnded = setup.opened !== undefined && journal.hasEnded === true;
-  return (call) =>
-    noted(setup, context, input).pipe(
-      concatMap(() =>
-        hasEnded ? ended$(context) : merge(context.steps.interrupt$, next(call)).pipe(take(1)),
-      ),
-    );
-};
-
-/** Writes down what a call begins with, and looks what came of it before. A call below another is begun by that one's. */
-const noted = (
-  { opened, given }: CallSetup,
-  { call, steps: { begin, recall$ } }: CallContext,
-  input: readonly Message[],
-): Observable<unknown> => {
-  if (opened === undefined) return concat(recall$, of(undefined));
-  const form = opened.resumes ? goingOn : beginning(call.callId);
-  const run = () => of(callRecord(call, input, given));
-  const record$ = begin({ kind: 'call', id: callStep, input, run, form });
-  return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
-};
-
-/** Gives the reply of a call that has ended. Nothing of it is done again, nor written, nor counted. */
-const ended$ = ({ steps: { begin }, local }: CallContext): Observable<Reply> =>
-  begin<Reply>({
-    kind: 'reply',
-    id: 'reply',
-    input: undefined,
-    run: () => throwError(() => noReply()),
-  }).pipe(
-    // It was reported before that it began.
-    tap(() => (local(outcome).input = undefined)),
-  );
-
-const noReply = (): MillraceError =>
-  new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
 
 /** Ends the call: reports the last event, `postCall`. */
 const completed = (reply: Reply, context: CallContext): Reply => {
@@ -266,6 +210,7 @@ const callOf = (
   onUncertain: options.onUncertain ?? 'ask',
   output,
   memory: noMemory,
+  said: undefined,
   history: [],
   late: [],
   instructions: undefined,
@@ -280,15 +225,6 @@ const callOf = (
   spent: {},
 });
 
-const twice = (callId: string): MillraceError =>
-  new MillraceError(
-    'conflict',
-    `There is a call '${callId}' already in the call that it belongs to. Give each an id of its own, or none.`,
-  );
-
-const listenersOf = (opened: OpenedJournal | undefined): readonly Listener[] =>
-  opened?.journal.listener === undefined ? [] : [opened.journal.listener];
-
 /** Makes the context of a call: at the root, or below the tool that makes it. */
 const createContext = ({
   agentName,
@@ -297,9 +233,8 @@ const createContext = ({
   interceptors,
   native,
   use,
-  opened,
   model,
-  begun,
+  given,
 }: CallSetup): CallContext => {
   const { parent, callId, demand, scheduler, metadata, approve, interruptOn } = options;
   const { context: values, retryBudget = 10, speaks = false } = options;
@@ -313,15 +248,9 @@ const createContext = ({
   const above = parent === undefined ? undefined : placeOf(parent);
   const id = callId ?? above?.callIds.next() ?? randomId();
   const { scope } = above ?? {};
-  const journal = opened?.journal ?? scope?.journal ?? unwritten;
-  const resumes = opened?.resumes === true || scope?.replaying !== undefined;
-  const family = scope?.family ?? new Set<string>();
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
-  if (journal !== unwritten) {
-    if (family.has(id)) throw twice(id);
-    family.add(id);
-  }
-  const sessionId = use.findLast(({ info }) => info)?.info?.sessionId ?? scope?.call.sessionId;
+  const sessionId =
+    use.findLast(({ info }) => info?.sessionId)?.info?.sessionId ?? scope?.call.sessionId;
   const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
   const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
@@ -333,33 +262,28 @@ const createContext = ({
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(isHeard && { speaks: true }),
   });
+  const numbers = scope?.numbers ?? { last: 0 };
   const afterwards: (() => void)[] = [];
   const base = {
     call,
     events$,
     reply$: new AsyncSubject<Reply>(),
     interceptors,
-    interruption: createInterruption(resumes && journal.isWritten?.(`${id}/open`) === true),
-    isInterruptible:
-      interruptOn !== undefined ||
-      parent !== undefined ||
-      // It may have been interrupted before.
-      resumes ||
-      use.length > 0,
+    interruption: createInterruption(),
+    isInterruptible: interruptOn !== undefined || parent !== undefined || use.some(mayInterrupt),
     holds: createHolds(ownScheduler),
     holdAbove: () => above?.hold() ?? noop,
-    demand: joinDemand(demand, opened?.journal.demand, scope?.demand),
+    demand: joinDemand(demand, scope?.demand),
     scheduler: ownScheduler,
-    listeners: [...new Set([own, listener, ...listenersOf(opened), ...(scope?.listeners ?? [])])],
+    listeners: [...new Set([own, listener, ...(scope?.listeners ?? [])])],
     deliver: scope?.deliver ?? createTrampoline(),
     turns: scope?.turns ?? createTrampoline(),
-    family,
-    journal,
-    // Each call has its own: one that a tool makes may go on while the call above is past what is written down.
-    replaying: resumes
-      ? createReplaying((type) => journal.wasTold?.(id, type) === true)
-      : undefined,
-    nextSeq: scope?.nextSeq ?? counter(journal.lastSeq),
+    given: { ...given },
+    numbers,
+    countFrom: (seq: number): void => {
+      numbers.last = Math.max(numbers.last, seq);
+    },
+    nextSeq: () => (numbers.last += 1),
     retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
     values: contextValues(scope?.values.entries, values),
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
@@ -372,25 +296,16 @@ const createContext = ({
     whenOver: (work: () => void) => void afterwards.push(work),
     cells,
     local: createLocals(cells),
-    forks: begun?.forks ?? scope?.forks ?? [],
     lineage: [...(scope?.lineage ?? []), call],
   };
   const hooks = createHooks(base);
-  const steps = callSteps(base, hooks);
-  if (journal !== unwritten) base.local(recorded).by = steps;
   const whole = layersOf(
-    [
-      ...native,
-      ...use,
-      ...(steps.layer === undefined ? [] : [steps.layer]),
-      ...(base.isInterruptible ? [interrupting(base)] : []),
-    ],
+    [...native, ...use, ...(base.isInterruptible ? [interrupting(base)] : [])],
     handedDown(scope?.layers ?? [], isHeard),
   );
   const context: CallContext = {
     ...base,
     hooks,
-    steps,
     layers: whole,
     perform: (step) => perform(step),
     throughLayers: (asked) => throughLayers(asked),

@@ -5,8 +5,7 @@ import { copied } from './copied.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';
-import { messageOf } from './errors.js';
-import { isHalt } from './journal/halt.js';
+import { isFatal, messageOf } from './errors.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
@@ -86,7 +85,7 @@ export const createToolRunning = (
       abortsUnlessComplete(abort),
       catchError((error: unknown) => {
         // It is the call's: nothing must be written down of a tool that was stopped with it.
-        if (isHalt(error)) throw error;
+        if (isFatal(error)) throw error;
         return of(failedBy(context, run, name, error));
       }),
       map((output) => {

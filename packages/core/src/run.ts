@@ -1,7 +1,7 @@
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import { taskOf } from './fitting/task.js';
-import { freezeMessage } from './freeze-message.js';
+import { freezeMessage } from './frozen.js';
 import {
   type AssistantMessage,
   type Message,

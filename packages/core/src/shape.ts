@@ -1,5 +1,5 @@
 import { isRecord } from './json.js';
-import { areBlocks, areContentBlocks } from './message.js';
+import { areBlocks, areContentBlocks, type Message } from './message.js';
 import type { Usage } from './usage.js';
 
 /** Tells whether a value is what it should be. */
@@ -47,3 +47,11 @@ export const isToolResult: Check = (value) =>
 
 export const isAssistantMessage: Check = (value) =>
   hasFields(value, { id: isString, role: (role) => role === 'assistant', content: areBlocks });
+
+/** Tells whether a value from outside has the shape of a message, as far as whoever reads one needs it. */
+export const isMessage = (value: unknown): value is Message =>
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
+  Array.isArray(value['content']) &&
+  value['content'].every((block) => isRecord(block) && typeof block['type'] === 'string');

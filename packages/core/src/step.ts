@@ -102,6 +102,8 @@ export interface Recorded {
   readonly hasEnded: boolean;
   /** Whether a step may have been recorded. */
   readonly mayBeWritten: (id: string) => boolean;
+  /** Everything until now was reported before. */
+  readonly passed: () => void;
 }
 
 /** What the journal of a call knows of it. */

@@ -1,6 +1,6 @@
 import { lastValueFrom, Observable } from 'rxjs';
 import { createAgent, type ModelChunk, tool } from './index.js';
-import { createCallStore, inProcessCalls } from './journal/index.js';
+import { createCallStore, inProcessCalls, journal } from './journal/index.js';
 import { scriptedModel, text, toolUse } from './testing/index.js';
 
 /** A call to measure. Its last turn is the answer. */
@@ -16,7 +16,7 @@ export interface MeasuredCall {
 }
 
 /** The only place that gives a measured agent its journal. */
-const withJournal = () => ({ journal: createCallStore(inProcessCalls()) });
+const withJournal = () => ({ use: [journal(createCallStore(inProcessCalls()))] });
 
 const lookup = tool({
   name: 'lookup',

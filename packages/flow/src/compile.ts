@@ -98,7 +98,7 @@ const workOf = (id: string, component: FlowComponent, equipment: Equipment): Wor
       return messageWork(component.params);
     case 'iterate': {
       const { params } = component;
-      return iterateWork(id, params, compileGraph(params.components, equipment, true), equipment);
+      return iterateWork(id, params, compileGraph(params.components, equipment, true));
     }
   }
 };

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type AgentEvent,
   createAgent,
-  stepJournal,
   type MillraceError,
   suspend,
   text as texts,
@@ -20,6 +19,7 @@ import {
 import { catchError, concat, delay, map, NEVER, of, take, tap, throwError } from 'rxjs';
 import { play } from './flow.test-support.js';
 import { flowAgent } from './flow-agent.js';
+import { journal } from '@millrace/core/journal';
 
 type Links = Readonly<Record<string, unknown>>;
 const component = (component_name: string, params: object, links: Links = {}): object => ({
@@ -623,7 +623,7 @@ describe('the call of a flow', () => {
 
   it('G6: what has been done is not done again by a call that is resumed', async () => {
     const steps = new Map<string, unknown>();
-    const journal = stepJournal((id, work) =>
+    const durable = journal((id, work) =>
       steps.has(id) ? of(steps.get(id)) : work().pipe(tap((result) => steps.set(id, result))),
     );
     const calls: string[] = [];
@@ -646,7 +646,7 @@ describe('the call of a flow', () => {
     const agentOf = (models: ReturnType<typeof m>) =>
       flowAgent(flow(parts, ['c']), {
         models,
-        journal,
+        use: [durable],
         code: {
           count: ({ x }) => {
             calls.push(String(x));
@@ -656,7 +656,7 @@ describe('the call of a flow', () => {
       });
     const reply = await agentOf(m(echo, echo)).call('?', { callId: 'call' });
     expect(textOf(reply)).toBe('1 p\n\nq');
-    expect(textOf(await agentOf(m()).resume('call'))).toBe('1 p\n\nq');
+    expect(textOf(await durable.resume(agentOf(m()), 'call'))).toBe('1 p\n\nq');
     expect(calls).toEqual(['?']);
   });
 

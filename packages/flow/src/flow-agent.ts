@@ -39,14 +39,11 @@ export interface FlowOptions extends FlowResources, Omit<StepAgentOptions, 'name
  */
 export const flowAgent = (document: unknown, options: FlowOptions = {}): Agent => {
   const { models, tools, retrievers, code, mcp, concurrency = 5, ...rest } = options;
-  const { journal, defaults: { onUncertain } = {} } = rest;
+  const { defaults: { onUncertain } = {} } = rest;
   checkOptions('flowAgent()', options, rules);
   const resources = defined({ models, tools, retrievers, code, mcp });
   const { name, components } = checkedDocument(document, resources);
-  const agent = {
-    ...defined({ journal }),
-    defaults: onUncertain === undefined ? {} : { onUncertain },
-  };
+  const agent = { defaults: onUncertain === undefined ? {} : { onUncertain } };
   const graph = compileGraph(components, { resources, concurrency, agent });
   const step = createStep((_input, given) =>
     defer(() => runGraph$(graph, scopeOf(given))).pipe(map((ran) => answerOf(name, ran))),
@@ -126,7 +123,6 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   concurrency: wholeNumber(1),
   interceptors: ofAgent,
   context: ofAgent,
-  journal: ofAgent,
   use: ofAgent,
   defaults: ofAgent,
 };

@@ -5,6 +5,8 @@ import {
   createCallStore,
   inProcessCalls,
   type NewRecord,
+  type Journal,
+  journal,
 } from '@millrace/core/journal';
 import { finish, record, text, toolUse } from '@millrace/core/testing';
 import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
@@ -112,7 +114,7 @@ const agentOf = (
           return `Noted ${String(x)}`;
         },
       },
-      journal: createCallStore(driver),
+      use: [journal(createCallStore(driver))],
       defaults: { onUncertain: 'rerun' },
       ...more,
     },
@@ -152,11 +154,14 @@ const dying = (driver: CallStoreDriver, records: number) => {
 const cut = (
   world: World,
   records: number,
-  run$: (agent: Agent) => Observable<unknown>,
+  run$: (agent: Agent, durable: Journal) => Observable<unknown>,
   components: object,
 ): void => {
   const { driver, isDead, kill } = dying(world.driver, records);
-  run$(agentOf(components, { ...world, driver }, isDead)).subscribe({ error: () => undefined });
+  const durable = journal(createCallStore(driver));
+  run$(agentOf(components, { ...world, driver }, isDead), durable).subscribe({
+    error: () => undefined,
+  });
   kill();
 };
 
@@ -176,8 +181,14 @@ describe('a flow that is cut anywhere', () => {
     for (let records = 1; records < length; records += stride) {
       const world: World = { driver: inProcessCalls(), effects: [] };
       cut(world, records, call$, components);
-      cut(world, 1 + ((records * 7) % length), (agent) => agent.resume$('c'), components);
-      const events = await record(agentOf(components, world).resumeStream$('c'));
+      cut(
+        world,
+        1 + ((records * 7) % length),
+        (agent, durable) => durable.resume$(agent, 'c'),
+        components,
+      );
+      const durable = journal(createCallStore(world.driver));
+      const events = await record(durable.resumeStream$(agentOf(components, world), 'c'));
       const last = events.at(-1);
       const reply = last?.type === 'postCall' ? last.reply : undefined;
       expect([records, reply && textOf(reply), reply?.reason]).toEqual([

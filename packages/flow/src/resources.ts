@@ -13,7 +13,7 @@ export interface Equipment {
   /** How many components of a graph run at once. */
   readonly concurrency: number;
   /** What every call of a component is made with. */
-  readonly agent: Pick<AgentOptions, 'journal' | 'defaults'>;
+  readonly agent: Pick<AgentOptions, 'defaults'>;
 }
 
 /** What the program gives to a flow. A document names it, and can reach nothing else. */

@@ -6,10 +6,10 @@ import type { Observable } from 'rxjs';
 
 /** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
 export interface Store {
-  /** Calls: their steps and their events. It is the journal of an agent: `createAgent({ journal })`. */
+  /** Calls: their steps and events. For a journal: `createAgent({ use: [journal(calls)] })`. */
   readonly calls: CallStore;
   /**
-   * The memory of an agent: `createAgent({ memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
+   * The memory of sessions: `sessions(agent, { memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
    * added to.
    */
   readonly memory: MemoryFactory;

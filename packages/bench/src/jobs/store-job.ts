@@ -2,6 +2,7 @@ import { lastValueFrom } from 'rxjs';
 import { question } from '../lookup.js';
 import { isListOf, isNumber, isShape, isText } from '../guard.js';
 import { loopAgent, stepsOf } from '../journal/loop-agent.js';
+import { createCallStore, journal } from '@millrace/core/journal';
 import { openStore, type OpenStore, type StorePlace } from '../journal/open-store.js';
 import { timeAppends } from '../journal/time-appends.js';
 import { type CallTime, timeCalls } from '../journal/time-calls.js';
@@ -115,12 +116,13 @@ const costOf = async (store: OpenStore, options: StoreOptions): Promise<StoreCos
   }
   const appendsMs = await timeAppends(calls, 'appends', options.appends);
   const long = loopAgent(options.longScript, calls);
+  const durable = journal(createCallStore(calls));
   // Behind its end, not only behind its reply: its journal is closed by then.
   await lastValueFrom(long.call$(question, { callId: 'long' }));
   const resumeMs: number[] = [];
   for (let resumed = 0; resumed < options.resumes; resumed += 1) {
     const startedAt = performance.now();
-    await lastValueFrom(long.resume$('long'));
+    await lastValueFrom(durable.resume$(long, 'long'));
     resumeMs.push(performance.now() - startedAt);
   }
   const [burst, bytes] = await grown(store, () => timeFollowing(calls, 'burst', burstScript));

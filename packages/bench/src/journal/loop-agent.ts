@@ -6,7 +6,7 @@ import {
   type ModelChunk,
   tool,
 } from '@millrace/core';
-import { type CallStoreDriver, createCallStore } from '@millrace/core/journal';
+import { type CallStoreDriver, createCallStore, journal } from '@millrace/core/journal';
 import { concatMap, defer, delay, from, of } from 'rxjs';
 import { lookup, weatherOf } from '../lookup.js';
 import { deltasOf } from '../mock/answer.js';
@@ -26,7 +26,7 @@ export const loopAgent = (
     model: loopModel(name, script),
     tools: [lookupTool],
     defaults: { maxIterations: 1_000 },
-    ...(calls && { journal: createCallStore(calls, events ? {} : { events: () => false }) }),
+    ...(calls && { use: [journal(createCallStore(calls, events ? {} : { events: () => false }))] }),
   });
 };
 

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import type { CallSummary } from '@millrace/core/journal';
+import { type CallSummary, journal } from '@millrace/core/journal';
 import { catchError, firstValueFrom } from 'rxjs';
 import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';
@@ -44,10 +44,10 @@ export const goOn = async (
   }
   const { maxIterations } = given;
   const limit = maxIterations === undefined ? {} : { maxIterations };
-  const { agent } = prepared;
+  const { agent, durable = journal(runs.store) } = prepared;
   const whole = sessionId === undefined ? agent : inSession(agent, runs, sessionId);
   const begin: Begin = (options) =>
-    whole.resumeStream$(callId, { ...options, ...limit }).pipe(
+    durable.resumeStream$(whole, callId, { ...options, ...limit }).pipe(
       catchError((error: unknown) => {
         throw isMillraceError(error) && error.code === 'conflict'
           ? runsElsewhere(callId, given, error)

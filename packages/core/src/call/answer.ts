@@ -3,9 +3,9 @@ import { limitsOf, requestOf } from '../call-options.js';
 import type { CallContext } from '../call-context.js';
 import type { Context } from '../context.js';
 import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-stopped.js';
+import { endStopped } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
-import { type Answer, type Layer, type LayerContext, turnThrough } from '../layer.js';
+import { type Answer, type Layer, type LayerContext, trusted, turnThrough } from '../layer.js';
 import { loop, progress } from '../loop.js';
 import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
@@ -26,7 +26,8 @@ import {
   reportBeginning,
   type Run,
 } from '../run.js';
-import { says } from '../say.js';
+import { says } from '../end-interrupted.js';
+import { recorded } from '../step.js';
 import { activateOnly, createView } from '../tools/live-toolkit.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import { refuseUnknownChoice } from '../toolkit.js';
@@ -103,14 +104,14 @@ export const begin = (
 };
 
 /** Begins a call, once the layers further out have let it begin. */
-export const beginning: Layer = {
+export const beginning: Layer = trusted({
   name: 'preCall',
   priority: 52,
   call: (context) => (next) => (call) => {
     reportBeginning(context);
     return next(call);
   },
-};
+});
 
 /** Makes the reply of a run that has ended. Nothing is left to interrupt. */
 export const concluded = (
@@ -199,8 +200,8 @@ const contextOf = (call: Call, context: CallContext): Context => {
       preparedInput$(call, context, hooks.iteration(), place, messages),
     activateOnly: (groups) => {
       activateOnly(cell, groups);
-      // It was told before the step that says so was written down.
-      context.replaying?.passed();
+      // It was reported before the step that says so was recorded.
+      context.local(recorded).by?.passed();
     },
     lend: (lending, run, abort) => lend(context, cell, lending, run, abort),
   };

@@ -14,71 +14,65 @@ import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
 import { cutObservation } from '../cut-observation.js';
-import { MillraceError } from '../errors.js';
+import { fatal, MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
-import { type InputMessage, readHistory } from '../input.js';
-import { isMessage } from '../is-message.js';
-import { halting } from '../journal/halt.js';
-import type { Layer, LayerContext } from '../layer.js';
+import { readHistory } from '../input.js';
+import { isMessage } from '../shape.js';
+import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { noMemory } from '../memory.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolUseBlock } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
-import { made$ } from '../one-value.js';
+import { made$ } from '../contained.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
 import { outcome, unpaired } from '../run.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
 import type { StepForm } from '../step.js';
-import { assertResumes, suspensionsIn, usesIn, withResults } from '../tools/suspend.js';
+import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
 import { progress } from '../loop.js';
 import type { Call } from './call.js';
 import type { Hooks } from '../hooks.js';
 import { rejectedResult } from '../rejected-result.js';
 
-/** What a conversation knows beside its memory. */
-export interface ConversationOptions {
-  readonly instructions: string | ((call: CallInfo) => string) | undefined;
-  /** What was said before, in the place of what memory holds. */
-  readonly history?: readonly InputMessage[] | undefined;
-  /** What was said before a fork: it is in no memory. */
-  readonly carried?: readonly Message[] | undefined;
-}
+/** What an agent tells the model, or writes for each call. */
+export type Instructions = string | ((call: CallInfo) => string) | undefined;
 
 /** Loads the history from memory, with results for suspended tools in their places, and stores what the loop has not stored yet. */
-export const conversation = (options: ConversationOptions): Layer => ({
-  name: 'conversation',
-  priority: 60,
-  single: true,
-  call: (context) => (next) => (call) => {
-    const goesOn = call.status === 'prepared' && context.interruption.current === undefined;
-    return context
-      .perform<Opening>({
-        kind: 'open',
-        id: 'open',
-        input: call.input,
-        run: () => opening$(call, options, context, goesOn),
-        cut: () => opening$(call, options, context, false, true),
-        form: openingForm(context.call),
-      })
-      .pipe(
-        concatMap((opening) => {
-          const { isCut = false, ...rest } = opening;
-          const isOver = isCut || context.interruption.current !== undefined;
-          const opened: Call = {
-            ...call,
-            ...rest,
-            input: splitInput(call.input).input,
-            status: call.status === 'prepared' && isOver ? 'interrupted' : call.status,
-          };
-          return next(opened).pipe(
-            opened.memory === noMemory
-              ? identity
-              : concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
-          );
-        }),
-      );
-  },
-});
+export const conversation = (instructions: Instructions): Layer =>
+  trusted({
+    name: 'conversation',
+    priority: 60,
+    single: true,
+    call: (context) => (next) => (call) => {
+      const goesOn = call.status === 'prepared' && context.interruption.current === undefined;
+      return context
+        .perform<Opening>({
+          kind: 'open',
+          id: 'open',
+          input: call.input,
+          run: () => opening$(call, instructions, context, goesOn),
+          cut: () => opening$(call, instructions, context, false, true),
+          form: openingForm(context.call),
+        })
+        .pipe(
+          concatMap((opening) => {
+            const { isCut = false, ...rest } = opening;
+            const isOver = isCut || context.interruption.current !== undefined;
+            const opened: Call = {
+              ...call,
+              ...rest,
+              input: splitInput(call.input).input,
+              status: call.status === 'prepared' && isOver ? 'interrupted' : call.status,
+            };
+            return next(opened).pipe(
+              opened.memory === noMemory
+                ? identity
+                : concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
+            );
+          }),
+        );
+    },
+  });
 
 /** Stores what memory lacks: the messages since it was last written, and the final one unless it is empty. */
 const saved$ = (
@@ -97,7 +91,7 @@ const saved$ = (
 };
 
 /** Results of suspended tools come first, in a message of their own. */
-const splitInput = (
+export const splitInput = (
   messages: Call['input'],
 ): { readonly results: ToolMessage | undefined; readonly input: Call['input'] } => {
   const [first, ...others] = messages;
@@ -142,7 +136,7 @@ const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
   written as ReturnType<typeof asWritten>;
 
 const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): MillraceError =>
-  halting(
+  fatal(
     new MillraceError(
       'invalidState',
       `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it. Give each call that a tool makes in parallel a 'callId' of its own.`,
@@ -151,9 +145,9 @@ const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): Mill
 
 /** Opens a call: what memory holds, or what the caller says was said before, the results that were waited for, what the agent tells the model. */
 const opening$ = (
-  { memory, input: asked, options }: Call,
-  { instructions, history: given, carried }: ConversationOptions,
-  { call, scheduler, hooks }: Pick<LayerContext, 'call' | 'scheduler' | 'hooks'>,
+  { memory, input: asked, options, said: before, late: past }: Call,
+  instructions: Instructions,
+  { call, scheduler, hooks, given }: Pick<LayerContext, 'call' | 'scheduler' | 'hooks' | 'given'>,
   /** Whether the call is to run: only then results are taken. */
   goesOn: boolean,
   /** Whether it is interrupted while the memory is read: nothing is known of what was said then. */
@@ -162,12 +156,10 @@ const opening$ = (
   const { results: brought, input } = splitInput(asked);
   const { maxObservation } = limitsOf(options);
   const createdAt = scheduler.now();
-  // What the forked call was brought is in what the fork carries on.
-  const isBrought = carried !== undefined && suspensionsIn(carried).length === 0;
-  const results = goesOn && !isBrought ? brought : undefined;
-  const said$ =
-    carried === undefined ? given && made$(() => readHistory(given, call)) : of(carried);
-  const past = carried === undefined || memory === noMemory ? [] : carried;
+  const results = goesOn ? brought : undefined;
+  const { history } = given;
+  const own$ = history === undefined ? undefined : made$(() => readHistory(history, call));
+  const said$ = before === undefined ? own$ : of(before);
   const openingOf = (history: readonly Message[], came: readonly Message[]): Opening => ({
     history,
     late: came,

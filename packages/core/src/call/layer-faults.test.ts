@@ -24,7 +24,7 @@ import {
   tool,
   toolResultOf,
 } from '../index.js';
-import { createCallStore, inProcessCalls } from '../journal/index.js';
+import { inProcessCalls } from '../journal/index.js';
 import {
   marbles,
   record,
@@ -37,6 +37,7 @@ import {
 import { budget, createSemaphore, limitCalls } from '../traffic/index.js';
 import { answerWith } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journalIn } from '../journal/stored-calls.test-support.js';
 
 const answering = (priority = 100): Layer => ({
   name: 'answering',
@@ -199,8 +200,7 @@ describe('interrupts and layers', () => {
       createAgent({
         model: scriptedModel(...answers),
         tools: [echo],
-        journal: createCallStore(driver),
-        use,
+        use: [journalIn(driver), ...use],
       });
     const cut = make([], [toolUse('echo')], () => NEVER);
     await new Promise<void>((resolve) => {
@@ -217,7 +217,7 @@ describe('interrupts and layers', () => {
     const semaphore = createSemaphore({ max: 1 });
     const held = semaphore.hold$(() => NEVER, {}).subscribe();
     const agent = make([limitCalls(semaphore)], [text('x')]);
-    const resumed = sessions(agent).open('s').resume('c');
+    const resumed = journalIn(driver).resume(sessions(agent).open('s'), 'c');
     while (semaphore.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(sessions(agent).open('s').interrupt('Stop.')).toBe(true);
     expect(textOf(await resumed)).toBe('Stop.');
@@ -388,11 +388,10 @@ describe('broken layers', () => {
             concatMap(() => next(call)),
           ),
     });
-    for (const journal of [undefined, createCallStore(inProcessCalls())]) {
+    for (const recording of [[], [journalIn(inProcessCalls())]]) {
       const agent = createAgent({
         model: scriptedModel([text('x')]),
-        use: [looking('a'), looking('b')],
-        ...(journal && { journal }),
+        use: [looking('a'), looking('b'), recording],
       });
       await expect(agent.call('?')).rejects.toThrow("performed a step 'look' already");
     }

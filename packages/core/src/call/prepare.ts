@@ -1,13 +1,12 @@
 import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
-import { checkPrepared } from '../call-options.js';
+import { checkPrepared, plainOptionsIn } from '../call-options.js';
 import type { CallContext } from '../call-context.js';
 import { isMillraceError } from '../errors.js';
 import { type InputMessage, readInput, readLateInput } from '../input.js';
 import { type Interceptor, ordered } from '../interceptor.js';
-import { isMessage } from '../is-message.js';
-import { plainOptionsIn } from '../journal/call-record.js';
+import { isMessage } from '../shape.js';
 import { isRecord } from '../json.js';
-import type { Layer, LayerContext } from '../layer.js';
+import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { noMemory } from '../memory.js';
 import type { UserMessage } from '../message.js';
 import type { Preparation, PreparedOptions } from '../preparation.js';
@@ -22,7 +21,7 @@ export const preparing = (interceptors: readonly Interceptor[]): readonly Layer[
   ordered(interceptors, 'prepare').length === 0
     ? []
     : [
-        {
+        trusted({
           name: 'prepare',
           priority: 55,
           call: (context) => (next) => (call) =>
@@ -35,7 +34,7 @@ export const preparing = (interceptors: readonly Interceptor[]): readonly Layer[
                   ),
                 ),
               ),
-        },
+        }),
       ];
 
 const preparation = (

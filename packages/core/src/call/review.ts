@@ -1,13 +1,13 @@
 import { concatMap, map, type Observable, of } from 'rxjs';
-import { stoppedMessage } from '../end-stopped.js';
-import type { Layer, LayerContext } from '../layer.js';
+import { stoppedMessage } from '../end-interrupted.js';
+import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { textOf } from '../message.js';
 import { readOutput$ } from '../read-output.js';
 import type { Reply } from '../reply.js';
 import type { Call } from './call.js';
 
 /** Sends the reply through the interceptors of `postCall`, whichever layer further in has made it. */
-export const reviewing: Layer = {
+export const reviewing: Layer = trusted({
   name: 'postCall',
   priority: 75,
   call:
@@ -24,7 +24,7 @@ export const reviewing: Layer = {
           }),
         ),
       ),
-};
+});
 
 const reviewed$ = (
   { call, hooks }: Pick<LayerContext, 'call' | 'hooks'>,

@@ -1,7 +1,8 @@
 import { catchError, defer, forkJoin, type OperatorFunction } from 'rxjs';
 import type { Input } from '../input.js';
-import { aside } from './aside.js';
-import { composed, type OutOf, runnersOf, type Composables } from './step.js';
+import { type Composables, composed, type OutOf, runnersOf, unspoken } from './step.js';
+import type { CallOptions } from '../call-options.js';
+import { lendAside } from '../places.js';
 
 /**
  * Composes steps side by side: all get the same input at once, and their last replies are emitted together, in the order
@@ -23,4 +24,12 @@ export const parallel = <const All extends Composables>(
       ),
     );
   });
+};
+
+/** The options of steps that run side by side, none of which speaks: the ids of the calls of each do not depend on which is the quicker one. */
+export const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
+  const { parent, ...own } = unspoken(options);
+  return parent === undefined
+    ? Array.from({ length: steps }, () => own)
+    : lendAside(parent, steps).map((way) => ({ ...own, parent: way }));
 };

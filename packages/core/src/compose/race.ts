@@ -10,7 +10,7 @@ import {
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import type { Input } from '../input.js';
-import { aside } from './aside.js';
+import { aside } from './parallel.js';
 import { composed, type OutOf, runnersOf, type Composables } from './step.js';
 
 /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type Message, textBlock, type ToolUseBlock } from '../message.js';
-import { freezeMessage } from '../freeze-message.js';
+import { freezeMessage } from '../frozen.js';
 import type { Session } from '../sessions/index.js';
 
 export const user = (id: string, said: string): Message =>

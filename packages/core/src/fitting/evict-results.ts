@@ -1,6 +1,6 @@
 import { map } from 'rxjs';
 import type { BeforeModel } from '../events.js';
-import { freezeMessage } from '../freeze-message.js';
+import { freezeMessage } from '../frozen.js';
 import { type Interceptor, on } from '../interceptor.js';
 import { characterStart } from '../interceptors/surrogates.js';
 import {

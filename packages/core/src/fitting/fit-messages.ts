@@ -1,5 +1,5 @@
 import { misuse } from '../errors.js';
-import { freezeMessage } from '../freeze-message.js';
+import { freezeMessage } from '../frozen.js';
 import { type Message, textBlock, type ToolMessage, type ToolResultBlock } from '../message.js';
 import { costOf, factorFor, weigh } from './count-request.js';
 import { plainCounter, type TokenCounter } from './token-counter.js';

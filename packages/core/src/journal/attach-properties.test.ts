@@ -17,7 +17,7 @@ import { createDemand } from '../demand.js';
 import { dyingAfter } from './dying-driver.test-support.js';
 import { attach$, createCallStore, inProcessCalls, type StoreOfCalls } from './index.js';
 import { payer } from './payer.test-support.js';
-import { all } from './stored-calls.test-support.js';
+import { all, journalIn } from './stored-calls.test-support.js';
 
 /** When a reader comes, how long it stays each time, and how many events it takes before it has to breathe. */
 const reader = fc.record({
@@ -88,7 +88,7 @@ const play = async (dies: number, readers: readonly Reader[]) => {
         if (!dying.isDead()) return EMPTY;
         dying.end();
         const options = { scheduler, onUncertain: 'rerun' } as const;
-        return payer(driver, { scheduler }).agent.resume$('c', options);
+        return journalIn(driver).resume$(payer(driver, { scheduler }).agent, 'c', options);
       }),
     ),
   );

@@ -58,11 +58,9 @@ const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
 };
 
 /**
- * Follows a call, whatever process runs it: emits the events that are written down, then those that come, each once, in order and frozen. Completes behind the last
- * one: its `postCall`, or its `error` where the call has not been resumed by then. Who has seen that `error` and attaches behind it waits for the call to
- * be resumed; behind `postCall` there is nothing to wait for. A call that is broken off says no more: it is waited for, until it is resumed or this is left. Leaving it does nothing
- * to the call. Errors with `invalidResume` where there is no such call within `waitMs`, with `invalidState` at an event that cannot be read, with `store` where the
- * store fails, or is closed before the end. It sees what the store writes down: all, unless `events` of `createCallStore` says otherwise. Cold.
+ * Follows a call, whichever process runs it: emits its recorded events, then new ones, each once, in order and frozen. Completes after `postCall`, or after `error` if the call has not been resumed by then; who
+ * attaches after that `error` waits for the call to be resumed. A call that stopped is waited for. Unsubscribing does nothing to the call. Errors with `invalidResume` if there is no such call within
+ * `waitMs`, `invalidState` at an unreadable event, and `store` if the store fails or is closed. Sees what `events` of `createCallStore` lets it record. Cold.
  */
 export const attach$ = (
   store: StoreOfCalls,

@@ -1,7 +1,7 @@
 import type { CallInfo } from '../call-info.js';
-import type { CallOptions } from '../call-options.js';
+import { type CallOptions, plainOptionsIn } from '../call-options.js';
 import { MillraceError } from '../errors.js';
-import { isMessage } from '../is-message.js';
+import { isMessage } from '../shape.js';
 import { isRecord } from '../json.js';
 import type { Message } from '../message.js';
 import { hasFields, isString } from '../shape.js';
@@ -48,29 +48,6 @@ export interface ForkOrigin {
 /** The name of the step that is the first of each call. */
 export const callStep = 'call';
 
-/** Options that are plain JSON. */
-const plainOptions: readonly (keyof CallOptions)[] = [
-  'history',
-  'temperature',
-  'maxTokens',
-  'toolChoice',
-  'stopSequences',
-  'maxIterations',
-  'onLimit',
-  'timeouts',
-  'retryBudget',
-  'parallel',
-  'maxObservation',
-  'maxToolCalls',
-  'maxToolErrors',
-  'toolBackoffMs',
-  'maxParseRetries',
-  'parseBackoffMs',
-  'temperatureRamp',
-  'onUncertain',
-  'metadata',
-];
-
 /** Options that a call cannot do without, and that JSON cannot hold. */
 const otherOptions: readonly (keyof CallOptions)[] = [
   'model',
@@ -81,17 +58,11 @@ const otherOptions: readonly (keyof CallOptions)[] = [
   'use',
 ];
 
-/** Those of some options that are plain JSON. */
-export const plainOptionsIn = (options: CallOptions): CallOptions =>
-  Object.fromEntries(
-    Object.entries(options).filter(([name]) => plainOptions.some((known) => known === name)),
-  );
-
 /** Writes down what a call begins with. `options` are those that it was made with. */
 export const callRecord = (
   { agent, sessionId }: Pick<CallInfo, 'agent' | 'sessionId'>,
   input: readonly Message[],
-  options: CallOptions,
+  options: Readonly<Record<string, unknown>>,
 ): CallRecord => ({
   version: 1,
   agent: agent.at(-1) ?? '',
@@ -138,7 +109,7 @@ export const beginning = (callId: string): StepForm<CallRecord> => ({
 export const begunBefore = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The journal has a call '${callId}' already. Resume it with resume$('${callId}'), or use another id.`,
+    `The journal has a call '${callId}' already. Resume it with resume$(agent, '${callId}') of the journal, or use another id.`,
   );
 
 /** Of a call that goes on. */
@@ -157,6 +128,6 @@ export const assertGiven = (
   if (missing.length === 0) return;
   throw new MillraceError(
     'invalidResume',
-    `The call '${callId}' was made with ${missing.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: agent.resume$('${callId}', { ${missing.join(', ')} }).`,
+    `The call '${callId}' was made with ${missing.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: resume$(agent, '${callId}', { ${missing.join(', ')} }).`,
   );
 };

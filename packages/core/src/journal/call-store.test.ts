@@ -20,8 +20,9 @@ import {
   createCallStore,
   inProcessCalls,
   type NewRecord,
+  journal,
 } from './index.js';
-import { all } from './stored-calls.test-support.js';
+import { all, journalIn } from './stored-calls.test-support.js';
 import { sessions } from '../sessions/index.js';
 
 /** A store whose appends go another way. */
@@ -51,7 +52,7 @@ const sender = (driver: CallStoreDriver) => {
   const next: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool' ? [text('Done.')] : [toolUse('send')];
   const model = scriptedModel(next, next);
-  const agent = createAgent({ model, tools: [send], journal: createCallStore(driver) });
+  const agent = createAgent({ model, tools: [send], use: [journal(createCallStore(driver))] });
   return { agent, sent, model };
 };
 
@@ -70,7 +71,7 @@ describe('a store of calls', () => {
     });
     expect(sent).toEqual([]);
     const again = sender(store);
-    expect(textOf(await again.agent.resume('c'))).toBe('Done.');
+    expect(textOf(await journalIn(store).resume(again.agent, 'c'))).toBe('Done.');
     expect(again.sent).toEqual(['it']);
   });
 
@@ -89,8 +90,8 @@ describe('a store of calls', () => {
   it('S6: one that is refused leaves nothing behind, and one that waits begins with its input', async () => {
     const store = inProcessCalls();
     const model = scriptedModel([text('One.')], [text('Two.')]);
-    const journal = createCallStore(store);
-    const agent = createAgent({ model, journal });
+    const durable = journal(createCallStore(store));
+    const agent = createAgent({ model, use: [durable] });
     const session = sessions(agent).open('s');
     const waiting$ = defer(() => session.call$('2?', { callId: 'w', onBusy: 'queue' }));
     const refused$ = defer(() => session.call$('?', { callId: 'busy' }));
@@ -100,7 +101,7 @@ describe('a store of calls', () => {
     );
     await lastValueFrom(first$);
     await expect(agent.call(42 as never, { callId: 'wrong' })).rejects.toThrow();
-    const calls = await all(calls$(journal));
+    const calls = await all(calls$(createCallStore(store)));
     expect(calls.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
       'c ended',
       'w ended',
@@ -166,7 +167,7 @@ describe('a store of calls', () => {
               ),
             ),
       };
-      return sender(altered).agent.resume('c');
+      return journalIn(altered).resume(sender(altered).agent, 'c');
     };
     const hostile: readonly (readonly [string, string])[] = [
       ['call', '{'],
@@ -207,7 +208,7 @@ describe('a store of calls', () => {
       name: 'm',
       stream$: (_, { demand }) => fromPull(() => deltas(), demand),
     };
-    const agent = createAgent({ model, journal: createCallStore(stuck) });
+    const agent = createAgent({ model, use: [journal(createCallStore(stuck))] });
     const reply = agent.call('?', { callId: 'c' });
     for (let turn = 0; turn < 10_000; turn += 1) await Promise.resolve();
     expect(pulled).toBeLessThan(1_100);

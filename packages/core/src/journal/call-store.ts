@@ -17,7 +17,7 @@ import {
   Subject,
 } from 'rxjs';
 import { contained } from '../contained.js';
-import { MillraceError, toMillraceError } from '../errors.js';
+import { fatal, MillraceError, toMillraceError } from '../errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { failAs } from '../fail-as.js';
 import { isRecord, parsedJson } from '../json.js';
@@ -28,17 +28,14 @@ import type {
   StoredRecord,
   Claim,
 } from './call-store-driver.js';
-import { halting } from './halt.js';
-import type { Journal, OpenJournal } from './journal.js';
+import type { JournalStore, OpenJournal } from './journal-store.js';
 import { eventText, parsedText, stepText } from './record-json.js';
-import { sessionChanges } from './session-changes.js';
-import { isEnd } from './stored-event.js';
+import { sessionChanges, isEnd } from './stored-event.js';
 import { createDemand, type Demand } from '../demand.js';
-import { interruptStep } from './interrupt-step.js';
-import { callBegunBy, callOfStep } from './call-of-step.js';
+import { interruptStep, callBegunBy, callOfStep } from './step-ids.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
-export interface CallStore extends Journal {
+export interface CallStore extends JournalStore {
   readonly driver: CallStoreDriver;
 }
 
@@ -170,7 +167,7 @@ const journalOf = (
       return parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
     } catch (cause) {
       // It is no failure of the tool that it may be within.
-      throw halting(toMillraceError(cause));
+      throw fatal(toMillraceError(cause));
     }
   };
   const listener: Listener = {
@@ -290,7 +287,7 @@ const createAppender = (claim: Claim): Appender => {
   let written = 0;
   let failure: MillraceError | undefined;
   const fail = (cause: unknown): void => {
-    failure ??= halting(toMillraceError(cause, 'store', 'The journal could not be written'));
+    failure ??= fatal(toMillraceError(cause, 'store', 'The journal could not be written'));
     waiting = [];
     demand.release();
     progress$.error(failure);

@@ -1,11 +1,17 @@
+import { catchError, defer, first, map, mergeMap, type Observable, of } from 'rxjs';
 import { messageOf, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
-import { callStep, type CallRecord, type ForkOrigin, isCallRecord } from './call-record.js';
-import type { StoredCall, StoredRecord } from './call-store-driver.js';
+import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
+import type { CallStoreDriver, StoredCall, StoredRecord } from './call-store-driver.js';
 import { parsedText } from './record-json.js';
-import { shortText } from './short-text.js';
 import { isEnd, mayBeEnd, storedEvent } from './stored-event.js';
+import { characterStart } from '../interceptors/surrogates.js';
+import { failAs } from '../fail-as.js';
+import { createQueue } from '../streams/queue.js';
+import { queuedMap } from '../streams/queued-map.js';
+import { records$ } from './call-store.js';
+import { checkStored, type StoreOfCalls } from './stored-call.js';
 
 /**
  * What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable`
@@ -96,3 +102,62 @@ const repliedWith = (reply: unknown): Pick<ReadableCall, 'status' | 'reason'> =>
 };
 
 const unreadable = (why: string): MillraceError => new MillraceError('invalidState', why);
+
+/** Characters of a text that is shown in a list. */
+const maxLength = 200;
+
+/** A text on one line, shortened where it is long. */
+export const shortText = (text: string): string => {
+  // Only so much is looked at: a text may be a whole book.
+  const line = text
+    .slice(0, 4 * maxLength)
+    .replaceAll(/\s+/gu, ' ')
+    .trim();
+  return line.length > maxLength || text.length > 4 * maxLength
+    ? `${line.slice(0, characterStart(line, maxLength - 1))}…`
+    : line;
+};
+
+/** The text of content blocks, as far as it is that: what comes from a store may be anything. */
+export const textIn = (content: unknown): string =>
+  Array.isArray(content)
+    ? content
+        .map((block: unknown) =>
+          isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string'
+            ? block['text']
+            : '',
+        )
+        .join('')
+    : '';
+
+/** Emits the calls of a store, the last written to first, frozen, and completes: `take(20)` reads no more than that many. One that cannot be read is `unreadable`, and says why. Errors with `store`. Cold. */
+export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
+  checkStored('calls$()', store);
+  const { driver } = store;
+  return defer(() => driver.list$()).pipe(
+    failAs('store', 'The calls could not be listed'),
+    mergeMap((calls) => calls),
+    queuedMap(
+      (call) =>
+        beginningOf$(driver, call).pipe(
+          map((beginning) => summaryOf(call, beginning)),
+          catchError((error: unknown) => of(unreadableCall(call, error))),
+        ),
+      createQueue<StoredCall>,
+    ),
+  );
+};
+
+/** Its own step: a call that has waited for its turn has told of that before, and one may have been interrupted by then. */
+const beginningOf$ = (
+  driver: CallStoreDriver,
+  { callId, first: stored }: StoredCall,
+): Observable<StoredRecord | undefined> =>
+  stored === undefined || isBeginning(callId, stored)
+    ? of(stored)
+    : records$(driver, callId, { kind: 'step' }).pipe(
+        first((record) => isBeginning(callId, record), undefined),
+      );
+
+const isBeginning = (callId: string, { name }: StoredRecord): boolean =>
+  name === `${callId}/${callStep}`;

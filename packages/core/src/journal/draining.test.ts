@@ -14,7 +14,13 @@ import {
 import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  draining,
+  journal,
+} from './index.js';
 import { sessions } from '../sessions/index.js';
 
 const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
@@ -45,19 +51,20 @@ const reasons = (source: Observable<{ readonly reason: string }>): Observable<st
 
 describe('an agent that is drained', () => {
   it('S8: brings a call with a journal to its next boundary, where it can be resumed', async () => {
-    const journal = createCallStore(inProcessCalls());
+    const durable = journal(createCallStore(inProcessCalls()));
     marbles(({ scheduler, expectObservable }) => {
-      const agent = slow(scheduler, { journal });
+      const agent = slow(scheduler, { use: [durable] });
       expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('-----(a|)', {
         a: 'aborted',
       });
-      expectObservable(agent.drain$({ scheduler }), '--^').toBe('-----(a|)', {
+      expectObservable(durable.drain$({ scheduler }), '--^').toBe('-----(a|)', {
         a: { resumable: ['c'], lost: 0 },
       });
     });
     const model = scriptedModel([text('After all.')]);
-    const after = createAgent({ model, tools: [noop], journal });
-    const reply = await after.resume('c');
+    const next = journal(durable.store);
+    const after = createAgent({ model, tools: [noop], use: [next] });
+    const reply = await next.resume(after, 'c');
     expect([textOf(reply), reply.toolUses.length]).toEqual(['After all.', 1]);
   });
 
@@ -65,7 +72,8 @@ describe('an agent that is drained', () => {
     'S8: lets the tools end that run beside one that is refused (%d at once)',
     async (parallel) => {
       const driver = inProcessCalls();
-      const journal = createCallStore(driver);
+      const store = createCallStore(driver);
+      const [durable, next] = [journal(store), journal(store)];
       const uses = ['helper', 'pay', 'pay'].map((name) => toolUse(name));
       const agentIn = (scheduler?: SchedulerLike) => {
         return createAgent({
@@ -92,7 +100,7 @@ describe('an agent that is drained', () => {
                       ),
             }),
           ],
-          journal,
+          use: [durable],
           defaults: { parallel, ...(scheduler && { scheduler }) },
         });
       };
@@ -101,7 +109,7 @@ describe('an agent that is drained', () => {
         expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('20ms (a|)', {
           a: 'aborted',
         });
-        expectObservable(agent.drain$({ scheduler }), '--^').toBe('20ms (a|)', {
+        expectObservable(durable.drain$({ scheduler }), '--^').toBe('20ms (a|)', {
           a: { resumable: ['c'], lost: 0 },
         });
       });
@@ -109,7 +117,7 @@ describe('an agent that is drained', () => {
       expect(steps).toContain('1/1');
       expect(steps).not.toContain('1/0');
       expect(steps.includes('1/2')).toBe(parallel === 3);
-      const events = await record(agentIn().resumeStream$('c'));
+      const events = await record(next.resumeStream$(agentIn(), 'c'));
       expect(events.filter(({ type }) => type === 'uncertain')).toHaveLength(1);
       expect(events.at(-1)).toMatchObject({
         reply: {
@@ -122,9 +130,10 @@ describe('an agent that is drained', () => {
 
   it('S8: lets a call without one run to its end, and refuses others', () => {
     marbles(({ scheduler, expectObservable }) => {
-      const agent = slow(scheduler);
+      const calm = draining();
+      const agent = slow(scheduler, { use: [calm] });
       expectObservable(reasons(agent.call$('?'))).toBe('----------(a|)', { a: 'answer' });
-      expectObservable(agent.drain$({ scheduler }), '--^').toBe('----------(a|)', {
+      expectObservable(calm.drain$({ scheduler }), '--^').toBe('----------(a|)', {
         a: { resumable: [], lost: 0 },
       });
       expectObservable(reasons(agent.call$('?')), '---^').toBe('---(a|)', { a: 'busy' });
@@ -133,20 +142,22 @@ describe('an agent that is drained', () => {
 
   it('S8: cuts what takes too long', () => {
     marbles(({ scheduler, expectObservable }) => {
-      const agent = slow(scheduler);
+      const calm = draining();
+      const agent = slow(scheduler, { use: [calm] });
       expectObservable(reasons(agent.call$('?'))).toBe('----(a|)', { a: 'aborted' });
-      expectObservable(agent.drain$({ scheduler, timeoutMs: 2 }), '--^').toBe('----(a|)', {
+      expectObservable(calm.drain$({ scheduler, timeoutMs: 2 }), '--^').toBe('----(a|)', {
         a: { resumable: [], lost: 1 },
       });
     });
   });
 
   it('S8: is drained at once where nothing runs', async () => {
-    const agent = createAgent({ model: scriptedModel([text('a')]) });
+    const calm = draining();
+    const agent = createAgent({ model: scriptedModel([text('a')]), use: [calm] });
     await agent.call('?');
-    expect(await agent.drain()).toEqual({ resumable: [], lost: 0 });
+    expect(await calm.drain()).toEqual({ resumable: [], lost: 0 });
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'busy', retryable: true });
-    expect(() => agent.drain$({ timeoutMs: -1 })).toThrow(/'timeoutMs' must be/u);
+    expect(() => calm.drain$({ timeoutMs: -1 })).toThrow(/'timeoutMs' must be/u);
   });
 
   it('S8: writes down what a call begins with, so that it can be resumed, also where it has not begun yet', async () => {
@@ -156,31 +167,34 @@ describe('an agent that is drained', () => {
         ...driver,
         claim$: (callId) => timer(3, scheduler).pipe(concatMap(() => driver.claim$(callId))),
       };
-      const agent = slow(scheduler, { journal: createCallStore(late) });
+      const durable = journal(createCallStore(late));
+      const agent = slow(scheduler, { use: [durable] });
       expectObservable(reasons(sessions(agent).open('s').call$('?', { callId: 'c' }))).toBe(
         '---(a|)',
         {
           a: 'aborted',
         },
       );
-      expectObservable(agent.drain$({ scheduler }), '-^').toBe('---(a|)', {
+      expectObservable(durable.drain$({ scheduler }), '-^').toBe('---(a|)', {
         a: { resumable: ['c'], lost: 0 },
       });
     });
     expect(await stepsIn(driver)).toEqual(['call']);
     const model = scriptedModel([text('After all.')]);
-    const after = createAgent({ model, journal: createCallStore(driver) });
-    expect(textOf(await sessions(after).open('s').resume('c'))).toBe('After all.');
+    const next = journal(createCallStore(driver));
+    const after = createAgent({ model, use: [next] });
+    expect(textOf(await next.resume(sessions(after).open('s'), 'c'))).toBe('After all.');
   });
 
   it('S8: says of a call that was cut before it began that it is lost', () => {
     marbles(({ scheduler, expectObservable }) => {
       const never: CallStoreDriver = { ...inProcessCalls(), claim$: () => NEVER };
-      const agent = slow(scheduler, { journal: createCallStore(never) });
+      const durable = journal(createCallStore(never));
+      const agent = slow(scheduler, { use: [durable] });
       expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('---(a|)', {
         a: 'aborted',
       });
-      expectObservable(agent.drain$({ scheduler, timeoutMs: 2 }), '-^').toBe('---(a|)', {
+      expectObservable(durable.drain$({ scheduler, timeoutMs: 2 }), '-^').toBe('---(a|)', {
         a: { resumable: [], lost: 1 },
       });
     });

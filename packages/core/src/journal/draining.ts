@@ -3,57 +3,66 @@ import {
   firstValueFrom,
   map,
   Observable,
+  type ObservedValueOf,
   of,
   race,
   type SchedulerLike,
   Subject,
   take,
   tap,
+  throwError,
   timer,
 } from 'rxjs';
-import { MillraceError } from '../errors.js';
+import { fatal, isFatal, isMillraceError, MillraceError } from '../errors.js';
+import type { Layer } from '../layer.js';
 import { checkOptions, having, isDelay } from '../options.js';
 import { callStep } from './call-record.js';
-import { halting } from './halt.js';
-import type { OpenJournal } from './journal.js';
+import type { OpenJournal } from './journal-store.js';
 
-/** How an agent is drained. */
-export interface DrainOptions {
-  /** How long calls may take to come to a boundary, or to their end, before they are cut, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
-  /** Default: RxJS's `asyncScheduler`. */
-  readonly scheduler?: SchedulerLike;
-}
-
-/** What became of the calls that ran. */
-export interface Drained {
-  /** The ids of those that can be resumed: all up to their last step is in their journal. */
-  readonly resumable: readonly string[];
-  /** How many were cut that have no journal, or had not begun: they are to be made again. */
-  readonly lost: number;
-}
-
-/** How the calls of an agent are brought to rest, before its process ends. */
+/** How calls are brought to rest before their process ends. */
 export interface Drainable {
   /**
    * Rejects new calls with `busy` and brings running ones to rest: a journaled call ends after its current step with `aborted`, others run to
-   * their end; both are cut after `timeoutMs`. Emits the outcome once and completes. Cold; unsubscribing does not reopen the agent.
+   * their end; both are cut after `timeoutMs`, 30,000 by default. Emits once and completes: `resumable` are the ids of calls that a journal has up to their last step, `lost`
+   * is the number of calls that were cut without one, or before they began. Cold; unsubscribing does not admit calls again.
    */
-  readonly drain$: (options?: DrainOptions) => Observable<Drained>;
-  /** The Promise form of `drain$`: it begins at once. */
-  readonly drain: (options?: DrainOptions) => Promise<Drained>;
+  readonly drain$: (options?: {
+    readonly timeoutMs?: number;
+    readonly scheduler?: SchedulerLike;
+  }) => Observable<{ readonly resumable: readonly string[]; readonly lost: number }>;
+  /** The Promise form of `drain$`; starts at once. */
+  readonly drain: (
+    ...options: Parameters<Drainable['drain$']>
+  ) => Promise<ObservedValueOf<ReturnType<Drainable['drain$']>>>;
 }
 
-/** The calls of an agent, in so far as they are to come to rest. */
-export interface Draining extends Drainable {
-  /** Runs a call, unless the agent is being drained. `callId` is that of one with a journal. */
+/**
+ * Returns a layer that can bring the calls of its agents to rest, those of sub-agents with them. It is for agents without a journal: `journal()` drains its own
+ * calls.
+ */
+export const draining = (): Layer & Drainable => {
+  const { drain$, drain, track$ } = createDraining();
+  return {
+    name: 'draining',
+    open:
+      ({ call: { parentId } }) =>
+      (call$) =>
+        parentId === undefined ? track$(call$) : call$,
+    drain$,
+    drain,
+  };
+};
+
+/** The running calls, so far as they are to come to rest. */
+export interface RunningCalls extends Drainable {
+  /** Runs a call, unless they are being drained. `callId` is that of one with a journal. */
   readonly track$: <T>(call$: Observable<T>, callId?: string) => Observable<T>;
-  /** Lets a step of a call begin only as long as the agent is not being drained. */
+  /** Lets a step of a call begin only until they are drained. */
   readonly untilDrained: (journal: OpenJournal, callId: string) => OpenJournal;
 }
 
-/** Keeps the calls of an agent. */
-export const createDraining = (): Draining => {
+/** Keeps count of running calls. */
+export const createDraining = (): RunningCalls => {
   const running = new Set<() => void>();
   const idle$ = new Subject<void>();
   const resumable = new Set<string>();
@@ -102,16 +111,15 @@ export const createDraining = (): Draining => {
       }),
     untilDrained: (journal, callId) => ({
       ...journal,
-      step$: (id, work) =>
-        defer(() => {
-          // What it begins with is written down in any case: without that, nobody could go on with it.
-          if (id === `${callId}/${callStep}`) {
-            return journal.step$(id, work).pipe(tap(() => begun.add(callId)));
-          }
-          if (!isDraining) return journal.step$(id, work);
-          resumable.add(callId);
-          throw brokenOff(callId);
-        }),
+      step$: (id, work) => {
+        // What it begins with is recorded in any case: without that, it could not be resumed.
+        if (id === `${callId}/${callStep}`) {
+          return journal.step$(id, work).pipe(tap(() => begun.add(callId)));
+        }
+        if (!isDraining) return journal.step$(id, work);
+        resumable.add(callId);
+        return throwError(() => brokenOff(callId));
+      },
     }),
   };
 };
@@ -122,12 +130,16 @@ const closed = (): MillraceError =>
   });
 
 const brokenOff = (callId: string | undefined): MillraceError =>
-  halting(
+  fatal(
     callId === undefined
       ? new MillraceError('aborted', 'The agent was shut down before the call had ended.')
       : new MillraceError(
           'aborted',
-          `The agent was shut down before the call had ended. Go on with it: resume$('${callId}').`,
+          `The agent was shut down before the call had ended. Resume it with resume$(agent, '${callId}') of its journal.`,
           { retryable: true },
         ),
   );
+
+/** Whether an error ends a call because it comes to rest: what runs beside it may end first. */
+export const isRest = (error: unknown): error is MillraceError =>
+  isFatal(error) && isMillraceError(error) && error.code === 'aborted';

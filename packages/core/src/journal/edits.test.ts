@@ -11,7 +11,7 @@ import {
   otherResult,
 } from './index.js';
 import { payer } from './payer.test-support.js';
-import { all, begun, step, storeWith } from './stored-calls.test-support.js';
+import { all, begun, step, storeWith, journalIn } from './stored-calls.test-support.js';
 
 /** A store with a call `c` that has ended. */
 const paid = async () => {
@@ -34,7 +34,9 @@ describe('edits of a fork', () => {
     expect(second?.text).toContain('Nothing to pay.');
     const other = await paid();
     const forked = await other.fork({ '1/0': otherResult('Ann is not there.') });
-    expect(textOf(await payer(other.driver).agent.resume(forked))).toContain('Ann is not there.');
+    expect(
+      textOf(await journalIn(other.driver).resume(payer(other.driver).agent, forked)),
+    ).toContain('Ann is not there.');
   });
 
   it.each([
@@ -57,7 +59,10 @@ describe('edits of a fork', () => {
 
   it('S7: as a function of all steps, it edits those of its kind', async () => {
     const { driver, fork } = await paid();
-    const reply = await payer(driver).agent.resume(await fork(otherResult('Nobody.')));
+    const reply = await journalIn(driver).resume(
+      payer(driver).agent,
+      await fork(otherResult('Nobody.')),
+    );
     expect(textOf(reply)).toContain('Nobody. Nobody. Nobody.');
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, suspend, textOf, tool, toolResults } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { createCallStore, fork$, type ForkOptions, inProcessCalls } from './index.js';
+import { createCallStore, fork$, type ForkOptions, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
 
 /** An agent that asks somebody in its second call, and has had an answer in its third one, `c`. */
@@ -12,7 +12,7 @@ const asked = async () => {
   const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
   const next: ScriptedAnswer = ({ messages }) => [text(`Heard ${messages.length}.`)];
   const model = scriptedModel(next, [toolUse('ask')], ...Array.from({ length: 9 }, () => next));
-  const agent = createAgent({ model, tools: [ask], journal: store });
+  const agent = createAgent({ model, tools: [ask], use: [journal(store)] });
   const session = sessions(agent, { memory }).open('s');
   await session.call('One.');
   await session.call('Two.');
@@ -22,7 +22,7 @@ const asked = async () => {
     const id = await firstValueFrom(fork$(store, callId, options));
     const whole =
       options.sessionId === undefined ? agent : sessions(agent, { memory }).open(options.sessionId);
-    await whole.resume(id);
+    await journal(store).resume(whole, id);
     const heard = JSON.stringify(model.requests.at(-1)?.messages);
     return { id, heard };
   };

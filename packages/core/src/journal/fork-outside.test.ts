@@ -2,25 +2,26 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, firstValueFrom, map, NEVER, of, Subject, tap } from 'rxjs';
 import { createAgent, type Model, textOf } from '../index.js';
 import { finish, text } from '../testing/index.js';
-import { createCallStore, fork$, inProcessCalls, steps$ } from './index.js';
+import { createCallStore, fork$, inProcessCalls, steps$, journal } from './index.js';
 import { all, begun, step, storeWith } from './stored-calls.test-support.js';
 
 describe('a fork of a call that was interrupted', () => {
   it('S7: is not, where the interrupt is behind the point', async () => {
     const store = createCallStore(inProcessCalls());
     const stop$ = new Subject<string>();
-    const models: readonly Model[] = [
-      { name: 'slow', stream$: () => concat(of(text('Hal')), NEVER).pipe(tap(stop)) },
-      { name: 'quick', stream$: () => of(text('Anew.'), finish()) },
-    ];
-    const [slow, quick] = models.map((model) => createAgent({ model, journal: store }));
+    const durable = journal(store);
+    const agentOf = (stream$: Model['stream$']) =>
+      createAgent({ model: { name: 'm', stream$ }, use: [durable] });
+    const slow = agentOf(() => concat(of(text('Hal')), NEVER).pipe(tap(stop)));
+    const quick = agentOf(() => of(text('Anew.'), finish()));
     function stop() {
       stop$.next('Stopped.');
     }
-    await slow?.call('?', { callId: 'c', interruptOn: stop$ });
+    await slow.call('?', { callId: 'c', interruptOn: stop$ });
     const outcome = async (at: string) => {
-      const reply = await quick?.resume(await firstValueFrom(fork$(store, 'c', { at })));
-      return `${String(reply?.reason)}: ${reply === undefined ? '' : textOf(reply)}`;
+      const forked = await firstValueFrom(fork$(store, 'c', { at }));
+      const reply = await durable.resume(quick, forked);
+      return `${reply.reason}: ${textOf(reply)}`;
     };
     expect(await outcome('1')).toBe('answer: Anew.');
     expect(await outcome('interrupt')).toBe('answer: Anew.');

@@ -13,7 +13,7 @@ import {
   type StoreOfCalls,
 } from './index.js';
 import { payer } from './payer.test-support.js';
-import { all, begun, step, storeWith } from './stored-calls.test-support.js';
+import { all, begun, step, storeWith, journalIn } from './stored-calls.test-support.js';
 import { sessions } from '../sessions/index.js';
 
 /** A store with a call `c` that has ended. */
@@ -64,7 +64,7 @@ describe('fork$', () => {
     for (const at of ids.slice(1)) {
       const { agent, effects, asked, helped } = payer(driver);
       const newId = await fork(store, { at });
-      const again = await record(agent.resumeStream$(newId));
+      const again = await record(journalIn(driver).resumeStream$(agent, newId));
       const last = again.at(-1);
       if (last?.type !== 'postCall') throw new Error('It has no reply.');
       expect(said(last.reply, newId)).toBe(said(reply, 'c'));
@@ -98,7 +98,7 @@ describe('fork$', () => {
   });
 
   it('S7: forks before a turn, under an id of its own, and tells where it comes from', async () => {
-    const { store, agent } = await paid();
+    const { store, agent, driver } = await paid();
     expect(await fork(store, { at: { iteration: 2 }, callId: 'd' })).toBe('d');
     expect((await stepsIn(store, 'd')).at(-1)).toBe('1/2');
     const forked = (await all(calls$(store))).find(({ callId }) => callId === 'd');
@@ -109,7 +109,7 @@ describe('fork$', () => {
       question: 'Pay c.',
       forkedFrom,
     });
-    await agent.resume('d');
+    await journalIn(driver).resume(agent, 'd');
     const types = (await all(attach$(store, 'd'))).map(({ type }) => type);
     expect([types[0], types.at(-1)]).toEqual(['stepReplayed', 'postCall']);
     await expect(fork(store, { at: '2', callId: 'd' })).rejects.toMatchObject({ code: 'conflict' });
@@ -117,10 +117,10 @@ describe('fork$', () => {
   });
 
   it('S7: the id comes when the fork can be resumed', async () => {
-    const { store, agent } = await paid();
+    const { store, agent, driver } = await paid();
     const replies: string[] = [];
     fork$(store, 'c', { at: 'reply' })
-      .pipe(mergeMap((id) => agent.resume$(id)))
+      .pipe(mergeMap((id) => journalIn(driver).resume$(agent, id)))
       .subscribe({
         next: ({ reason }) => replies.push(reason),
         error: (error: unknown) => replies.push(String(error)),
@@ -142,10 +142,12 @@ describe('fork$', () => {
         return at === '1/0' ? asText(value, 'pay ann.', 'Ann is not there.') : undefined;
       },
     });
-    expect(textOf(await first.agent.resume(id))).toContain('Ann is not there.');
+    expect(textOf(await journalIn(driver).resume(first.agent, id))).toContain('Ann is not there.');
     expect(seen.slice(0, 3)).toEqual(['call', 'open', '1']);
     const nonsense = await fork(store, { at: '2', edit: { '1/0': { no: 'result' } } });
-    await expect(first.agent.resume(nonsense)).rejects.toMatchObject({ code: 'invalidState' });
+    await expect(journalIn(driver).resume(first.agent, nonsense)).rejects.toMatchObject({
+      code: 'invalidState',
+    });
     await expect(fork(store, { at: '2', edit: { '2': {} } })).rejects.toThrow(
       "does not keep a step '2'",
     );
@@ -200,11 +202,11 @@ describe('fork$', () => {
     await session.call('Then?', { callId: 'c' });
     const history = await firstValueFrom(memory('s').load$());
     const alone = payer(driver);
-    await alone.agent.resume(await fork(store, { at: '1' }));
+    await journalIn(driver).resume(alone.agent, await fork(store, { at: '1' }));
     expect(alone.asked[0]?.messages.map(({ id }) => id)).toContain('b/input/0');
     expect(await firstValueFrom(memory('s').load$())).toEqual(history);
     const newId = await fork(store, { at: '1', sessionId: 'new' });
-    await sessions(alone.agent, { memory }).open('new').resume(newId);
+    await journalIn(driver).resume(sessions(alone.agent, { memory }).open('new'), newId);
     const forked = await firstValueFrom(memory('new').load$());
     expect(JSON.stringify(forked).replaceAll(`"${newId}/`, '"c/')).toBe(JSON.stringify(history));
     await expect(fork(store, { at: '1', sessionId: 's' })).rejects.toThrow('must not write into');

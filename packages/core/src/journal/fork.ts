@@ -25,10 +25,7 @@ import {
   type StoredSteps,
   toolStepOf,
 } from './stored-steps.js';
-import { nearestSteps } from './nearest-steps.js';
-import { callBegunBy, callOfStep } from './call-of-step.js';
-import { interruptStep } from './interrupt-step.js';
-import { seatStep } from './seat-step.js';
+import { nearestSteps, callBegunBy, callOfStep, interruptStep, seatStep } from './step-ids.js';
 
 /** Where a call is forked, and what is otherwise in the fork. */
 export interface ForkOptions {
@@ -57,11 +54,10 @@ const forkRules: Readonly<Record<keyof ForkOptions, Rule>> = {
 };
 
 /**
- * Makes a new call of the steps of another that stand before one of them, and emits its id, which `agent.resume$` takes: what was kept is replayed, and what is behind is done anew, also its
- * effects, with idempotency keys of the new call. Of tools that ran at once those before the point are kept, in the order in which the model asked for them. The forked call may run; nothing of it
- * changes. The new one belongs to no session, and still knows its history, unless `sessionId` says so; calls below it that name a session are in a copy of that, `<session>~<fork>`. It has no events before it is resumed, and its log tells what it kept by `stepReplayed`
- * alone. Errors with `invalidResume` where there is no such call, with `invalidRequest` where it has no such step, with `config` where an edit is given to a step of another kind than it is for, with `conflict` where the
- * new id is taken, with `invalidState` where what is kept cannot be read. Cold.
+ * Makes a new call of the steps of another that come before one of them, and emits its id for `resume$`: kept steps are replayed, later ones are done anew, with their effects and with idempotency keys of
+ * the new call. Of parallel tools, those before the point in the model's order are kept. The forked call may run, and does not change. The new call belongs to no session unless `sessionId` says so, and knows its history; sessions of
+ * calls below it are copied to `<session>~<fork>`. It has no events before it is resumed. Errors with `invalidResume` if there is no such call, `invalidRequest` if it has no such step, `config` if an edit does not fit the
+ * kind of its step, `conflict` if the new id is taken, and `invalidState` if a kept step cannot be read. Cold.
  */
 export const fork$ = (
   store: StoreOfCalls,

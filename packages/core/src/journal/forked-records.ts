@@ -1,12 +1,11 @@
-import { MillraceError, toMillraceError, misuse } from '../errors.js';
+import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { type CallRecord, callStep, type ForkPoint, isCallRecord } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
-import { nearestSteps } from './nearest-steps.js';
+import { nearestSteps } from './step-ids.js';
 import { parsedText, stepText } from './record-json.js';
-import { renamed, renamedId } from './renamed.js';
-import { type StepKind, kindOf } from './steps.js';
+import { kindOf, type StepKind } from './steps.js';
 import { type StoredStep, toolStepOf } from './stored-steps.js';
 
 /** A step that a fork keeps. */
@@ -168,3 +167,38 @@ const ofOtherKind = (id: string, kind: StepKind, kinds: readonly StepKind[]): Mi
     `fork$(): the edit of the step '${id}' is one of ${wanted}, and that step is ${words[kind]}. ${fix}.`,
   );
 };
+
+/** Fields that hold ids which a call gives; an `id` does where it is a message's. */
+const idFields: ReadonlySet<string> = new Set(['messageId', 'callId', 'rootId', 'parentId']);
+
+/** What models, tools and users have said, whatever it looks like. */
+const foreignFields: ReadonlySet<string> = new Set([
+  'details',
+  'metadata',
+  'output',
+  'request',
+  'suspended',
+]);
+
+/** What a step has given, with the ids of one call in it made those of another. What somebody has said stays, also where it holds such an id. */
+export const renamed = (value: unknown, from: string, to: string): unknown => {
+  const rename = (id: unknown): unknown => (typeof id === 'string' ? renamedId(id, from, to) : id);
+  const walk = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(walk);
+    if (!isRecord(part) || part['type'] === 'tool_use') return part;
+    const isMessage = typeof part['role'] === 'string';
+    return Object.fromEntries(
+      Object.entries(part).map(([key, field]) => {
+        if (idFields.has(key) || (isMessage && key === 'id')) return [key, rename(field)];
+        // That of a call is a list of messages, and that of a tool is its own.
+        const isForeign = foreignFields.has(key) || (key === 'input' && !Array.isArray(field));
+        return [key, isForeign ? field : walk(field)];
+      }),
+    );
+  };
+  return walk(value);
+};
+
+/** An id that begins with that of a call, made that of another. */
+const renamedId = (id: string, from: string, to: string): string =>
+  id === from || id.startsWith(`${from}/`) ? `${to}${id.slice(from.length)}` : id;

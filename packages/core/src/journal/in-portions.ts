@@ -6,10 +6,7 @@ import { queuedMap } from '../streams/queued-map.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
-/**
- * Reads the records of a call one by one, and makes of each what `project` says, one after the other: no portion is read before that is done with the one before it, nor before `wanted$`
- * emits.
- */
+/** Reads the records of a call in batches and maps each with `project`, in order. Reads the next batch when that is done and `wanted$` emits. */
 export const inPortions$ = <T>(
   driver: CallStoreDriver,
   callId: string,

@@ -1,6 +1,6 @@
 import { defer, finalize, filter, map, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
 import { MillraceError } from '../errors.js';
-import { made$ } from '../one-value.js';
+import { made$ } from '../contained.js';
 import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
 
 /** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */

@@ -28,8 +28,9 @@ import {
 } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 /** A user stops it while its first tool runs. The tool never ends by itself. */
 const stopped = (
@@ -51,8 +52,8 @@ const stopped = (
       return new Subject<string>();
     },
   });
-  const journal = createCallStore(driver);
-  const agent = createAgent({ model, tools: [slow], journal, ...options });
+  const durable = journal(createCallStore(driver));
+  const agent = createAgent({ model, tools: [slow], use: [durable], ...options });
   const session = sessions(agent, { memory }).open('s');
   return { session, model, effects, interruptOn: stop$ };
 };
@@ -109,7 +110,7 @@ describe('an interrupt of a call that is broken off', () => {
       if (!steps.includes('interrupt')) continue;
       known += 1;
       const after = stopped(store, memory);
-      const reply = await after.session.resume('c');
+      const reply = await journalIn(store).resume(after.session, 'c');
       expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stopped.']);
       expect(after.model.requests).toEqual([]);
       expect(after.effects).toEqual([]);
@@ -143,7 +144,7 @@ describe('an interrupt of a call that is broken off', () => {
       runSlowlyUntil(store, cut, (dying) => call$(turns(dying)));
       if (!(await stepsIn(store)).includes('interrupt')) continue;
       const after = turns(store);
-      const { reason, iterations } = await after.session.resume('c');
+      const { reason, iterations } = await journalIn(store).resume(after.session, 'c');
       expect({ reason, iterations }).toEqual({ reason: 'interrupted', iterations: 1 });
       expect(after.model.requests).toEqual([]);
     }
@@ -152,7 +153,7 @@ describe('an interrupt of a call that is broken off', () => {
   it('S6, S3: a call that was taken out of the queue stays out of the conversation', async () => {
     const queue = (driver: CallStoreDriver) => {
       const never = { name: 'never', stream$: () => NEVER };
-      const agent = createAgent({ model: never, journal: createCallStore(driver) });
+      const agent = createAgent({ model: never, use: [journal(createCallStore(driver))] });
       const session = sessions(agent).open('s');
       session.call$('1', { callId: 'a' }).subscribe({ error: () => undefined });
       session
@@ -169,10 +170,10 @@ describe('an interrupt of a call that is broken off', () => {
       end();
       const memory = inProcessMemory();
       const model = scriptedModel([text('Asked again.')]);
-      const agent = createAgent({ model, journal: createCallStore(driver) });
+      const agent = createAgent({ model, use: [journal(createCallStore(driver))] });
       const steps = await stepsIn(driver);
       if (!steps.includes('seat')) continue;
-      const reply = await sessions(agent, { memory }).open('s').resume('c');
+      const reply = await journalIn(driver).resume(sessions(agent, { memory }).open('s'), 'c');
       expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Never mind.']);
       expect(await ids(memory)).toEqual([]);
     }
@@ -185,7 +186,7 @@ describe('an interrupt of a call that is broken off', () => {
     const agentWith = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) =>
       createAgent({
         model: scriptedModel(said, said),
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
         ...options,
       });
     const records = await recordsOf(
@@ -198,9 +199,11 @@ describe('an interrupt of a call that is broken off', () => {
       model: other,
       output: { type: 'object', properties: {}, additionalProperties: false },
     });
-    await expect(changed.resume('c')).rejects.toMatchObject({ code: 'invalidState' });
+    await expect(journalIn(store).resume(changed, 'c')).rejects.toMatchObject({
+      code: 'invalidState',
+    });
     expect(other.requests).toEqual([]);
-    expect(textOf(await agentWith(store).resume('c'))).toBe('Hello.');
+    expect(textOf(await journalIn(store).resume(agentWith(store), 'c'))).toBe('Hello.');
   });
 
   it('S6, S3: what is said to a call that goes on does not take the place of what was said before', async () => {
@@ -213,7 +216,7 @@ describe('an interrupt of a call that is broken off', () => {
           : [toolUse('wait', {})];
       const agent = createAgent({
         model: scriptedModel(...Array.from({ length: 6 }, () => turn)),
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
         tools: [
           tool({
             name: 'wait',
@@ -236,9 +239,10 @@ describe('an interrupt of a call that is broken off', () => {
         .open('s')
         .call$('?', { callId: 'c' });
     runUntil(store, (await recordsOf(call$, '2')) + 1, (dying) => call$(dying, memory));
-    await sessions(talking(store, 'after', memory), { memory })
-      .open('s')
-      .resume('c');
+    await journalIn(store).resume(
+      sessions(talking(store, 'after', memory), { memory }).open('s'),
+      'c',
+    );
     const told = (await ids(memory)).filter((it) => /before|after/u.test(it));
     expect(told).toEqual([
       'c/input/2/0/0 before 1',
@@ -258,7 +262,7 @@ describe('an interrupt of a call that is broken off', () => {
           ...scripted,
           stream$: (...given) => scripted.stream$(...given).pipe(delay(2, time)),
         },
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
         tools: [
           tool({
             name: 'hint',
@@ -303,9 +307,10 @@ describe('an interrupt of a call that is broken off', () => {
         end();
         const time = new VirtualTimeScheduler();
         const replies: Reply[] = [];
-        sessions(talking(slow(again, time), time, memory), { memory })
-          .open('s')
-          .resume$('c', { scheduler: time })
+        journalIn(again)
+          .resume$(sessions(talking(slow(again, time), time, memory), { memory }).open('s'), 'c', {
+            scheduler: time,
+          })
           .subscribe((reply) => replies.push(reply));
         time.flush();
         expect({

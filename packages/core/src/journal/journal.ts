@@ -1,49 +1,325 @@
-import type { Observable } from 'rxjs';
-import type { Demand } from '../demand.js';
-import type { EventType, Listener } from '../events.js';
+import {
+  concat,
+  concatMap,
+  defer,
+  filter,
+  identity,
+  lastValueFrom,
+  merge,
+  type Observable,
+  of,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
+import { splitInput } from '../call/conversation.js';
+import type { Callable } from '../callable.js';
+import { type CallOptions, checkCallOptions } from '../call-options.js';
+import { MillraceError, misuse } from '../errors.js';
+import type { AgentEvent } from '../events.js';
+import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../layer.js';
+import { noMemory } from '../memory.js';
+import type { Message } from '../message.js';
+import { defined, having } from '../options.js';
+import { placeOf } from '../places.js';
+import type { Reply } from '../reply.js';
+import { outcome } from '../run.js';
+import { cell, recorded } from '../step.js';
+import { suspensionsIn } from '../tools/suspend.js';
+import type { ToolContext } from '../tools/types.js';
+import {
+  assertGiven,
+  beginning,
+  begunBefore,
+  type CallRecord,
+  callRecord,
+  callStep,
+  type Fork,
+  goingOn,
+  isCallRecord,
+  unreadableCall,
+} from './call-record.js';
+import { createDraining, type Drainable, type RunningCalls } from './draining.js';
+import type { JournalStore, OpenJournal } from './journal-store.js';
+import { type CallLog, type CallSteps, callSteps, createReplaying } from './recording.js';
 
-/** Where the steps of calls are written down, so that a call can go on where it was broken off. */
-export interface Journal {
-  /**
-   * Opens the journal of a root call as its only writer, emits what `run` emits, and closes it at the end or on unsubscribe. Errors with
-   * `conflict` if another writer has it, and with `store`. Cold.
-   */
-  open$<T>(callId: string, run: (journal: OpenJournal) => Observable<T>): Observable<T>;
+/** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
+export type ResumeOptions = Omit<CallOptions, 'callId' | 'parent' | 'speaks' | 'history'>;
+
+/** Whose calls can go on: an agent, or a session for its own. */
+export interface Resumable<out Output = unknown> {
+  with(...layers: Use): Pick<Callable<Output>, 'call$' | 'stream$'>;
 }
 
-/** The journal of one outermost call, and of the calls below it. */
-export interface OpenJournal {
+/** A layer that records calls, and resumes them. It also drains its calls. */
+export interface Journal<out Store = JournalStore> extends Layer, Drainable {
+  readonly store: Store;
   /**
-   * Runs a step once: emits what its work emits when that is written down, and ever after, also in another process, what was written down. `id` is a
-   * position (`callId/iteration`, `callId/iteration/index`), the same on a resumed run. A step emits one value of plain JSON, or none,
-   * and is not written down then; one that errors is not either.
+   * Resumes a call of an agent, or of a session: recorded steps are replayed, reported by `stepReplayed` events alone, then the loop
+   * continues. Emits the reply and completes, also for a call that had ended. Pass options that JSON cannot hold again. Errors with
+   * `invalidResume` if there is no such call or options are missing, `conflict` if it is running, and `invalidState` if its record is broken. Cold.
    */
-  step$(id: string, work: () => Observable<unknown>): Observable<unknown>;
-  /** Tells whether a step is written down. Without it, every step may be. */
-  readonly isWritten?: (id: string) => boolean;
-  /** The ids of the recorded steps. Without it, an optional step that was not recorded is performed wherever it stands. */
-  readonly stepIds?: () => Iterable<string>;
-  /** Hears every event of the call, and of the calls below it. */
-  readonly listener?: Listener;
-  /** The number of the last event that is written down: those of a resumed call go on behind it. Default: 0. */
-  readonly lastSeq?: number;
-  /** Messages that were begun, and shown, by steps that are not written down. A resumed call begins them again, and takes back what was shown of them. Default: none. */
-  readonly cutShort?: ReadonlySet<string>;
-  /** Tells, once for each, whether an event was told behind the last step that is written down: a resumed call does not tell it again. Default: nothing was. */
-  readonly wasTold?: (callId: string, type: EventType) => boolean;
-  /** The call has ended, and told so: nothing is left to be done. Default: false. */
-  readonly hasEnded?: boolean;
-  /** Closed while events wait to be written down: it pauses the call's sources. Default: always open. */
-  readonly demand?: Demand;
+  resume$<Output>(
+    target: Resumable<Output>,
+    callId: string,
+    options?: ResumeOptions,
+  ): Observable<Reply<Output>>;
+  /** As `resume$`, but emits the events of the call, and of the calls below it, from `stepReplayed` of its first step to `postCall`. Cold. */
+  resumeStream$(target: Resumable, callId: string, options?: ResumeOptions): Observable<AgentEvent>;
+  /** The Promise form of `resume$`; starts at once. */
+  resume<Output>(
+    target: Resumable<Output>,
+    callId: string,
+    options?: ResumeOptions,
+  ): Promise<Reply<Output>>;
 }
 
-/** A journal of a function that runs steps, such as that of an engine which knows of one writer itself. It gets the steps of all calls. */
-export const stepJournal = (step$: OpenJournal['step$']): Journal => ({
+/**
+ * Returns a layer that records every step of a call in a store, such as `createCallStore` makes, or with a function that runs each step once, such as that of a workflow
+ * engine. If the process ends, `resume$` continues after the last step. Sub-agents are recorded with the call that they belong to, also if they have a journal of their own.
+ */
+export function journal<Store extends JournalStore>(store: Store): Journal<Store>;
+export function journal(step$: OpenJournal['step$']): Journal;
+export function journal(given: JournalStore | OpenJournal['step$']): Journal {
+  const store = typeof given === 'function' ? storeOf(given) : given;
+  if (!having('open$', '')[0](store)) {
+    throw misuse('journal() needs a store of calls, such as createCallStore(driver) makes.');
+  }
+  const running = createDraining();
+  const see$ = <Output, Seen>(
+    target: Resumable<Output>,
+    callId: string,
+    options: ResumeOptions,
+    view: (
+      target: ReturnType<Resumable<Output>['with']>,
+      ...call: [input: Input, options: CallOptions]
+    ) => Observable<Seen>,
+  ): Observable<Seen> => {
+    checkCallOptions('resume$()', options);
+    if (!having('with', '')[0](target)) {
+      throw misuse(
+        'resume$() needs an agent or a session. A kept session resumes itself: kept.resume$(callId).',
+      );
+    }
+    if (typeof callId !== 'string' || callId === '') {
+      throw misuse('resume$() needs the id of a call.');
+    }
+    const unknown$ = throwError(() => unknownCall(callId));
+    const opened$ = store.open$(callId, (open) =>
+      open
+        .step$(`${callId}/${callStep}`, () => unknown$)
+        .pipe(
+          concatMap((written) => {
+            if (!isCallRecord(written)) throw unreadableCall(callId);
+            assertGiven(callId, written, { ...options });
+            const layers = resuming(running.untilDrained(open, callId), written);
+            // Last, too: a journal among the layers of the call itself must not replace them.
+            const use = [...(options.use ?? []), ...layers];
+            const own = { ...written.options, ...defined(options), use, callId };
+            return view(target.with(...layers), written.input, own);
+          }),
+        ),
+    );
+    return running.track$(opened$, callId);
+  };
+  const resume$: Journal['resume$'] = <Output>(
+    target: Resumable<Output>,
+    callId: string,
+    options: ResumeOptions = {},
+  ) =>
+    see$(target, callId, options, (it, ...call) => it.call$(...call)).pipe(filter(holds<Output>));
+  return trusted({
+    ...recording((context, call$) => begun$(store, running, context, call$)),
+    store,
+    resume$,
+    resumeStream$: (target, callId, options = {}) =>
+      see$(target, callId, options, (it, ...call) => it.stream$(...call)),
+    resume: (target, callId, options) =>
+      lastValueFrom(defer(() => resume$(target, callId, options))),
+    drain$: running.drain$,
+    drain: running.drain,
+  });
+}
+
+/** An engine that knows of one writer itself gets the steps of all calls. */
+const storeOf = (step$: OpenJournal['step$']): JournalStore => ({
   open$: (_callId, run) => run({ step$ }),
 });
 
-/** The journal of a call that is not to be resumed: it runs every step and remembers none. */
-export const noJournal: Journal = { open$: (_callId, run) => run(unwritten) };
+/** The loop has validated the output; this tells the compiler of what. */
+const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
-/** What `noJournal` opens. */
-export const unwritten: OpenJournal = { step$: (_id, work) => work(), isWritten: () => false };
+/** How the calls of a family are recorded, by their ids. */
+const logs = cell('family', () => new Map<string, CallLog>());
+
+/** How a call is recorded. */
+const stepsOf = cell('call', (): { by?: CallSteps } => ({}));
+
+/** The forks that have led to a family of calls. */
+const forks = cell('family', (): { made: readonly Fork[] } => ({ made: [] }));
+
+/** The forks that have led to the call of the tool that makes another one. */
+export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
+  parent === undefined ? [] : placeOf(parent).scope.local(forks).made;
+
+/** Records a call and those below it. `open` is what its outermost call is opened by. */
+const recording = (
+  open: <T>(context: LayerContext, call$: Observable<T>) => Observable<T>,
+): Layer => ({
+  name: 'journal',
+  priority: 30,
+  single: true,
+  inherit: true,
+  open: (context) => {
+    const { parentId } = context.call;
+    const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
+    if (above === undefined) return (call$) => open(context, call$);
+    begin(context, { ...above, isOutermost: false });
+    return identity;
+  },
+  call: (context) => (next) => {
+    const { by } = context.local(stepsOf);
+    return by === undefined ? next : recordedAnswer(context, by, next);
+  },
+  step:
+    ({ local }) =>
+    (next) =>
+      local(stepsOf).by?.around(next) ?? next,
+});
+
+/** Opens the journal of a call that begins. */
+const begun$ = <T>(
+  store: JournalStore,
+  { track$, untilDrained }: RunningCalls,
+  context: LayerContext,
+  call$: Observable<T>,
+): Observable<T> => {
+  const { callId } = context.call;
+  const opened$ = store.open$(callId, (open) => {
+    if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
+    begin(context, { journal: untilDrained(open, callId), isOutermost: true, isResumed: false });
+    return call$;
+  });
+  return track$(opened$, callId);
+};
+
+/** The layers of a call that goes on. */
+const resuming = (open: OpenJournal, { agent, sessionId, history, ...begun }: CallRecord): Use => [
+  trusted({
+    ...recording((context, call$) => {
+      const { call, local } = context;
+      const name = call.agent.at(-1);
+      if (agent !== name) throw ofAnother(call.callId, agent, name);
+      if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
+      local(forks).made = begun.forks ?? [];
+      begin(context, { journal: open, isOutermost: true, isResumed: true });
+      return call$;
+    }),
+    info: { resumed: true },
+  }),
+  history === undefined ? [] : [carrying(history)],
+];
+
+/** Gives a forked call what was said before: it is in no memory of its own. */
+const carrying = (said: readonly Message[]): Layer =>
+  trusted({
+    name: 'carried',
+    priority: 59,
+    call: () => (next) => (call) =>
+      next({
+        ...call,
+        said,
+        late: call.memory === noMemory ? [] : said,
+        // What the forked call was brought is in what was said.
+        ...(suspensionsIn(said).length === 0 && { input: splitInput(call.input).input }),
+      }),
+  });
+
+/** Begins to record a call, before anything happens in it. */
+const begin = (context: LayerContext, log: CallLog): void => {
+  const { call, countFrom, demand, hooks, interruption, local } = context;
+  const { callId } = call;
+  const { journal: open, isResumed, isOutermost } = log;
+  const { lastSeq = 0, listener, wasTold } = open;
+  const known = local(logs);
+  if (known.has(callId)) throw twice(callId);
+  known.set(callId, log);
+  if (isOutermost) {
+    countFrom(lastSeq);
+    if (open.demand !== undefined) demand.join(open.demand);
+  }
+  const replaying = isResumed
+    ? createReplaying((type) => wasTold?.(callId, type) === true)
+    : undefined;
+  if (listener !== undefined) hooks.attend({ listener });
+  if (replaying !== undefined) hooks.attend({ deliver: replaying.tell });
+  // What the call did before is not cut by what comes now.
+  if (isResumed && open.isWritten?.(`${callId}/open`) === true) interruption.hold();
+  const by = callSteps(log, replaying, context);
+  local(stepsOf).by = by;
+  local(recorded).by = by;
+};
+
+/** Records what a call begins with before it is answered, and its interrupt if there is one. */
+const recordedAnswer = (
+  { call: info, given, local }: LayerContext,
+  { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
+  next: Answer,
+): Answer => {
+  const noted$ = (input: readonly Message[]): Observable<unknown> => {
+    // A call below another is begun by that one's.
+    if (!isOutermost) return concat(recall$, of(undefined));
+    const form = isResumed ? goingOn : beginning(info.callId);
+    const run = () => of(callRecord(info, input, given));
+    const record$ = perform({ kind: 'call', id: callStep, input, run, form });
+    return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
+  };
+  /** Nothing of a call that has ended is done again, nor recorded, nor counted. */
+  const ended$ = (): Observable<Reply> =>
+    perform<Reply>({
+      kind: 'reply',
+      id: 'reply',
+      input: undefined,
+      run: () => throwError(() => noReply()),
+    }).pipe(
+      // It was reported before that it began.
+      tap(() => (local(outcome).input = undefined)),
+    );
+  return (call) =>
+    noted$(local(outcome).input ?? call.input).pipe(
+      concatMap(() =>
+        isOutermost && hasEnded ? ended$() : merge(interrupt$, next(call)).pipe(take(1)),
+      ),
+    );
+};
+
+const twice = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is a call '${callId}' already in the call that it belongs to. Give each an id of its own, or none.`,
+  );
+
+const noReply = (): MillraceError =>
+  new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
+
+const unknownCall = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `There is no call '${callId}' in the journal: it never began, or has been removed. calls$(store) tells which there are.`,
+  );
+
+const ofAnother = (callId: string, agent: string, name = ''): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `The call '${callId}' is one of the agent '${agent}', and this is '${name}': resume it with that one.`,
+  );
+
+const ofSession = (callId: string, sessionId: string | undefined): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    sessionId === undefined
+      ? `The call '${callId}' belongs to no session. Resume it with resume$(agent, '${callId}').`
+      : `The call '${callId}' belongs to the session '${sessionId}'. Resume it with resume$(session, '${callId}'), where session is sessions(agent, …).open('${sessionId}').`,
+  );

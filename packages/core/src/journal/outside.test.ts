@@ -24,8 +24,9 @@ import {
 } from '../index.js';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 /** Pays in its first turn, and in its second; then it says so. */
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
@@ -41,8 +42,8 @@ const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => 
       return 'Paid.';
     },
   });
-  const journal = createCallStore(driver);
-  return { agent: createAgent({ model, tools: [pay], journal, ...options }), model, paid };
+  const durable = journal(createCallStore(driver));
+  return { agent: createAgent({ model, tools: [pay], use: [durable], ...options }), model, paid };
 };
 
 const inSession = (driver: CallStoreDriver, memory = inProcessMemory()) =>
@@ -74,9 +75,9 @@ describe('what comes from outside', () => {
     await expect(sessions(agent).open('s').call('Again.', { callId: 'c' })).rejects.toMatchObject({
       code: 'conflict',
     });
-    await expect(agent.call([], { callId: 'c' })).rejects.toMatchObject({ code: 'invalidRequest' });
+    await expect(agent.call([], { callId: 'c' })).rejects.toMatchObject({ code: 'conflict' });
     expect(await records()).toBe(before);
-    expect((await sessions(agent).open('s').resume('c')).reason).toBe('answer');
+    expect((await journalIn(store).resume(sessions(agent).open('s'), 'c')).reason).toBe('answer');
   });
 
   it('S6, S1: an interrupt that is there from the beginning stands behind it', async () => {
@@ -96,7 +97,9 @@ describe('what comes from outside', () => {
       const end$ = new Subject<string>();
       session.call$('Wait.', { model: never, interruptOn: end$ }).subscribe();
       let reply: Reply | undefined;
-      session.resume$('c').subscribe((it) => (reply = it));
+      journalIn(store)
+        .resume$(session, 'c')
+        .subscribe((it) => (reply = it));
       if (how === 'interrupt') session.interrupt('No.', 'c');
       else session.call$('Go.', { onBusy: 'switch', interruptOn: of('Gone.') }).subscribe();
       end$.next('Over.');
@@ -130,7 +133,7 @@ describe('what comes from outside', () => {
       end();
       if (!(await stepsIn(store)).includes('seat')) continue;
       const after = payer(store);
-      expect(await sessions(after.agent).open('s').resume('c')).toMatchObject({
+      expect(await journalIn(store).resume(sessions(after.agent).open('s'), 'c')).toMatchObject({
         reason: 'interrupted',
         toolUses: [],
       });
@@ -160,7 +163,7 @@ describe('what comes from outside', () => {
       createAgent({
         model: scriptedModel(turn, turn),
         tools: tools(isAgain),
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
       });
     const run$ = (driver: CallStoreDriver) =>
       agentIn(driver, false).call$('?', { callId: 'c', interruptOn: stop$ });
@@ -173,7 +176,7 @@ describe('what comes from outside', () => {
       const steps = await stepsIn(store);
       if (!steps.includes('interrupt') || steps.includes('1/0')) continue;
       expect(steps).toContain('1/1');
-      expect((await agentIn(store, true).resume('c')).reason).toBe('interrupted');
+      expect((await journalIn(store).resume(agentIn(store, true), 'c')).reason).toBe('interrupted');
       expect(ran).not.toContain('again');
       return;
     }
@@ -201,7 +204,9 @@ describe('what comes from outside', () => {
       const { agent } = payer(store);
       const session = sessions(agent, { memory: slow }).open('s');
       let reply: Reply | undefined;
-      session.resume$('c').subscribe((it) => (reply = it));
+      journalIn(store)
+        .resume$(session, 'c')
+        .subscribe((it) => (reply = it));
       const said = session.steer('By the way.');
       session.interrupt('Stop.');
       for (let turn = 0; turn < 9; turn += 1) open$.next();
@@ -255,7 +260,7 @@ describe('what comes from outside', () => {
             return of(text('Yes.'), finish()).pipe(delay(10, time));
           },
         };
-        const agent = createAgent({ model, journal: createCallStore(driver) });
+        const agent = createAgent({ model, use: [journal(createCallStore(driver))] });
         const session = sessions(agent).open('s');
         const ended: string[] = [];
         for (const said of ['1', '2', '3']) {

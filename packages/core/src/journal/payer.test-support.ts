@@ -10,7 +10,7 @@ import {
 } from '../index.js';
 import { agentTool } from '../teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
-import { type CallStoreDriver, createCallStore } from './index.js';
+import { type CallStoreDriver, createCallStore, journal } from './index.js';
 
 /** A model that is a function of what it is asked, so that what is done anew is the same; it counts its requests. */
 const modelOf = (
@@ -84,7 +84,7 @@ export const payer = (
         description: 'Helps.',
       }),
     ],
-    journal: createCallStore(driver),
+    use: [journal(createCallStore(driver))],
     ...options,
   });
   return { agent, effects, asked: main.asked, helped: helper.asked };

@@ -20,7 +20,7 @@ import { toMillraceError } from '../errors.js';
 import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
 import { createQueue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
-import { calls$ } from './calls.js';
+import { calls$ } from './call-summary.js';
 import type { CallStatus, CallSummary } from './call-summary.js';
 import { checkStored, type StoreOfCalls } from './stored-call.js';
 
@@ -48,10 +48,7 @@ const pruneRules: Readonly<Record<keyof PruneOptions, Rule>> = {
   scheduler: having('now', 'a scheduler of RxJS'),
 };
 
-/**
- * Removes calls that are old, with all that is written down of them, and emits what each was when it is gone; completes behind the last. One that somebody opens meanwhile
- * stays. To delete one call, whatever its age: `store.driver.remove$(callId)`. Errors with `store` where the store fails. Cold.
- */
+/** Removes old calls with all their records, and emits what each was; completes after the last. A call that is open stays. To delete one call: `store.driver.remove$(callId)`. Errors with `store`. Cold. */
 export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<CallSummary> => {
   checkStored('prune$()', store);
   checkOptions('prune$()', options, pruneRules, ['olderThanMs']);

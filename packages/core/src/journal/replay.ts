@@ -43,9 +43,8 @@ const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
 };
 
 /**
- * Plays a call back: emits the events that are written down now, frozen, with the pauses there were between them, the first at once, and completes behind the last. Where the clock went
- * backwards there is no pause; where a call was broken off and resumed there is one as long as it lay, which `maxGapMs` shortens. Nothing is done again, and events that come
- * meanwhile are not among them: that is `attach$`. Errors with `invalidResume` where there is no such call, with `invalidState` at an event that cannot be read, behind those before it. They are read as they are played, portion by portion. Cold.
+ * Plays a call back: emits its recorded events, frozen, with the pauses between them, the first immediately, and completes after the last. A pause is at most `maxGapMs`; there is none where the clock
+ * went backwards. Nothing runs again, and later events are not included: see `attach$`. Reads in batches as it plays. Errors with `invalidResume` if there is no such call, and `invalidState` at an unreadable event. Cold.
  */
 export const replay$ = (
   store: StoreOfCalls,

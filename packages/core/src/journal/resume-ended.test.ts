@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, NEVER, of } from 'rxjs';
 import { createAgent, contextKey, inProcessMemory, only, tool, toolOutput } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
-import { createCallStore, inProcessCalls } from './index.js';
+import { createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
 
 describe('a call that has ended', () => {
@@ -11,8 +11,8 @@ describe('a call that has ended', () => {
     let runs = 0;
     const hang = tool({ name: 'hang', description: 'Hangs.', run: () => ((runs += 1), NEVER) });
     const model = scriptedModel([toolUse('hang')], [text('Never said.')]);
-    const journal = createCallStore(inProcessCalls());
-    const agent = createAgent({ model, tools: [hang], journal });
+    const durable = journal(createCallStore(inProcessCalls()));
+    const agent = createAgent({ model, tools: [hang], use: [durable] });
     const session = sessions(agent, { memory }).open('s');
     const events$ = session.stream$('?', { callId: 'c', interruptOn: NEVER });
     const done = lastValueFrom(events$);
@@ -21,7 +21,7 @@ describe('a call that has ended', () => {
     expect(last).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
     const before = await session.saveState();
     await lastValueFrom(memory('s').replace$?.([]) ?? of(0), { defaultValue: 0 });
-    const reply = await session.resume('c');
+    const reply = await durable.resume(session, 'c');
     expect([reply.reason, runs, model.requests.length]).toEqual(['interrupted', 1, 1]);
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
     expect((await session.saveState()).usage).toEqual(before.usage);
@@ -34,28 +34,30 @@ describe('a call that has ended', () => {
       run: () => toolOutput({ content: 'ok', details: { n: 1n } }),
     });
     const model = scriptedModel([toolUse('odd')], [text('a')], [text('b')]);
-    const journal = createCallStore(inProcessCalls());
-    const session = sessions(createAgent({ model, tools: [odd], journal })).open('s');
+    const durable = journal(createCallStore(inProcessCalls()));
+    const session = sessions(createAgent({ model, tools: [odd], use: [durable] })).open('s');
     await session.call('1');
     expect((await session.call('2')).reason).toBe('answer');
   });
 
   it('S6: what a session gives under context keys is given again by its handle', async () => {
     const who = contextKey<string>('who');
-    const journal = createCallStore(inProcessCalls());
+    const durable = journal(createCallStore(inProcessCalls()));
     const ask = tool({ name: 'ask', description: 'Asks.', run: (_, { get }) => get(who) });
     const model = scriptedModel([toolUse('ask')], [text('a')]);
-    const agent = createAgent({ model, tools: [ask], journal });
+    const agent = createAgent({ model, tools: [ask], use: [durable] });
     const session = sessions(agent).open('s', { context: [who.of('ann')] });
     await firstValueFrom(session.stream$('?', { callId: 'c' }));
-    expect((await session.resume('c')).toolUses).toMatchObject([{ output: 'ann' }]);
-    await expect(agent.resume('c')).rejects.toThrow("sessions(agent).open('s').resume$('c')");
+    expect((await durable.resume(session, 'c')).toolUses).toMatchObject([{ output: 'ann' }]);
+    await expect(durable.resume(agent, 'c')).rejects.toThrow(
+      "Resume it with resume$(session, 'c'), where session is sessions(agent, …).open('s')",
+    );
   });
 
   it('S7: a call of an id that is there does not end the one that runs in the session', async () => {
-    const journal = createCallStore(inProcessCalls());
+    const durable = journal(createCallStore(inProcessCalls()));
     const model = scriptedModel([text('a')], NEVER, [text('c')]);
-    const session = sessions(createAgent({ model, journal })).open('s');
+    const session = sessions(createAgent({ model, use: [durable] })).open('s');
     await session.call('1', { callId: 'c' });
     const ends: string[] = [];
     const running = session
@@ -76,7 +78,11 @@ describe('a call that has ended', () => {
       run: async (_, parent) => (await sub.call('?', { parent, callId: 'look' })).content,
     });
     const model = scriptedModel([toolUse('ask')], [toolUse('ask')], [text('Done.')]);
-    const agent = createAgent({ model, tools: [ask], journal: createCallStore(inProcessCalls()) });
+    const agent = createAgent({
+      model,
+      tools: [ask],
+      use: [journal(createCallStore(inProcessCalls()))],
+    });
     const { toolUses } = await agent.call('?');
     expect(toolUses.map(({ isError }) => isError)).toEqual([false, true]);
     expect(toolUses[1]?.output).toContain("There is a call 'look' already");

@@ -12,8 +12,9 @@ import {
 } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { type Session, sessions } from '../sessions/index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 /** What a model says in its turns: texts, and uses of tools. */
 const turns = fc.array(
@@ -62,7 +63,7 @@ const sessionOf = (
   const agent = createAgent({
     model: scriptedModel(...Array.from({ length: 40 }, () => answer)),
     tools,
-    journal: createCallStore(driver),
+    use: [journal(createCallStore(driver))],
     defaults: { maxIterations: 4, parseBackoffMs: 0, onUncertain: 'rerun' },
   });
   return sessions(agent, { memory }).open('s');
@@ -89,9 +90,11 @@ describe('a call that is broken off again and again', () => {
         runUntil(store, cuts[0] ?? 3, (dying) => run$(dying, memory));
         fc.pre((await stepsIn(store)).includes('call'));
         for (const cut of cuts.slice(1)) {
-          runUntil(store, cut, (dying) => sessionOf(dying, memory, script).resume$('c'));
+          runUntil(store, cut, (dying) =>
+            journalIn(store).resume$(sessionOf(dying, memory, script), 'c'),
+          );
         }
-        const resumed$ = sessionOf(store, memory, script).resumeStream$('c');
+        const resumed$ = journalIn(store).resumeStream$(sessionOf(store, memory, script), 'c');
         const events = await record(resumed$).catch(String);
         const last = typeof events === 'string' ? undefined : events.at(-1);
         if (typeof expected === 'string') expect(events).toBe(expected);

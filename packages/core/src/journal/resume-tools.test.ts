@@ -22,8 +22,9 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>
   messages.at(-1)?.role === 'tool';
@@ -49,7 +50,7 @@ const agentOf = (
   const model = scriptedModel(...script(...names));
   return {
     model,
-    agent: createAgent({ model, tools, journal: createCallStore(driver), ...options }),
+    agent: createAgent({ model, tools, use: [journal(createCallStore(driver))], ...options }),
   };
 };
 
@@ -80,7 +81,7 @@ describe('a tool that had begun when its call was broken off', () => {
     const { send, keys } = sending({ idempotent: true });
     const store = await brokenOff(call$([send]));
     keys.length = 0;
-    const events = await record(agentOf(store, [send]).agent.resumeStream$('c'));
+    const events = await record(journalIn(store).resumeStream$(agentOf(store, [send]).agent, 'c'));
     expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'rerun' }));
     expect(new Set(keys)).toEqual(new Set([expect.stringMatching(/^c\/\w/u)]));
     expect(keys).toHaveLength(1);
@@ -91,7 +92,7 @@ describe('a tool that had begun when its call was broken off', () => {
     const store = await brokenOff(call$([send]));
     keys.length = 0;
     const { agent, model } = agentOf(store, [send]);
-    const events = await record(agent.resumeStream$('c'));
+    const events = await record(journalIn(store).resumeStream$(agent, 'c'));
     expect(keys).toEqual([]);
     expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'report' }));
     const told = model.requests[0]?.messages.at(-1);
@@ -113,7 +114,7 @@ describe('a tool that had begun when its call was broken off', () => {
     runUntil(store, records, (dying) => inSession$(dying, memory));
     keys.length = 0;
     const session = sessions(agentOf(store, [send]).agent, { memory }).open('s');
-    const reply = await session.resume('c');
+    const reply = await journalIn(store).resume(session, 'c');
     expect(reply).toMatchObject({
       reason: 'suspended',
       suspensions: [{ toolUse: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
@@ -127,7 +128,7 @@ describe('a tool that had begun when its call was broken off', () => {
     const { send, keys } = sending();
     const store = await brokenOff(call$([send]));
     keys.length = 0;
-    await agentOf(store, [send]).agent.resume('c', { onUncertain: 'rerun' });
+    await journalIn(store).resume(agentOf(store, [send]).agent, 'c', { onUncertain: 'rerun' });
     expect(keys).toHaveLength(1);
   });
 
@@ -136,11 +137,11 @@ describe('a tool that had begun when its call was broken off', () => {
     const { send } = sending({ approve: ({ toolUseId }) => (asked.push(toolUseId), true) });
     const store = await brokenOff(call$([send]));
     asked.length = 0;
-    await agentOf(store, [send]).agent.resume('c', { onUncertain: 'rerun' });
+    await journalIn(store).resume(agentOf(store, [send]).agent, 'c', { onUncertain: 'rerun' });
     expect(asked).toEqual([]);
     const earlier = await leftAt('1', call$([send]));
     asked.length = 0;
-    await agentOf(earlier, [send]).agent.resume('c');
+    await journalIn(earlier).resume(agentOf(earlier, [send]).agent, 'c');
     expect(asked).toHaveLength(1);
   });
 });
@@ -156,7 +157,9 @@ describe('what tools leave behind', () => {
     const run$ = (driver: CallStoreDriver) =>
       agentOf(driver, [give, send]).agent.call$('?', { callId: 'c' });
     const store = await leftAt('1/0', run$);
-    const events = await record(agentOf(store, [give, send]).agent.resumeStream$('c'));
+    const events = await record(
+      journalIn(store).resumeStream$(agentOf(store, [give, send]).agent, 'c'),
+    );
     expect(events).toContainEqual(
       expect.objectContaining({
         type: 'warning',
@@ -177,12 +180,12 @@ describe('what tools leave behind', () => {
       createAgent({
         model: scriptedModel(...answers().slice(from)),
         tools: [mail],
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
       });
     const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
     const store = await leftAt('1/0', run$);
     keys.length = 0;
-    await made(store, 1).resume('c');
+    await journalIn(store).resume(made(store, 1), 'c');
     expect(keys).toHaveLength(1);
   });
 });
@@ -209,7 +212,7 @@ describe('calls below a call that is resumed', () => {
       const store = inProcessCalls();
       runUntil(store, cut, run$);
       if (!(await stepsIn(store)).includes('call')) continue;
-      const events = await record(made(store).resumeStream$('c'));
+      const events = await record(journalIn(store).resumeStream$(made(store), 'c'));
       expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
       expect(new Set(keys).size).toBe(1);
       const steps = await stepsIn(store);
@@ -232,7 +235,7 @@ describe('calls below a call that is resumed', () => {
     const made = (driver: CallStoreDriver) =>
       asAgent(sequential(says('one', 'First.'), says('two', 'Second.')), {
         name: 'both',
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
       });
     const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
     const records = await recordsOf(run$);
@@ -241,7 +244,7 @@ describe('calls below a call that is resumed', () => {
       asked.length = 0;
       runUntil(store, cut, run$);
       if (!(await stepsIn(store)).includes('call')) continue;
-      expect(textOf(await made(store).resume('c'))).toBe('Second.');
+      expect(textOf(await journalIn(store).resume(made(store), 'c'))).toBe('Second.');
       expect(asked.length).toBeLessThanOrEqual(3);
     }
   });
@@ -255,7 +258,7 @@ describe('calls below a call that is resumed', () => {
         tools: [send],
       });
     const both = asAgent(sequential(twice('a'), twice('b')), {
-      journal: createCallStore(inProcessCalls()),
+      use: [journal(createCallStore(inProcessCalls()))],
     });
     expect(textOf(await both.call('?', { callId: 'c' }))).toBe('b');
     const next: ScriptedAnswer = ({ messages }) =>
@@ -274,12 +277,12 @@ describe('calls below a call that is resumed', () => {
           { description: 'A.' },
         ),
       ],
-      journal: createCallStore(store),
+      use: [journal(createCallStore(store))],
     });
     expect(textOf(await above.call('?', { callId: 'c' }))).toBe('Done.');
     const steps = await stepsIn(store);
     expect(new Set(steps).size).toBe(steps.length);
-    expect(textOf(await above.resume('c'))).toBe('Done.');
+    expect(textOf(await journalIn(store).resume(above, 'c'))).toBe('Done.');
   });
 
   it('S6: a handoff shows the next one what was said before the call was broken off', async () => {
@@ -295,7 +298,7 @@ describe('calls below a call that is resumed', () => {
           { agent: first, description: 'First.' },
           { agent: second, description: 'Second.' },
         ],
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
       });
       return { agent, model };
     };
@@ -308,7 +311,7 @@ describe('calls below a call that is resumed', () => {
       runUntil(store, cut, run$);
       if (!(await stepsIn(store)).includes('call')) continue;
       const { agent, model } = made(store);
-      expect(textOf(await agent.resume('c'))).toBe('Here I am.');
+      expect(textOf(await journalIn(store).resume(agent, 'c'))).toBe('Here I am.');
       const [request] = model.requests;
       if (request !== undefined) {
         expect(request.messages.map(textOf)).toEqual(whole.model.requests[0]?.messages.map(textOf));
@@ -332,16 +335,16 @@ describe('calls below a call that is resumed', () => {
               concat(...agents.map((agent) => agent.call$('?', { parent }).pipe(map(textOf)))),
           }),
         ],
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
       });
     };
     const store = inProcessCalls();
     const run$ = (driver: CallStoreDriver) => both(driver, 'a', 'b').call$('?', { callId: 'c' });
     runUntil(store, (await recordsOf(run$, '1/0')) - 2, run$);
-    await expect(both(store, 'b', 'a').resume('c')).rejects.toMatchObject({
+    await expect(journalIn(store).resume(both(store, 'b', 'a'), 'c')).rejects.toMatchObject({
       code: 'invalidState',
       message: expect.stringContaining("one of the agent 'a', and now 'b' makes it"),
     });
-    expect((await both(store, 'a', 'b').resume('c')).reason).toBe('answer');
+    expect((await journalIn(store).resume(both(store, 'a', 'b'), 'c')).reason).toBe('answer');
   });
 });

@@ -21,8 +21,9 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { type Session, sessions } from '../sessions/index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
@@ -41,8 +42,12 @@ const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => 
       return `Paid ${to}.`;
     },
   });
-  const journal = createCallStore(driver);
-  return { agent: createAgent({ model, tools: [pay], journal, ...options }), model, effects };
+  const durable = journal(createCallStore(driver));
+  return {
+    agent: createAgent({ model, tools: [pay], use: [durable], ...options }),
+    model,
+    effects,
+  };
 };
 
 type Payer = ReturnType<typeof payer>;
@@ -68,10 +73,12 @@ describe('a call that is resumed', () => {
       const { store, effects: done, asked } = leftAfter(cut);
       const after = payer(store);
       if (!(await stepsIn(store)).includes('call')) {
-        await expect(after.agent.resume('c')).rejects.toMatchObject({ code: 'invalidResume' });
+        await expect(journalIn(store).resume(after.agent, 'c')).rejects.toMatchObject({
+          code: 'invalidResume',
+        });
         continue;
       }
-      const events = await record(after.agent.resumeStream$('c'));
+      const events = await record(journalIn(store).resumeStream$(after.agent, 'c'));
       expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
       const reported = events.filter(({ type }) => type === 'uncertain').length;
       uncertain += reported;
@@ -86,7 +93,7 @@ describe('a call that is resumed', () => {
   it('S6: tells of what is written down only that it was replayed, and numbers on', async () => {
     const { store } = leftAfter(await recordsOf((driver) => pay$(payer(driver)), '1/1/intent'));
     const { agent } = payer(store, { defaults: { onUncertain: 'rerun' } });
-    const events = await record(agent.resumeStream$('c'));
+    const events = await record(journalIn(store).resumeStream$(agent, 'c'));
     expect(typesOf(events).slice(0, 8)).toEqual([
       ...['=call', '=open', '=1', '=1/0/intent', '=1/0', '=1/1/intent'],
       ...['uncertain', 'postActing'],
@@ -103,7 +110,7 @@ describe('a call that is resumed', () => {
     await lastValueFrom(pay$(payer(whole)));
     const records = await lastValueFrom(whole.read$('c'));
     const { store } = leftAfter(records.findLastIndex(({ name }) => name === 'reasoningChunk'));
-    const events = await record(payer(store).agent.resumeStream$('c'));
+    const events = await record(journalIn(store).resumeStream$(payer(store).agent, 'c'));
     expect(events.find(({ type }) => type === 'messageDiscarded')).toMatchObject({
       messageId: 'c/2',
     });
@@ -116,7 +123,7 @@ describe('a call that is resumed', () => {
     const store = inProcessCalls();
     const first = await lastValueFrom(pay$(payer(store)));
     const { agent, model, effects } = payer(store);
-    expect(await agent.resume('c')).toEqual(first);
+    expect(await journalIn(store).resume(agent, 'c')).toEqual(first);
     expect([model.requests, effects]).toEqual([[], []]);
   });
 
@@ -134,7 +141,7 @@ describe('a call that is resumed', () => {
       runUntil(store, cut, (dying) => call$(made(dying, memory)));
       if (!(await stepsIn(store)).includes('call')) continue;
       const session = made(store, memory);
-      await session.resume('c');
+      await journalIn(store).resume(session, 'c');
       expect((await held(memory)).map(({ id }) => id.replace(/~\d/u, ''))).toEqual(ids);
       expect(textOf(await session.call('And?'))).toBe('Paid.');
     }
@@ -152,7 +159,7 @@ describe('a call that is resumed', () => {
     const store = inProcessCalls();
     await lastValueFrom(pay$(payer(store, { interceptors })));
     expect(seen.splice(0)).toContain('prepare');
-    await payer(store, { interceptors }).agent.resume('c');
+    await journalIn(store).resume(payer(store, { interceptors }).agent, 'c');
     expect(seen).toEqual([]);
   });
 
@@ -166,7 +173,7 @@ describe('a call that is resumed', () => {
       payer(driver, { model: { ...model }, interceptors: [route(temperature)] });
     const run$ = (driver: CallStoreDriver) => pay$(made(driver, 0.5));
     const store = await leftAt('open', run$);
-    const events = await record(made(store, 1).agent.resumeStream$('c'));
+    const events = await record(journalIn(store).resumeStream$(made(store, 1).agent, 'c'));
     expect(events.find(({ type }) => type === 'preReasoning')).toMatchObject({
       options: { temperature: 0.5 },
     });
@@ -183,11 +190,11 @@ describe('a call that is resumed', () => {
     const { agent } = payer(store);
     const own = scriptedModel([text('Mine.')]);
     await agent.call('?', { callId: 'c', model: own, temperature: 0 });
-    await expect(agent.resume('c')).rejects.toMatchObject({
+    await expect(journalIn(store).resume(agent, 'c')).rejects.toMatchObject({
       code: 'invalidResume',
-      message: expect.stringContaining("agent.resume$('c', { model })"),
+      message: expect.stringContaining("resume$(agent, 'c', { model })"),
     });
-    expect(textOf(await agent.resume('c', { model: own }))).toBe('Mine.');
+    expect(textOf(await journalIn(store).resume(agent, 'c', { model: own }))).toBe('Mine.');
   });
 
   it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {
@@ -207,7 +214,7 @@ describe('a call that is resumed', () => {
           ),
         ),
     };
-    const resumed = await payer(older).agent.resume('c', { model });
+    const resumed = await journalIn(store).resume(payer(older).agent, 'c', { model });
     expect(textOf(resumed)).toBe('Mine.');
   });
 
@@ -219,23 +226,24 @@ describe('a call that is resumed', () => {
     const { store: left } = leftAfter(6);
     const [one, two] = [payer(left), payer(left)];
     const held = left.claim$('c').subscribe();
-    await expect(one.agent.resume('c')).rejects.toMatchObject({ code: 'conflict' });
+    await expect(journalIn(left).resume(one.agent, 'c')).rejects.toMatchObject({
+      code: 'conflict',
+    });
     held.unsubscribe();
-    expect((await two.agent.resume('c')).reason).toBe('answer');
-    expect(await one.agent.resume('c')).toMatchObject({ reason: 'answer' });
+    expect((await journalIn(store).resume(two.agent, 'c')).reason).toBe('answer');
+    expect(await journalIn(store).resume(one.agent, 'c')).toMatchObject({ reason: 'answer' });
     expect(one.effects).toEqual([]);
   });
 
-  it('S6: without a journal, or for a call that is unknown, the error names the fix', async () => {
-    const bare = createAgent({ model: scriptedModel() });
-    expect(() => bare.resume$('c')).toThrow(/createAgent\(\{ journal/u);
+  it('S6: for a call that is unknown, or of another agent, the error names the fix', async () => {
     const { agent } = payer(inProcessCalls());
-    await expect(agent.resume('c')).rejects.toThrow("There is no call 'c' in the journal");
+    const empty = journalIn(inProcessCalls());
+    await expect(empty.resume(agent, 'c')).rejects.toThrow("There is no call 'c' in the journal");
     const store = inProcessCalls();
     await lastValueFrom(pay$(payer(store, { name: 'payer' })));
-    await expect(payer(store, { name: 'other' }).agent.resume('c')).rejects.toThrow(
-      "The call 'c' is one of the agent 'payer', and this is 'other'",
-    );
-    expect(() => agent.resume$('')).toThrow('resume$() needs the id of a call.');
+    await expect(
+      journalIn(store).resume(payer(store, { name: 'other' }).agent, 'c'),
+    ).rejects.toThrow("The call 'c' is one of the agent 'payer', and this is 'other'");
+    expect(() => journalIn(store).resume$(agent, '')).toThrow('resume$() needs the id of a call.');
   });
 });

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.js';
 import { isRecord } from '../json.js';
 import { callStep } from './call-record.js';
 import { parsedText } from './record-json.js';
-import { shortText, textIn } from './short-text.js';
+import { shortText, textIn } from './call-summary.js';
 import { checkStored, notStored, type StoreOfCalls } from './stored-call.js';
 import { type StoredStep, storedSteps$, toolStepOf } from './stored-steps.js';
 
@@ -22,10 +22,7 @@ export interface StepSummary {
   readonly summary: string;
 }
 
-/**
- * Emits the steps that are written down of a call, and of the calls below it, in the order of its loop, and completes. A step that cannot be read says why in its
- * summary. Errors with `invalidResume` where there is no such call, with `invalidState` where the store cannot read on, behind the steps before. Cold.
- */
+/** Emits the recorded steps of a call and of those below it, in the order of its loop, and completes. An unreadable step says why in its summary. Errors with `invalidResume` if there is no such call, and `invalidState` if the store cannot read on. Cold. */
 export const steps$ = (store: StoreOfCalls, callId: string): Observable<StepSummary> => {
   checkStored('steps$()', store, callId);
   return defer(() => storedSteps$(store.driver, callId)).pipe(

@@ -11,7 +11,6 @@ import {
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
-import type { Rule } from '../options.js';
 import type { CallStoreDriver } from './call-store-driver.js';
 
 /** A store of calls, as far as those who read it need it: of `createCallStore`. */
@@ -19,16 +18,15 @@ export interface StoreOfCalls {
   readonly driver: CallStoreDriver;
 }
 
-/** Such a store, as an option. */
-export const isStoreOfCalls: Rule = [
-  (value) => isRecord(value) && isRecord(value['driver']),
-  'a store of calls: createCallStore(driver)',
-];
+/** Tells whether it is such a store. */
+export const isStoreOfCalls = (value: unknown): value is StoreOfCalls =>
+  isRecord(value) && isRecord(value['driver']);
 
 /** Refuses what is no store, and what cannot be the id of a call. */
 export const checkStored = (owner: string, store: unknown, callId: unknown = 'any'): void => {
-  const [isStore, what] = isStoreOfCalls;
-  if (!isStore(store)) throw misuse(`${owner} needs ${what}.`);
+  if (!isStoreOfCalls(store)) {
+    throw misuse(`${owner} needs a store of calls: createCallStore(driver).`);
+  }
   if (typeof callId !== 'string' || callId === '') throw misuse(`${owner} needs the id of a call.`);
 };
 

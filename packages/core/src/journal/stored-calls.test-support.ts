@@ -1,6 +1,16 @@
 import { concatMap, firstValueFrom, lastValueFrom, type Observable, toArray } from 'rxjs';
 import type { AgentEvent } from '../index.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls, type NewRecord } from './index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  type Journal,
+  type NewRecord,
+  journal,
+} from './index.js';
+
+/** A journal on a driver. */
+export const journalIn = (driver: CallStoreDriver): Journal => journal(createCallStore(driver));
 
 /** A store with these records of calls, each written by whom it belonged to. */
 export const storeWith = async (

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../events.js';
+import type { AgentEvent, EventType } from '../events.js';
 import { frozen } from '../frozen.js';
 import type { StoredRecord } from './call-store-driver.js';
 import { parsedEvent } from './record-json.js';
@@ -14,3 +14,10 @@ export const isEnd = ({ type, callId }: AgentEvent, logOf: string): boolean =>
 /** Tells whether a record may be such an event, without reading it. */
 export const mayBeEnd = ({ kind, name }: StoredRecord): boolean =>
   kind === 'event' && (name === 'postCall' || name === 'error');
+
+/** The events by which a session becomes another than it was, beside the beginning and the end of a call. */
+export const sessionChanges: ReadonlySet<EventType> = new Set([
+  'messagesAppended',
+  'messagesRemoved',
+  'stateChanged',
+]);

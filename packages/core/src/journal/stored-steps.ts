@@ -10,7 +10,7 @@ import {
 } from 'rxjs';
 import { type MillraceError, toMillraceError } from '../errors.js';
 import { isRecord, parsedJson } from '../json.js';
-import { placeName } from '../place-name.js';
+import { placeName } from '../places.js';
 import { records$ } from './call-store.js';
 import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
 
@@ -33,10 +33,7 @@ export interface StoredSteps {
   readonly broken?: MillraceError;
 }
 
-/**
- * Reads the steps of a call, and emits them once: as they were written down, but the tools of one turn, which run at once, one after the other, each with all that
- * was done below it.
- */
+/** Reads the steps of a call and emits them once, as recorded; the parallel tools of a turn come one after the other, each with everything below it. */
 export const storedSteps$ = (driver: CallStoreDriver, callId: string): Observable<StoredSteps> =>
   defer(() => {
     const records: StoredRecord[] = [];

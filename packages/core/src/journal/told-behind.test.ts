@@ -3,8 +3,8 @@ import { delay, mergeMap, of, VirtualTimeScheduler } from 'rxjs';
 import { createAgent, inProcessMemory, type Model, tool, toolGroup } from '../index.js';
 import { agentTool } from '../teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
-import { all, event, step, write } from './stored-calls.test-support.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
+import { all, event, step, write, journalIn } from './stored-calls.test-support.js';
 import { createToldBehind } from './call-store.js';
 import { sessions } from '../sessions/index.js';
 
@@ -37,8 +37,8 @@ const asksTwo = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
     ),
   );
   const uses = ['ann', 'bob'].map((name) => toolUse(name, { user_prompt: '?' }));
-  const journal = createCallStore(driver);
-  return createAgent({ model: asking(time, 1, ...uses), tools, journal });
+  const durable = journal(createCallStore(driver));
+  return createAgent({ model: asking(time, 1, ...uses), tools, use: [durable] });
 };
 
 /** An agent whose model activates a group of tools. */
@@ -47,7 +47,7 @@ const activates = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
   return createAgent({
     model: asking(time, 1, toolUse('manage_tools', { activate: ['web'] })),
     tools: [toolGroup({ name: 'web', description: 'Web.', tools: [look] })],
-    journal: createCallStore(driver),
+    use: [journal(createCallStore(driver))],
   });
 };
 
@@ -96,7 +96,7 @@ describe('what calls have told behind their last step', () => {
       const driver = inProcessCalls();
       await write(driver, 'c', records.slice(0, cut));
       const later = new VirtualTimeScheduler();
-      asksTwo(driver, later).resume$('c').subscribe({ error: fail });
+      journalIn(driver).resume$(asksTwo(driver, later), 'c').subscribe({ error: fail });
       later.flush();
       const told = await toldIn(driver, type);
       expect(told.filter((it, at) => told.indexOf(it) !== at)).toEqual([]);
@@ -120,7 +120,7 @@ describe('what calls have told behind their last step', () => {
       const driver = inProcessCalls();
       await write(driver, 'c', records.slice(0, cut));
       const later = new VirtualTimeScheduler();
-      activates(driver, later).resume$('c').subscribe({ error: fail });
+      journalIn(driver).resume$(activates(driver, later), 'c').subscribe({ error: fail });
       later.flush();
       expect(await toldIn(driver, type)).toHaveLength(1);
     }

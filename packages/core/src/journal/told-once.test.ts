@@ -5,7 +5,8 @@ import { transition } from '../phase.js';
 import { insertBefore, reasoning } from '../phases/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { recordsOf, runUntil } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from './index.js';
+import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
+import { journalIn } from './stored-calls.test-support.js';
 
 describe('what a call has told', () => {
   it('S7: is told once, wherever it was broken off, and no more by one that had ended', async () => {
@@ -33,8 +34,8 @@ describe('what a call has told', () => {
               return run;
             }),
           ),
+          journal(createCallStore(driver)),
         ],
-        journal: createCallStore(driver),
       });
     const run$ = (driver: CallStoreDriver) => made(driver).call$('?', { callId: 'c' });
     const told = async (driver: CallStoreDriver) => {
@@ -49,10 +50,10 @@ describe('what a call has told', () => {
     for (let cut = 2; cut < (await recordsOf(run$)); cut += 1) {
       const store = inProcessCalls();
       runUntil(store, cut, run$);
-      await record(made(store).resumeStream$('c'));
+      await record(journalIn(store).resumeStream$(made(store), 'c'));
       expect(outside(await told(store))).toEqual(outside(once));
       const before = await told(store);
-      await made(store).resume('c');
+      await journalIn(store).resume(made(store), 'c');
       expect(await told(store)).toEqual(before);
     }
   });

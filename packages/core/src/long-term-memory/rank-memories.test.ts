@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, map, NEVER, throwError, timer } from 'rxjs';
-import { createAgent, stepJournal, MillraceError, on, textOf } from '../index.js';
+import { createAgent, MillraceError, on, textOf } from '../index.js';
 import {
   finish,
   marbles,
@@ -14,6 +14,7 @@ import { withQuestion } from '../call/index.js';
 import type { Layer } from '../index.js';
 import { type LongTermMemoryOptions, withLongTermMemory } from './index.js';
 import { forAnn, remembering, shownTo, warningsIn } from './memories.test-support.js';
+import { journal } from '../journal/index.js';
 
 /** Found in this order: the newest first. */
 const someTeas = () => remembering('tea t', 'tea s', 'tea r', 'tea q', 'tea p');
@@ -179,12 +180,15 @@ describe('withLongTermMemory, ranking by the model', () => {
 
   it('S6: is a step of its own', async () => {
     const steps: string[] = [];
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       steps.push(id);
       return work();
     });
     const model = scriptedModel([text('[1]')], [text('Tea.')]);
-    const options = withLongTermMemory({ model, journal }, { memory: someTeas(), rank: true });
+    const options = withLongTermMemory(
+      { model, use: [durable] },
+      { memory: someTeas(), rank: true },
+    );
     await createAgent(options).call('Which tea?', { ...forAnn, callId: 'c' });
     expect(steps).toEqual(
       expect.arrayContaining(['c/recallMemories', 'c/recallMemories/rank', 'c/recordMemories']),

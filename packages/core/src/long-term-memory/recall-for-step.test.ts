@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs';
-import { createAgent, inProcessMemory, stepJournal, textOf } from '../index.js';
+import { createAgent, inProcessMemory, textOf } from '../index.js';
 import { withPlan } from '../planning/index.js';
 import { planner } from '../presets/index.js';
 import {
@@ -21,6 +21,7 @@ import {
   warningsIn,
 } from './memories.test-support.js';
 import { sessions } from '../sessions/index.js';
+import { journal } from '../journal/index.js';
 
 const create = toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake', 'Eat'] });
 const update = (step: number, status: string) => toolUse('update_step', { step, status });
@@ -152,12 +153,12 @@ describe('withLongTermMemory, of the steps of a plan', () => {
 
   it('S6: is a step of the journal for each', async () => {
     const ids: string[] = [];
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       ids.push(id);
       return work();
     });
     const model = scriptedModel(...steps);
-    const one = withLongTermMemory(withPlan({ model, journal }), { memory: memories() });
+    const one = withLongTermMemory(withPlan({ model, use: [durable] }), { memory: memories() });
     const two = withLongTermMemory(one, { memory: memories() });
     await createAgent(two).call('Bake.', { ...forAnn, callId: 'c' });
     expect(ids.filter((id) => /\d\/recallMemories/u.test(id))).toEqual([

@@ -11,7 +11,7 @@ import {
   user,
 } from './conversations.test-support.js';
 import { oldOf } from './summarise.js';
-import { summaryMessage } from './summary-prompt.js';
+import { summaryMessage } from './summarise.js';
 import { isWaiting } from './turns.js';
 
 const call = { callId: 'z' };

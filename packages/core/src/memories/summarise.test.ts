@@ -7,7 +7,7 @@ import type { CallOptions } from '../call-options.js';
 import { createDemand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { on } from '../interceptor.js';
-import { stepJournal } from '../journal/journal.js';
+
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
@@ -26,6 +26,7 @@ import { tool } from '../tool.js';
 import { add, answer, exchange, held, user } from './conversations.test-support.js';
 import { summarise, type SummariseOptions } from './summarise.js';
 import { sessions } from '../sessions/index.js';
+import { journal } from '../journal/index.js';
 
 const pad = 'and so on '.repeat(40);
 const look = tool({ name: 'look', description: 'Looks.', run: () => `blue ${pad}` });
@@ -50,8 +51,9 @@ const set = (
   const model = scriptedModel(...answers);
   const writer = scriptedModel(...Array.from({ length: 60 }, () => notes));
   const given = { contextWindow: 500, model: writer, ...options } as SummariseOptions;
-  const use = [insertBefore(reasoning, summarise(given))];
-  const agent = createAgent({ model, use, tools: [look], ...more });
+  const use = more?.use ?? [];
+  const own = insertBefore(reasoning, summarise(given));
+  const agent = createAgent({ model, tools: [look], ...more, use: [own, ...use] });
   return { model, writer, memory: memory('s'), agent, chat: sessions(agent, { memory }).open('s') };
 };
 
@@ -179,7 +181,7 @@ describe('summarise', () => {
   it('S6: a resumed call does not ask again, not even for one that failed', async () => {
     for (const written of [notes, throwError(() => new Error('no'))]) {
       const known = new Map<string, unknown>();
-      const journal = stepJournal((id, work) =>
+      const durable = journal((id, work) =>
         known.has(id)
           ? of(known.get(id))
           : work().pipe(tap((made) => known.set(id, JSON.parse(JSON.stringify(made))))),
@@ -187,13 +189,13 @@ describe('summarise', () => {
       const writer = scriptedModel(written);
       const answers: ScriptedAnswer[] = [[toolUse('look')], [text('Done.')]];
       const options = { model: writer, keepTurns: 3 };
-      const first = set(answers, options, { journal });
+      const first = set(answers, options, { use: [durable] });
       const before = await first.chat.call('Go on.', { callId: 'z' });
       const asked = writer.requests.length;
       expect(asked).toBeGreaterThan(0);
       expect([...known.keys()]).toContain('z/1/recap');
-      const second = set([], options, { journal });
-      const after = await second.chat.resume('z');
+      const second = set([], options, { use: [durable] });
+      const after = await durable.resume(second.chat, 'z');
       expect(writer.requests).toHaveLength(asked);
       expect(textOf(after)).toBe('Done.');
       expect(after.usage).toEqual(before.usage);
@@ -317,8 +319,8 @@ describe('summarise', () => {
   });
 
   it('S1: a journal that gives nothing leaves the run as it is', async () => {
-    const journal = stepJournal((id, work) => (id.endsWith('recap') ? EMPTY : work()));
-    const { model, chat } = set([[text('Done.')]], {}, { journal });
+    const durable = journal((id, work) => (id.endsWith('recap') ? EMPTY : work()));
+    const { model, chat } = set([[text('Done.')]], {}, { use: [durable] });
     await chat.call('Go on.');
     expect(model.requests[0]?.messages).toHaveLength(17);
   });

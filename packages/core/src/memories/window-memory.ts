@@ -2,8 +2,11 @@ import { map } from 'rxjs';
 import type { MemoryFactory } from '../memory.js';
 import { checkOptions, type Rule, wholeNumber } from '../options.js';
 import { checkInner, shownBy } from './inner-memory.js';
-import { leftOut } from './left-out.js';
 import { lastTurnsFrom } from './turns.js';
+import { countMessages } from '../fitting/count-request.js';
+import { marker } from '../fitting/fit-messages.js';
+import { plainCounter } from '../fitting/token-counter.js';
+import { type Message, textBlock } from '../message.js';
 
 /** How much a window shows. */
 export interface WindowMemoryOptions {
@@ -29,3 +32,17 @@ export const windowMemory = (
 };
 
 const rules: Readonly<Record<keyof WindowMemoryOptions, Rule>> = { turns: wholeNumber(1) };
+
+/** Leaves out the first messages, and says at the head of the first one that is left how much that is. */
+export const leftOut = (messages: readonly Message[], count: number): readonly Message[] => {
+  if (count === 0) return messages;
+  const tokens = countMessages(plainCounter, messages.slice(0, count));
+  const marked = textBlock(marker(count, tokens));
+  return messages
+    .slice(count)
+    .map((message, index) =>
+      index === 0 && message.role === 'user'
+        ? { ...message, content: [marked, ...message.content] }
+        : message,
+    );
+};

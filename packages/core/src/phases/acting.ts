@@ -1,25 +1,18 @@
 import {
-  catchError,
   concat,
   concatMap,
-  EMPTY,
   from,
   identity,
   map,
   mergeMap,
   type Observable,
   of,
-  type OperatorFunction,
-  pipe,
   startWith,
-  tap,
   toArray,
 } from 'rxjs';
 import { act$, type Acted } from '../act.js';
 import type { Context } from '../context.js';
-import type { MillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
-import { isRest } from '../journal/halt.js';
 import { noMemory } from '../memory.js';
 import {
   type AssistantMessage,
@@ -33,7 +26,7 @@ import {
 import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
 import { answerTools, end, type OpenRun, type Run, spend, unanswered } from '../run.js';
-import { says } from '../say.js';
+import { says } from '../end-interrupted.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
@@ -91,31 +84,9 @@ const allOf$ = (
   act: (use: Planned) => Observable<Acted>,
   parallel: number,
 ): Observable<Acted[]> => {
-  const run$ = (batch: readonly Planned[]) => from(batch).pipe(together(act, parallel));
+  const run$ = (batch: readonly Planned[]) => from(batch).pipe(mergeMap(act, parallel));
   const first$ = run$(first);
   return (others.length === 0 ? first$ : concat(first$, ...others.map(run$))).pipe(toArray());
-};
-
-/** Runs some at once. If one is refused because the agent comes to rest, those that run end, and no more begin. It is subscribed to once. */
-const together = (
-  act: (use: Planned) => Observable<Acted>,
-  parallel: number,
-): OperatorFunction<Planned, Acted> => {
-  let rest: MillraceError | undefined;
-  const acted$ = (use: Planned): Observable<Acted> =>
-    rest !== undefined
-      ? EMPTY
-      : act(use).pipe(
-          catchError((error: unknown) => {
-            if (!isRest(error)) throw error;
-            rest = error;
-            return EMPTY;
-          }),
-        );
-  const complete = (): void => {
-    if (rest !== undefined) throw rest;
-  };
-  return pipe(mergeMap(acted$, parallel), tap({ complete }));
 };
 
 /** Arguments that are no JSON, but can only be meant in one way. */

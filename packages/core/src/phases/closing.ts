@@ -2,16 +2,15 @@ import { concatMap, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-stopped.js';
-import type { MillraceError } from '../errors.js';
-import { haltedError } from '../halted-error.js';
+import { endStopped } from '../end-interrupted.js';
+import { MillraceError } from '../errors.js';
 import { waited$ } from '../step.js';
 import {
+  type AssistantMessage,
   textBlock,
   textOf,
-  toolUsesOf,
-  type AssistantMessage,
   type ToolMessage,
+  toolUsesOf,
   type UserMessage,
 } from '../message.js';
 import type { Context } from '../context.js';
@@ -135,3 +134,9 @@ const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): Ope
   };
   return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
 };
+
+/** The error of a call whose messages a transform would not let end. */
+export const haltedError = (message: AssistantMessage, why: string): MillraceError =>
+  new MillraceError('guardRejected', `The answer was stopped while it was written: ${why}`, {
+    partial: textOf(message),
+  });

@@ -4,7 +4,7 @@ import { type AssistantMessage, textOf } from '../message.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { end, type OpenRun, type Run } from '../run.js';
-import { says } from '../say.js';
+import { says } from '../end-interrupted.js';
 import { close$, type ClosingNeeds } from './closing.js';
 
 type Needs = ClosingNeeds & Pick<Context, 'limits'>;

@@ -2,7 +2,7 @@ import { concatMap, map, type Observable, of, timer } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discard, discardUnlessKept } from '../discard.js';
 import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-stopped.js';
+import { endStopped } from '../end-interrupted.js';
 import { waited$ } from '../step.js';
 import {
   type AssistantMessage,
@@ -31,7 +31,7 @@ import {
 import type { Validator } from '../schema.js';
 import { withoutTools, withTools } from '../request-options.js';
 import { MillraceError } from '../errors.js';
-import { haltedError } from '../halted-error.js';
+import { haltedError } from './closing.js';
 import type { Limits } from '../limits.js';
 
 type Needs = Parameters<typeof ask$>[0] &

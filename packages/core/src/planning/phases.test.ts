@@ -1,20 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
-import {
-  createAgent,
-  inProcessMemory,
-  stepJournal,
-  MillraceError,
-  on,
-  redact,
-  textOf,
-  tool,
-} from '../index.js';
+import { createAgent, inProcessMemory, MillraceError, on, redact, textOf, tool } from '../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { text as text$ } from '../streams/text.js';
+import { text as text$ } from '../streams/event-operators.js';
 import { analyseTask, reflect } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journal } from '../journal/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Spun.' });
 const fails = tool({
@@ -226,13 +218,13 @@ describe('phases that think beside the loop', () => {
 
   it('S6: two of one kind have names, places and notes of their own', async () => {
     const ids: string[] = [];
-    const journal = stepJournal((id, work) => (ids.push(id), work()));
+    const durable = journal((id, work) => (ids.push(id), work()));
     const model = scriptedModel([text('A')], [text('B')], [text('Done.')]);
     const use = [
       insertBefore(reasoning, analyseTask({ name: 'risks', prompt: 'Risks?' })),
       insertBefore(reasoning, analyseTask()),
     ];
-    const reply = await createAgent({ model, journal, use }).call('?', { callId: 'c' });
+    const reply = await createAgent({ model, use: [durable, ...use] }).call('?', { callId: 'c' });
     expect(ids.slice(2, 5)).toEqual(['c/0/risks', 'c/0/analyseTask', 'c/1']);
     expect(Object.keys(reply.usageByPhase)).toEqual(['risks', 'analyseTask', 'reasoning']);
     expect(textOf(model.requests[2]?.messages.at(-1) ?? { content: [] })).toBe(

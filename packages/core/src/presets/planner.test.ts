@@ -9,7 +9,7 @@ import {
   tool,
   selectTools,
 } from '../index.js';
-import { text as text$ } from '../streams/text.js';
+import { text as text$ } from '../streams/event-operators.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
 import { sessions } from '../sessions/index.js';

@@ -17,7 +17,6 @@ import {
   inProcessMemory,
   type Layer,
   prepare,
-  stepJournal,
   suspend,
   textOf,
   tool,
@@ -26,6 +25,7 @@ import {
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { retrieve, type RetrievedPassage, type Retriever } from './index.js';
 import { sessions } from '../sessions/index.js';
+import { journal } from '../journal/index.js';
 
 const passages: readonly RetrievedPassage[] = [
   { source: 'mills.md', text: 'A mill race carries water.', title: 'Mills' },
@@ -123,7 +123,7 @@ describe('retrieve', () => {
   it('S6: is a step of the journal', async () => {
     const known = new Map<string, unknown>();
     const ids: string[] = [];
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       ids.push(id);
       if (known.has(id)) return of(known.get(id));
       return work().pipe(map((value) => (known.set(id, value), value)));
@@ -131,24 +131,23 @@ describe('retrieve', () => {
     const retriever = finding();
     const agent = createAgent({
       model: scriptedModel([text('1')]),
-      journal,
-      use: [retrieve(retriever)],
+      use: [retrieve(retriever), durable],
     });
     await agent.call('?', { callId: 'c' });
-    await agent.resume('c');
+    await durable.resume(agent, 'c');
     expect(ids.slice(0, 4)).toEqual(['c/call', 'c/open', 'c/retrieve', 'c/1']);
     expect(retriever.asked).toHaveLength(1);
   });
 
   it('C1: several are steps of their own', async () => {
     const ids: string[] = [];
-    const journal = stepJournal((id, work) => {
+    const durable = journal((id, work) => {
       ids.push(id);
       return work();
     });
     const second = finding([{ source: 'c.md', text: 'c' }]);
-    const use = [retrieve(finding()), retrieve(second)];
-    const agent = createAgent({ model: scriptedModel([text('1')]), journal, use });
+    const use = [durable, retrieve(finding()), retrieve(second)];
+    const agent = createAgent({ model: scriptedModel([text('1')]), use });
     const reply = await agent.call('?', { callId: 'c' });
     expect(ids.slice(1, 4)).toEqual(['c/open', 'c/retrieve', 'c/retrieve/2']);
     expect(reply.sources?.map(({ source }) => source)).toEqual(['mills.md', 'wheels.md', 'c.md']);

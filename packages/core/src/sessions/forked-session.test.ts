@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, of } from 'rxjs';
 import { createAgent } from '../agent.js';
-import { createCallStore, fork$, inProcessCalls } from '../journal/index.js';
+import { createCallStore, fork$, inProcessCalls, journal } from '../journal/index.js';
 import { windowMemory } from '../memories/index.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { textOf } from '../message.js';
@@ -12,6 +12,7 @@ import { sessions } from './index.js';
 /** An agent that asks a helper twice in its session `notes`, and a helper that answers with what it has heard there. */
 const place = (memory: MemoryFactory = inProcessMemory()) => {
   const store = createCallStore(inProcessCalls());
+  const durable = journal(store);
   const heard: string[] = [];
   const hear: ScriptedAnswer = ({ messages }) => {
     const asked = messages.filter(({ role }) => role === 'user').map(textOf);
@@ -28,7 +29,7 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
       return done < 2 ? [toolUse('helper', { user_prompt: `q${done + 1}` })] : [text('Done.')];
     }),
     tools: [asks],
-    journal: store,
+    use: [durable],
   });
   const held = async (id: string) => {
     const messages = await firstValueFrom(memory(id).all$?.() ?? memory(id).load$());
@@ -36,7 +37,7 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
   };
   const fork = (at: string, callId: string, from = 'c') =>
     lastValueFrom(fork$(store, from, { at, callId }));
-  return { agent, inSession: sessions(helper, { memory }).open, heard, held, fork };
+  return { agent, durable, inSession: sessions(helper, { memory }).open, heard, held, fork };
 };
 
 describe('S7: the session of an agent below a fork', () => {
@@ -58,51 +59,53 @@ describe('S7: the session of an agent below a fork', () => {
     ['2/0', ['q0 q1 q2']],
     ['call_2_0/reply', []],
   ])('goes on at %s with what it held there, in a copy of its own', async (at, expected) => {
-    const { agent, heard, held, fork } = await begun();
-    await agent.resume(await fork(at, 'f'));
+    const { agent, durable, heard, held, fork } = await begun();
+    await durable.resume(agent, await fork(at, 'f'));
     expect(heard).toEqual(expected);
     expect(await held('notes')).toEqual(all);
     expect(await held('notes~f')).toEqual(all);
   });
 
   it('is not begun by a fork that asks it nothing', async () => {
-    const { agent, held, fork } = await begun();
-    await agent.resume(await fork('3', 'f'));
+    const { agent, durable, held, fork } = await begun();
+    await durable.resume(agent, await fork('3', 'f'));
     expect([await held('notes'), await held('notes~f')]).toEqual([all, []]);
   });
 
   it('has what was said in it since by others', async () => {
-    const { agent, inSession, heard, held, fork } = await begun();
+    const { agent, durable, inSession, heard, held, fork } = await begun();
     await inSession('notes').call('q9');
     heard.length = 0;
-    await agent.resume(await fork('1', 'f'));
+    await durable.resume(agent, await fork('1', 'f'));
     expect(heard).toEqual(['q0 q9 q1', 'q0 q9 q1 q2']);
     expect((await held('notes')).at(-2)).toBe('q9');
   });
 
   it('is a copy of the copy in a fork of a fork', async () => {
-    const { agent, heard, held, fork } = await begun();
-    await agent.resume(await fork('2', 'f'));
+    const { agent, durable, heard, held, fork } = await begun();
+    await durable.resume(agent, await fork('2', 'f'));
     heard.length = 0;
-    await agent.resume(await fork('2', 'g', 'f'));
+    await durable.resume(agent, await fork('2', 'g', 'f'));
     expect(heard).toEqual(['q0 q1 q2']);
     for (const id of ['notes', 'notes~f', 'notes~g']) expect(await held(id)).toEqual(all);
-    await agent.resume(await fork('3', 'h', 'f'));
-    await agent.resume(await fork('2', 'i', 'h'));
+    await durable.resume(agent, await fork('3', 'h', 'f'));
+    await durable.resume(agent, await fork('2', 'i', 'h'));
     expect(await held('notes~i')).toEqual(all);
   });
 
   it('shows no more than its memory does, and keeps all', async () => {
-    const { agent, heard, held, fork } = await begun(windowMemory(inProcessMemory(), { turns: 1 }));
-    await agent.resume(await fork('2', 'f'));
+    const { agent, durable, heard, held, fork } = await begun(
+      windowMemory(inProcessMemory(), { turns: 1 }),
+    );
+    await durable.resume(agent, await fork('2', 'f'));
     expect(heard.join()).not.toContain('q0');
     expect(await held('notes~f')).toHaveLength(6);
     expect(await held('notes')).toHaveLength(6);
   });
 
   it('can be replaced without the one that it comes from', async () => {
-    const { agent, inSession, held, fork } = await begun();
-    await agent.resume(await fork('2', 'f'));
+    const { agent, durable, inSession, held, fork } = await begun();
+    await durable.resume(agent, await fork('2', 'f'));
     const { memory } = inSession('notes~f');
     await lastValueFrom(memory.replace$?.([]) ?? of(0), { defaultValue: 0 });
     expect(await held('notes')).toEqual(all);

@@ -1,7 +1,7 @@
 import { concatMap, defaultIfEmpty, defer, map, type Observable, take } from 'rxjs';
 import type { Fork } from '../journal/call-record.js';
-import { renamed } from '../journal/renamed.js';
-import { isMessage } from '../is-message.js';
+import { renamed } from '../journal/forked-records.js';
+import { isMessage } from '../shape.js';
 import { appended$, kept$, type Memory } from '../memory.js';
 import type { Message } from '../message.js';
 

@@ -1,7 +1,7 @@
 import { defer, of } from 'rxjs';
 import { copied } from '../copied.js';
-import { sessionConflict } from './session-conflict.js';
 import type { SessionStore, StoredSession } from './session-store.js';
+import { MillraceError } from '../errors.js';
 
 /** Keeps the states of sessions in this process, for as long as it is held. A version never comes again, also where a session is removed and saved anew. */
 export const inProcessSessions = (): SessionStore => {
@@ -25,3 +25,17 @@ export const inProcessSessions = (): SessionStore => {
     remove$: (sessionId) => defer(() => of(stored.delete(sessionId))),
   };
 };
+
+/** The error of a save that does not follow what is there. */
+export const sessionConflict = (
+  sessionId: string,
+  expected: number | undefined,
+  found: number | undefined,
+): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `The session '${sessionId}' was to be saved after ${versioned(expected)}, and the store has ${versioned(found)}. Somebody else has saved or removed it: open it again.`,
+  );
+
+const versioned = (version: number | undefined): string =>
+  version === undefined ? 'no state' : `version ${version}`;

@@ -7,7 +7,7 @@ export {
   type KeptSessions,
 } from './keep-sessions.js';
 export type { ResumableSession } from './resume-session.js';
-export { sessionConflict } from './session-conflict.js';
+export { sessionConflict } from './in-process-sessions.js';
 export type { SessionStore, StoredSession } from './session-store.js';
 export { type JsonPatchOperation, toJsonPatch } from './to-json-patch.js';
 export {

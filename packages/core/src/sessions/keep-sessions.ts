@@ -6,6 +6,7 @@ import {
   endWith,
   finalize,
   firstValueFrom,
+  identity,
   ignoreElements,
   lastValueFrom,
   map,
@@ -23,10 +24,12 @@ import type { Agent } from '../agent.js';
 import { toCallable } from '../callable.js';
 import type { CallOptions } from '../call-options.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
-import type { Drainable } from '../journal/draining.js';
-import type { Resumable } from '../journal/resume.js';
-import { isStoreOfCalls, type StoreOfCalls } from '../journal/stored-call.js';
-import { checkOptions, defined, having, isFunction } from '../options.js';
+import type { CallStore } from '../journal/call-store.js';
+import { createDraining, type Drainable, type RunningCalls } from '../journal/draining.js';
+import type { Journal } from '../journal/journal.js';
+import { isStoreOfCalls } from '../journal/stored-call.js';
+import { isRecord } from '../json.js';
+import { checkOptions, defined, having, isFunction, type Rule } from '../options.js';
 import type { MemoryFactory } from '../memory.js';
 import {
   callRules,
@@ -56,7 +59,7 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
   /** The Promise form of `open$`. */
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
-  /** Drains the agent, and emits when the sessions of its calls are saved, too: the process can end then. A save that takes longer than `timeoutMs` is not waited for. Cold. */
+  /** Drains the calls of the sessions, and emits when these are saved, too: the process can end then. A save that takes longer than `timeoutMs` is not waited for. Cold. */
   readonly drain$: Drainable['drain$'];
 }
 
@@ -65,7 +68,7 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
  * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
  */
 export interface KeptSession<out Output = unknown>
-  extends Omit<Session<Output>, keyof Resumable>, ResumableSession<Output> {
+  extends Omit<Session<Output>, 'with'>, ResumableSession<Output> {
   /** The version that it has in the store; `undefined`, before it is first saved. */
   readonly version: number | undefined;
   /** Saves it and emits the new version. Errors with `conflict` if the store has another version: then open the session again. Cold. */
@@ -80,8 +83,8 @@ export interface KeptSession<out Output = unknown>
 
 /** What keeping sessions may need beside an agent and a store. */
 export interface KeepSessionsOptions {
-  /** The store of calls that is the journal of the agent: with it, sessions can go on with calls that were broken off. Default: none. */
-  readonly calls?: StoreOfCalls;
+  /** Records the calls of the sessions in a store of calls, so that `resume` can continue those that stopped. Default: none. */
+  readonly journal?: Journal<CallStore>;
   /** Makes the memory that holds the messages of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
 }
@@ -99,21 +102,25 @@ export const keepSessions = <Output>(
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
     throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
   }
-  checkOptions('keepSessions()', options, { calls: isStoreOfCalls, memory: isFunction });
-  const { calls, memory } = options;
+  checkOptions('keepSessions()', options, { journal: isJournal, memory: isFunction });
+  const { journal, memory } = options;
+  // A journal drains what it records.
+  const running = createDraining();
+  const track$ = journal === undefined ? running.track$ : identity;
   const all = sessions(agent, defined({ memory }));
   const saving = createPendingWork();
   const opened$ = createOpenSessions(store, saving);
   const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
-      const session = all.open(sessionId, given);
+      const opened = all.open(sessionId, given);
+      const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw ofFixedMemory();
-      const place = { agent, session, calls };
+      const place = { agent, session, journal, track$ };
       return opened$(session).pipe(map((open) => kept(place, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
     const { timeoutMs = 30_000, scheduler } = given;
-    return agent.drain$(given).pipe(
+    return (journal ?? running).drain$(given).pipe(
       concatMap((drained) =>
         race(saving.idle$, timer(timeoutMs, scheduler)).pipe(
           take(1),
@@ -135,11 +142,18 @@ const ofFixedMemory = () =>
     "keepSessions() needs sessions whose messages can be replaced, and this 'memory' has no 'replace$'. The store of sessions holds the messages: leave 'memory' out, or put one around inProcessMemory(). A memory that outlasts the process itself needs no keepSessions().",
   );
 
+const isJournal: Rule = [
+  (value) => having('resume$', '')[0](value) && isRecord(value) && isStoreOfCalls(value['store']),
+  'a journal on a store of calls: journal(createCallStore(driver))',
+];
+
 const kept = <Output>(
-  place: Omit<Resuming<Output>, 'open'> & { readonly session: Session<Output> },
+  place: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
 ): KeptSession<Output> => {
-  const { session } = place;
+  const { session, track$ } = place;
+  // Calls of another handle would not be saved.
+  const { with: _, ...own } = session;
   const save$ = open.save$(session);
   const close$ = open.close$(session);
   const callable = toCallable<Output>(
@@ -147,14 +161,14 @@ const kept = <Output>(
       defer(() => {
         open.assertOpen();
         return view({
-          events$: session.stream$(input, options).pipe(savedBehind(save$)),
-          reply$: session.call$(input, options).pipe(savedWithReply(save$)),
+          events$: track$(session.stream$(input, options)).pipe(savedBehind(save$)),
+          reply$: track$(session.call$(input, options)).pipe(savedWithReply(save$)),
         });
       }),
     callRules,
   );
   return {
-    ...session,
+    ...own,
     ...callable,
     ...resumableSession({ ...place, open }),
     get version() {

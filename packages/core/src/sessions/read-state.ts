@@ -4,7 +4,14 @@ import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
 import { mostEarlierCalls } from './begun-in.js';
-import { stateVersion } from './session-state.js';
+import {
+  type EarlierCall,
+  type LastCall,
+  type PendingApproval,
+  type SessionState,
+  stateVersion,
+  type ToolGroupStates,
+} from './session-state.js';
 import {
   type AssistantBlock,
   type AssistantMessage,
@@ -18,15 +25,7 @@ import {
   type ToolUseBlock,
   type UserMessage,
 } from '../message.js';
-import { jsonCopy } from './json-copy.js';
 import { messageOf, MillraceError } from '../errors.js';
-import type {
-  EarlierCall,
-  LastCall,
-  PendingApproval,
-  SessionState,
-  ToolGroupStates,
-} from './session-state.js';
 
 /** Reads a state from outside, or throws an `invalidState` error that says what is wrong with it, and where. */
 export const readState = (value: unknown): SessionState => {
@@ -157,10 +156,7 @@ const contentBlock: Read<ContentBlock> = (value, place) => {
 const ownField = (value: unknown, field: string): unknown =>
   isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined;
 
-/**
- * Copies what is any JSON, such as the input of a tool. A key `__proto__` and what JSON cannot hold are refused where they come from outside,
- * and left out where they are of this process.
- */
+/** Copies any JSON, such as the input of a tool. Keys `__proto__` and non-JSON values are rejected from outside, and left out of what this process has made. */
 const json: Read<unknown> = (value, place) => {
   if (isTooDeep(value)) throw wrong(place, 'is nested more than 100 levels deep');
   if (place.isForeign) refuseHostile(value, place);
@@ -418,3 +414,11 @@ const stateOf = objectOf<SessionState>(
   'lastCall',
   'earlierCalls',
 );
+
+/** Copies a value as JSON would, without keys that reach a prototype; `undefined` where JSON has no word for it. Throws where it holds itself. */
+export const jsonCopy = (value: unknown): unknown => {
+  const text: unknown = JSON.stringify(value, (key, part: unknown) =>
+    key === '__proto__' ? undefined : part,
+  );
+  return typeof text === 'string' ? JSON.parse(text) : undefined;
+};

@@ -3,7 +3,12 @@ import fc from 'fast-check';
 import { concat, concatMap, defer, from, lastValueFrom, type Observable } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { dyingAfter } from '../journal/dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  journal,
+} from '../journal/index.js';
 import type { ModelChunk } from '../model.js';
 import type { Reply } from '../reply.js';
 import { agentTool } from '../teams/index.js';
@@ -65,10 +70,10 @@ const chat$ = (
   const agent = createAgent({
     model: answers(40, answerOf(asked)),
     tools: [...tools, agentTool(helper, { description: 'Below.' })],
-    journal: calls,
+    use: [journal(calls)],
     defaults: { onUncertain: 'rerun' },
   });
-  return keepSessions(agent, store, { calls })
+  return keepSessions(agent, store, { journal: journal(calls) })
     .open$('s')
     .pipe(
       concatMap((session) =>

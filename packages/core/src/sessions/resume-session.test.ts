@@ -16,12 +16,12 @@ import {
   createCallStore,
   fork$,
   inProcessCalls,
-  type StoreOfCalls,
+  journal,
 } from '../journal/index.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { textOf } from '../message.js';
 import type { ModelChunk } from '../model.js';
-import { only } from '../only.js';
+import { only } from '../streams/event-operators.js';
 import type { Reply } from '../reply.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { contextKey } from '../tools/context-key.js';
@@ -66,8 +66,8 @@ const place = (options?: CallStoreOptions) => {
   const chat = async (answers: readonly ScriptedAnswer[], sessions: SessionStore = store) => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
     const model = scriptedModel(...answers);
-    const agent = createAgent({ model, tools: [look], journal: calls });
-    return keepSessions(agent, sessions, { calls }).open('s');
+    const agent = createAgent({ model, tools: [look], use: [journal(calls)] });
+    return keepSessions(agent, sessions, { journal: journal(calls) }).open('s');
   };
   return { calls, store, chat, full: { ...store, save$: () => broken } };
 };
@@ -158,11 +158,13 @@ describe('S6: a kept session that goes on', () => {
         run: (_input, parent) => sessions(helper).open('s').call$('secret?', { parent }),
       });
       const model = scriptedModel([toolUse('ask')], [text('one')]);
-      return createAgent({ model, tools: [ask, web], journal: calls });
+      return createAgent({ model, tools: [ask, web], use: [journal(calls)] });
     };
     const session = sessions(boss()).open('s');
     await session.call('a', { callId: 'c' });
-    const again = await keepSessions(boss(), inProcessSessions(), { calls }).open('s');
+    const again = await keepSessions(boss(), inProcessSessions(), { journal: journal(calls) }).open(
+      's',
+    );
     expect(said(await again.resume())).toBe('one');
     expect(await again.saveState()).toEqual(await session.saveState());
   });
@@ -185,8 +187,11 @@ describe('S6: a kept session that goes on', () => {
     const { calls, store } = place();
     const lastTwo = forgetful(2);
     const model = scriptedModel(...[1, 10, 100].map((tokens) => [text('ok'), spent(tokens)]));
-    const agent = createAgent({ model, journal: calls });
-    const session = await keepSessions(agent, store, { calls, memory: lastTwo }).open('s');
+    const agent = createAgent({ model, use: [journal(calls)] });
+    const session = await keepSessions(agent, store, {
+      journal: journal(calls),
+      memory: lastTwo,
+    }).open('s');
     for (const callId of ['a', 'b', 'c']) await session.call('?', { callId });
     const before = await session.saveState();
     expect(before.messages.map(({ id }) => id)).toEqual(['c/input/0', 'c/1']);
@@ -198,13 +203,13 @@ describe('S6: a kept session that goes on', () => {
     const { calls, store } = place();
     const web = toolGroup({ name: 'web', description: 'The web.', tools: [] });
     const agentOf = (...answers: readonly ScriptedAnswer[]) =>
-      createAgent({ model: scriptedModel(...answers), tools: [web], journal: calls });
+      createAgent({ model: scriptedModel(...answers), tools: [web], use: [journal(calls)] });
     const activate = toolUse('manage_tools', { activate: ['web'] });
     const lost = sessions(agentOf([activate], [text('one'), spent(1)])).open('s');
     await lost.call('?', { callId: 'q' });
     // An id that begins with that of the other one.
     const agent = agentOf(() => NEVER);
-    const session = await keepSessions(agent, store, { calls }).open('s');
+    const session = await keepSessions(agent, store, { journal: journal(calls) }).open('s');
     const stop$ = new Subject<string>();
     const stopped = session.call('?', { callId: 'q/2', interruptOn: stop$ });
     stop$.next('Stop.');
@@ -258,8 +263,10 @@ describe('S6: a kept session that goes on', () => {
     const first = await chat([[toolUse('look')], [text('one')]]);
     await first.call('a', { callId: 'c' });
     await lastValueFrom(fork$(calls, 'c', { at: '2', callId: 'f', sessionId: 'new' }));
-    const agent = createAgent({ model: scriptedModel([text('other')]), journal: calls });
-    const session = await keepSessions(agent, inProcessSessions(), { calls }).open('new');
+    const agent = createAgent({ model: scriptedModel([text('other')]), use: [journal(calls)] });
+    const session = await keepSessions(agent, inProcessSessions(), {
+      journal: journal(calls),
+    }).open('new');
     expect(said(await session.resume())).toBe('other');
     expect((await session.saveState()).messages).toHaveLength(4);
   });
@@ -268,7 +275,9 @@ describe('S6: a kept session that goes on', () => {
     const who = contextKey<string>('who');
     const { calls, store } = place();
     const model = scriptedModel(() => NEVER, [text('one')]);
-    const sessions = keepSessions(createAgent({ model, journal: calls }), store, { calls });
+    const sessions = keepSessions(createAgent({ model, use: [journal(calls)] }), store, {
+      journal: journal(calls),
+    });
     const session = await sessions.open('s', { context: [who.of('ann')] });
     session
       .call$('a')
@@ -279,16 +288,18 @@ describe('S6: a kept session that goes on', () => {
 
   it('I10: says what is wrong', async () => {
     const { calls, store, chat } = place();
-    const agent = createAgent({ model: scriptedModel([text('one')]), journal: calls });
+    const agent = createAgent({ model: scriptedModel([text('one')]), use: [journal(calls)] });
     await agent.call('?', { callId: 'bare' });
     const session = await chat([]);
     await expect(session.resume('bare')).rejects.toThrow("of the agent 'agent', of no session,");
     await expect(session.resume('none')).rejects.toMatchObject({ code: 'invalidResume' });
     await expect(session.resume('')).rejects.toMatchObject({ code: 'config' });
     const without = await keepSessions(agent, store).open('t');
-    await expect(without.resume()).rejects.toThrow('keepSessions(agent, store, { calls })');
-    const wrong = { calls: {} as StoreOfCalls };
-    expect(() => keepSessions(agent, store, wrong)).toThrow("'calls' must be a store of calls");
+    await expect(without.resume()).rejects.toThrow('keepSessions(agent, store, { journal })');
+    const wrong = { journal: {} as never };
+    expect(() => keepSessions(agent, store, wrong)).toThrow(
+      "'journal' must be a journal on a store of calls",
+    );
     await session.close();
     await expect(session.resume()).rejects.toMatchObject({ code: 'invalidState' });
   });

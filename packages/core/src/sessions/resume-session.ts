@@ -22,12 +22,12 @@ import {
 import type { Agent } from '../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import type { ReadableCall } from '../journal/call-summary.js';
-import { sessionChanges } from '../journal/session-changes.js';
-import { notStored, type StoreOfCalls } from '../journal/stored-call.js';
+import { sessionChanges, isEnd, storedEvent } from '../journal/stored-event.js';
+import { isStoreOfCalls, notStored, type StoreOfCalls } from '../journal/stored-call.js';
 import type { Session } from './sessions.js';
 import { afterCall, afterLateCall } from './after-call.js';
 import { toState } from './read-state.js';
-import { calls$ } from '../journal/calls.js';
+import { calls$ } from '../journal/call-summary.js';
 import { callsIn, mostEarlierCalls } from './begun-in.js';
 import type { EarlierCall, SessionState } from './session-state.js';
 import type { AgentEvent, EventType } from '../events.js';
@@ -35,10 +35,9 @@ import { type CallRecord, callStep, isCallRecord, unreadableCall } from '../jour
 import { records$ } from '../journal/call-store.js';
 import type { CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
 import { parsedText } from '../journal/record-json.js';
-import { isSeatRecord, seatStep } from '../journal/seat-step.js';
-import { isEnd, storedEvent } from '../journal/stored-event.js';
+import { isSeatRecord, seatStep } from '../journal/step-ids.js';
 import { checkCallOptions } from '../call-options.js';
-import type { ResumeOptions } from '../journal/resume.js';
+import type { Journal, ResumeOptions } from '../journal/journal.js';
 import type { Reply } from '../reply.js';
 
 /** What a session needs to go on with its calls. */
@@ -295,7 +294,7 @@ export interface ResumableSession<out Output = unknown> {
   /**
    * Resumes what the state of the session lacks, in order: calls that stopped continue, and what ended ones said is added. Emits the
    * replies, each once the session is saved. With an id, it is that call only, and its reply is emitted in any case. Repeating it is
-   * safe. Errors as `resume$` of an agent, and with `config` if `keepSessions` has no `calls`. Cold.
+   * safe. Errors as `resume$` of a journal, and with `config` if `keepSessions` has no `journal`. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
   /** As `resume$`, but emits the events of the calls, and of those below them; completes when the session is saved. Cold. */
@@ -308,7 +307,7 @@ export interface ResumableSession<out Output = unknown> {
 export interface Resuming<out Output> {
   readonly agent: Agent<Output>;
   readonly session: Session<Output>;
-  readonly calls: StoreOfCalls | undefined;
+  readonly journal: Journal | undefined;
   readonly open: {
     assertOpen(): void;
     save$(session: Session): Observable<number>;
@@ -319,20 +318,21 @@ export interface Resuming<out Output> {
 export const resumableSession = <Output>({
   agent,
   session,
-  calls,
+  journal,
   open,
 }: Resuming<Output>): ResumableSession<Output> => {
   const save$ = open.save$(session);
   const see$ = <Seen>(
     callId: string | undefined,
     given: ResumeOptions,
-    goOn: (callId: string, options: ResumeOptions) => Observable<Seen>,
+    goOn: (journal: Journal, callId: string, options: ResumeOptions) => Observable<Seen>,
     saved: (save$: Observable<unknown>) => MonoTypeOperatorFunction<Seen>,
   ): Observable<Seen> => {
     checkCallOptions('resume$()', given);
-    if (calls === undefined) throw noCalls();
     if (callId === '') throw misuse('resume$() needs the id of a call, or none.');
-    const goOn$ = (id: string): Observable<Seen> => goOn(id, given);
+    if (journal === undefined || !isStoreOfCalls(journal.store)) throw noJournal();
+    const calls = journal.store;
+    const goOn$ = (id: string): Observable<Seen> => goOn(journal, id, given);
     const goOnAndSave$ = (id: string): Observable<Seen> => goOn$(id).pipe(saved(save$));
     return defer(() => {
       open.assertOpen();
@@ -340,9 +340,19 @@ export const resumableSession = <Output>({
     });
   };
   const resume$: ResumableSession<Output>['resume$'] = (callId, options = {}) =>
-    see$<Reply<Output>>(callId, options, (id, own) => session.resume$(id, own), savedWithReply);
+    see$<Reply<Output>>(
+      callId,
+      options,
+      (by, id, own) => by.resume$(session, id, own),
+      savedWithReply,
+    );
   const resumeStream$: ResumableSession['resumeStream$'] = (callId, options = {}) =>
-    see$<AgentEvent>(callId, options, (id, own) => session.resumeStream$(id, own), savedBehind);
+    see$<AgentEvent>(
+      callId,
+      options,
+      (by, id, own) => by.resumeStream$(session, id, own),
+      savedBehind,
+    );
   return {
     resume$,
     resumeStream$,
@@ -354,7 +364,5 @@ export const resumableSession = <Output>({
   };
 };
 
-const noCalls = () =>
-  misuse(
-    'resume$() needs the store of calls that is the journal of the agent: keepSessions(agent, store, { calls }).',
-  );
+const noJournal = () =>
+  misuse('resume$() needs the journal of the agent: keepSessions(agent, store, { journal }).');

@@ -1,7 +1,7 @@
 import { NEVER } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
 import { type Agent, createAgent } from '../agent.js';
-import { createCallStore, inProcessCalls } from '../journal/index.js';
+import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import { withPlan } from '../planning/index.js';
@@ -193,12 +193,12 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
         [text('b'), spent(20, 4), finish()],
       ],
       (session) => callAll(session, 'a', 'b'),
-      { journal: createCallStore(inProcessCalls()) },
+      { use: [journal(createCallStore(inProcessCalls()))] },
     ),
   'journal-broken-off': async () => {
     const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'one'), spent(10, 2)), () => NEVER];
-    const journal = createCallStore(inProcessCalls());
-    const session = sessions(sampleAgent(answers, { journal })).open('s');
+    const durable = journal(createCallStore(inProcessCalls()));
+    const session = sessions(sampleAgent(answers, { use: [durable] })).open('s');
     const running = session
       .call$('Add.', { callId: 'call-0' })
       .subscribe({ error: () => undefined });

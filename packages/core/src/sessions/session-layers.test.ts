@@ -11,7 +11,7 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { contextKey, createAgent, type Layer, textOf, tool } from '../index.js';
-import { calls$, createCallStore, inProcessCalls } from '../journal/index.js';
+import { calls$, createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { inProcessSessions, keepSessions, sessions } from './index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 
@@ -32,7 +32,7 @@ describe('the layers of a session', () => {
     const time = new VirtualTimeScheduler();
     const agent = createAgent({
       model: scriptedModel(NEVER),
-      journal: slowJournal(time, 15),
+      use: [journal(slowJournal(time, 15))],
       defaults: { scheduler: time },
     });
     const session = sessions(agent, { onBusy: 'queue' }).open('s');
@@ -73,9 +73,10 @@ describe('the layers of a session', () => {
 
   it('S6: a call that has ended takes no place when it is resumed', () => {
     const time = new VirtualTimeScheduler();
+    const durable = journal(slowJournal(time, 10));
     const agent = createAgent({
       model: scriptedModel([text('One.')], [text('Two.')]),
-      journal: slowJournal(time, 10),
+      use: [durable],
       defaults: { scheduler: time },
     });
     const session = sessions(agent).open('s');
@@ -86,7 +87,7 @@ describe('the layers of a session', () => {
     });
     session.call$('1', { callId: 'a' }).subscribe(end('a'));
     time.flush();
-    session.resume$('a').subscribe(end('again'));
+    durable.resume$(session, 'a').subscribe(end('again'));
     session.call$('2').subscribe(end('b'));
     time.flush();
     expect([...ends].sort()).toEqual(['a answer', 'again answer', 'b answer']);
@@ -95,12 +96,16 @@ describe('the layers of a session', () => {
   it('S3, S6: a call that is refused leaves no record, however soon its journal opens', () => {
     const time = new VirtualTimeScheduler();
     const driver = inProcessCalls();
-    const journal = createCallStore({
-      ...driver,
-      claim$: (callId) =>
-        timer(callId === 'a' ? 30 : 0, time).pipe(concatMap(() => driver.claim$(callId))),
-    });
-    const session = sessions(createAgent({ model: scriptedModel(NEVER), journal })).open('s');
+    const durable = journal(
+      createCallStore({
+        ...driver,
+        claim$: (callId) =>
+          timer(callId === 'a' ? 30 : 0, time).pipe(concatMap(() => driver.claim$(callId))),
+      }),
+    );
+    const session = sessions(createAgent({ model: scriptedModel(NEVER), use: [durable] })).open(
+      's',
+    );
     const failed: unknown[] = [];
     const left = ['a', 'b'].map((callId) =>
       session.call$('?', { callId, scheduler: time }).subscribe({
@@ -109,7 +114,7 @@ describe('the layers of a session', () => {
     );
     time.flush();
     const ids: string[] = [];
-    calls$(journal).subscribe(({ callId }) => ids.push(callId));
+    calls$({ driver }).subscribe(({ callId }) => ids.push(callId));
     expect([failed, ids]).toEqual([['busy'], ['a']]);
     left.forEach((call) => call.unsubscribe());
   });
@@ -150,13 +155,13 @@ describe('the layers of a session', () => {
 
   it('S6: a resumed call asks for the context of its own, also where its session has one', async () => {
     const [mine, own] = [contextKey<string>('mine'), contextKey<string>('own')];
-    const journal = createCallStore(inProcessCalls());
-    const agent = createAgent({ model: scriptedModel([text('Done.')]), journal });
+    const durable = journal(createCallStore(inProcessCalls()));
+    const agent = createAgent({ model: scriptedModel([text('Done.')]), use: [durable] });
     const session = sessions(agent).open('s', { context: [mine.of('session')] });
     const begun$ = session.stream$('?', { callId: 'a', context: [own.of('call')] });
     await firstValueFrom(begun$);
-    await expect(session.resume('a')).rejects.toMatchObject({ code: 'invalidResume' });
-    expect(textOf(await session.resume('a', { context: [own.of('call')] }))).toBe('Done.');
+    await expect(durable.resume(session, 'a')).rejects.toMatchObject({ code: 'invalidResume' });
+    expect(textOf(await durable.resume(session, 'a', { context: [own.of('call')] }))).toBe('Done.');
   });
 
   it('S3: the time-out that an agent sets holds for a call that steers', () => {

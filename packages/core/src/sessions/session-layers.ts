@@ -19,7 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import type { Interrupt } from '../interruption.js';
-import { seatForm, type SeatRecord, seatStep } from '../journal/seat-step.js';
+import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
 import type { Layer, LayerContext } from '../layer.js';
 import type { Memory } from '../memory.js';
 import { checkInterrupt } from '../phases/check-interrupt.js';

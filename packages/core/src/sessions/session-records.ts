@@ -56,10 +56,7 @@ interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'
   readonly untold?: Untold | undefined;
 }
 
-/**
- * What an agent knows of its sessions beside their messages. All begin alike, and only what differs from that is kept, by the id of the session, for as long as
- * the agent is.
- */
+/** What an agent knows of its sessions besides their messages: by session id, what differs from how all begin, for the life of the agent. */
 export const createSessionRecords = (
   toolkit: Toolkit,
 ): ((sessionId: string, tell: Tell) => SessionRecord) => {

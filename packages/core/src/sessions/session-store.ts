@@ -10,9 +10,8 @@ export interface StoredSession {
 }
 
 /**
- * Where the states of sessions are kept. A save says which version it follows, and one that follows no more what is there changes nothing: of many who
- * save at once, one wins. What is given out and taken are copies. An id is any text, and never a path: a store refuses one that it cannot keep
- * with an `invalidRequest` error. Everything is cold.
+ * Keeps the states of sessions. A save names the version it follows, and changes nothing if that is not the current one: of several concurrent saves, one wins. Copies states in and out. An id is any text and
+ * never a path; a store rejects ids that it cannot keep with `invalidRequest`. Everything is cold.
  */
 export interface SessionStore {
   /** Emits what is there, or `undefined`, and completes. */

@@ -26,9 +26,10 @@ import { contained } from '../contained.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { failAs } from '../fail-as.js';
-import { freezeMessage } from '../freeze-message.js';
+import { freezeMessage } from '../frozen.js';
 import type { Input } from '../input.js';
-import type { Resumable, ResumeOptions } from '../journal/resume.js';
+import { forksAbove } from '../journal/journal.js';
+import { type Layer, readUse, type Use } from '../layer.js';
 import {
   inProcessMemory,
   isMemoryChange,
@@ -48,7 +49,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import { forksAbove, isWithin } from '../places.js';
+import { isWithin } from '../places.js';
 import { createToolkit } from '../toolkit.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
@@ -68,9 +69,10 @@ import { type SessionState, stateVersion } from './session-state.js';
 import { join$, type SteerOutcome } from './steering.js';
 
 /** A conversation: its calls run one after the other and remember. A call errors with `busy` while another runs, unless `onBusy` says otherwise. */
-export interface Session<out Output = unknown>
-  extends Callable<Output, SessionCallOptions>, Resumable<Output> {
+export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {
   readonly id: string;
+  /** Returns the same session with more layers around its calls. */
+  readonly with: (...layers: Use) => Session<Output>;
   /** The messages. Changes by your program are reported by the running call, or by the next one. */
   readonly memory: Memory;
   /** The events of its calls and their sub-agents. Hot; never errors, never completes. */
@@ -153,7 +155,8 @@ export const sessions = <Output>(
     open: (id, given = {}) => {
       checkOptions('open()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
-      return createSession(agent, placeOf, { id, defaults, context: given.context ?? [] });
+      const { context = [] } = given;
+      return createSession(agent, placeOf, { id, defaults, context, layers: [] });
     },
   };
 };
@@ -205,14 +208,17 @@ interface Handle {
   readonly id: string;
   readonly defaults: SessionCallOptions;
   readonly context: readonly ContextEntry[];
+  readonly layers: readonly Layer[];
 }
 
 /** Makes the handle on a session. */
 const createSession = <Output>(
   agent: Agent<Output>,
   placeOf: PlaceOf,
-  { id, defaults, context }: Handle,
+  handle: Handle,
 ): Session<Output> => {
+  const { id, defaults, context, layers } = handle;
+  const isResumed = layers.some(({ info }) => info?.resumed);
   const place = placeOf(id);
   const { queue, memory, record } = place;
   const begin$ = <Seen>(
@@ -221,8 +227,15 @@ const createSession = <Output>(
     view: View<Seen>,
   ): Observable<Seen> => {
     const { onBusy = 'reject', maxQueue = 16, ...given } = { ...defaults, ...defined(options) };
-    const own = forkedSession(place, forksAbove(given.parent), placeOf);
+    const hasOwnTools = given.tools !== undefined;
+    const begun = (own: SessionPlace, entry: Omit<Entry, 'hasOwnTools'>): Observable<Seen> => {
+      const around = sessionLayers({ ...own, context }, { ...entry, hasOwnTools });
+      return view(lazily(agent.with(layers, around), input, given));
+    };
+    // It waits however long, and must not end a call that has come since.
+    if (isResumed) return begun(place, { onBusy: 'queue', maxQueue: Infinity });
     return defer(() => {
+      const own = forkedSession(place, forksAbove(given.parent), placeOf);
       const arrival = own.queue.arrive();
       const beginning = (): Observable<Seen> => {
         const running = onBusy === 'steer' ? own.queue.running : undefined;
@@ -230,9 +243,7 @@ const createSession = <Output>(
           arrival.begun();
           return join$(input, withDefaults(agent.defaults, given), running, view);
         }
-        const hasOwnTools = given.tools !== undefined;
-        const entry: Entry = { onBusy, maxQueue, arrival, hasOwnTools };
-        return view(lazily(agent.with(sessionLayers({ ...own, context }, entry)), input, given));
+        return begun(own, { onBusy, maxQueue, arrival });
       };
       // Who joins a call looks whether there is one when it is his turn.
       const begun$ = defer(beginning);
@@ -241,18 +252,6 @@ const createSession = <Output>(
       );
     });
   };
-  /** The agent, for a call of the session that is resumed: it waits however long, and must not end a call that has come since. */
-  const resuming = (options: ResumeOptions = {}): Agent<Output> =>
-    agent.with(
-      sessionLayers(
-        { ...place, context },
-        {
-          onBusy: 'queue',
-          maxQueue: Infinity,
-          hasOwnTools: options.tools !== undefined,
-        },
-      ),
-    );
   const steer$: Session['steer$'] = (input, callId) =>
     defer(() => {
       const { running } = queue;
@@ -263,6 +262,10 @@ const createSession = <Output>(
   return {
     ...toCallable<Output>(begin$, callRules),
     id,
+    with: (...more) => {
+      const all = [...layers, ...readUse('with()', more)];
+      return createSession(agent, placeOf, { ...handle, layers: all });
+    },
     memory: watchedMemory(memory, (change) => record.note(change)),
     get events$() {
       return agent.events$.pipe(ofSession(id));
@@ -284,9 +287,6 @@ const createSession = <Output>(
     interrupt: queue.interrupt,
     steer$,
     steer: (input, callId) => firstValueFrom(steer$(input, callId)),
-    resume$: (callId, options) => resuming(options).resume$(callId, options),
-    resumeStream$: (callId, options) => resuming(options).resumeStream$(callId, options),
-    resume: (callId, options) => resuming(options).resume(callId, options),
     saveState$: () => savedState$(place),
     saveState: () => firstValueFrom(savedState$(place)),
     loadState$: (state) => loadedState$(place, state),

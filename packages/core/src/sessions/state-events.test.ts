@@ -17,11 +17,11 @@ import {
 import { createAgent } from '../agent.js';
 import type { AgentEvent, EventOf } from '../events.js';
 import { inputAndAnswer, windowMemory } from '../memories/index.js';
-import { createCallStore, inProcessCalls } from '../journal/index.js';
-import { type Journal, noJournal } from '../journal/journal.js';
+import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
+import type { Use } from '../layer.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import type { ModelChunk } from '../model.js';
-import { only } from '../only.js';
+import { only } from '../streams/event-operators.js';
 import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
@@ -129,7 +129,7 @@ const answersOf = ({ turns, end }: Call) => [
   end === 'answer' ? [text('Done.'), usage, finish()] : throwError(() => new Error('broken')),
 ];
 
-const play = (calls: readonly Call[], memory: MemoryFactory, journal: Journal = noJournal) => {
+const play = (calls: readonly Call[], memory: MemoryFactory, use: Use = []) => {
   const scripts = calls.map((it) => scriptedModel(...answersOf(it)));
   const plain = (name: string, run: () => unknown = () => name) =>
     tool({ name, description: name, run });
@@ -159,7 +159,7 @@ const play = (calls: readonly Call[], memory: MemoryFactory, journal: Journal = 
   const session: Session = sessions(
     createAgent({
       model: scriptedModel(),
-      journal,
+      use,
       tools: [
         plain('plain'),
         plain('fails', () => {
@@ -208,12 +208,8 @@ describe('S5: the events of a call', () => {
         fc.constantFrom(...Object.keys(memories)),
         fc.boolean(),
         async (calls, memory, isWrittenDown) => {
-          const journal = isWrittenDown ? createCallStore(inProcessCalls()) : noJournal;
-          const { session, heard } = play(
-            calls,
-            memories[memory]?.() ?? inProcessMemory(),
-            journal,
-          );
+          const use = isWrittenDown ? [journal(createCallStore(inProcessCalls()))] : [];
+          const { session, heard } = play(calls, memories[memory]?.() ?? inProcessMemory(), use);
           let before = await session.saveState();
           for (const index of calls.keys()) {
             const callId = `c${index}`;

@@ -22,7 +22,7 @@ import type { CallOptions } from '../call-options.js';
 import type { Context } from '../context.js';
 import { MillraceError } from '../errors.js';
 import { type Input, readLateInput } from '../input.js';
-import { isMessage } from '../is-message.js';
+import { isMessage } from '../shape.js';
 import type { LayerContext } from '../layer.js';
 import type { UserMessage } from '../message.js';
 import { type Phase, phase } from '../phase.js';
@@ -151,9 +151,8 @@ const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
 };
 
 /**
- * Hands an input to a call that runs already, and emits what is to be seen of that call from then on, as it would end for its
- * own caller. Errors with `busy` where the call ends before it has taken the input, with `guardRejected` where `prepare` would not have it. Leaving it leaves the call alone.
- * Of the options it is `demand`, `signal`, `interruptOn` and `callMs` that hold; the others were the running call's to say.
+ * Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it.
+ * Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `interruptOn` and `callMs` apply.
  */
 export const join$ = <Seen>(
   input: Input,

@@ -1,5 +1,5 @@
 import type { StatePatch } from '../events.js';
-import { jsonCopy } from './json-copy.js';
+import { jsonCopy } from './read-state.js';
 
 /** An operation of a JSON Patch, as RFC 6902 has it. */
 export type JsonPatchOperation =

@@ -12,7 +12,13 @@ import {
 } from 'rxjs';
 import { createAgent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
-import { type CallStoreDriver, calls$, createCallStore, inProcessCalls } from '../journal/index.js';
+import {
+  type CallStoreDriver,
+  calls$,
+  createCallStore,
+  inProcessCalls,
+  journal,
+} from '../journal/index.js';
 import type { ModelChunk } from '../model.js';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions } from './in-process-sessions.js';
@@ -38,14 +44,13 @@ const processOf = (driver: CallStoreDriver, store: SessionStore) => {
     ...store,
     save$: (...given) => defer(() => (isDead ? dead$ : store.save$(...given))),
   };
-  const agentOf = (answers: readonly ScriptedAnswer[]) =>
-    createAgent({ model: scriptedModel(...answers), journal: calls });
   const chat = async (...answers: readonly ScriptedAnswer[]) => {
-    const agent = agentOf(answers);
-    const session = await keepSessions(agent, sessions, { calls }).open('s');
+    const durable = journal(calls);
+    const agent = createAgent({ model: scriptedModel(...answers), use: [durable] });
+    const session = await keepSessions(agent, sessions, { journal: durable }).open('s');
     const left: { unsubscribe(): void }[] = [];
     return {
-      agent,
+      durable,
       session,
       ask: (callId: string, options: CallOptions & SessionCallOptions = { onBusy: 'queue' }) => {
         const call = session.call$(`${callId}?`, { callId, ...options });
@@ -107,14 +112,14 @@ describe('S6: the calls that a session lacks', () => {
 
   it('S8: are those that were drained, whether they ran or waited', async () => {
     const { chat, resumed } = place();
-    const { agent, ask } = await chat(
+    const { durable, ask } = await chat(
       () => NEVER,
       () => NEVER,
     );
     for (const callId of ['b', 'c']) {
       ask(callId);
     }
-    await agent.drain({ timeoutMs: 0, scheduler: asapScheduler });
+    await durable.drain({ timeoutMs: 0, scheduler: asapScheduler });
     expect(await resumed()).toEqual(['b', 'c']);
     expect(await resumed()).toEqual([]);
   });

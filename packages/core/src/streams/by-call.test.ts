@@ -3,7 +3,7 @@ import { endWith, finalize, map, mergeMap, NEVER, Subject, tap, throwError, toAr
 import type { AgentEvent } from '../events.js';
 import { createAgent } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
-import { byCall } from './by-call.js';
+import { byCall } from './event-operators.js';
 import { delta, postCall, shown } from './events.test-support.js';
 
 const a = { call: 'a' };

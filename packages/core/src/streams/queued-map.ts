@@ -1,4 +1,6 @@
 import {
+  catchError,
+  concat,
   defer,
   EMPTY,
   filter,
@@ -11,7 +13,6 @@ import {
   repeat,
 } from 'rxjs';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
-import { errorLast } from './error-last.js';
 import type { Queue } from './queue.js';
 
 /**
@@ -51,3 +52,23 @@ export const queuedMap = <In extends object, Inner extends ObservableInput<unkno
       );
     }),
   );
+
+/** Holds an error of the source back until an operator that lets values wait has emitted all of them. */
+export const errorLast =
+  <In, Out>(operator: OperatorFunction<In, Out>): OperatorFunction<In, Out> =>
+  (source) =>
+    defer(() => {
+      let end$: Observable<never> = EMPTY;
+      const quiet$ = source.pipe(
+        catchError((error: unknown) => {
+          end$ = defer(() => {
+            throw error;
+          });
+          return EMPTY;
+        }),
+      );
+      return concat(
+        quiet$.pipe(operator),
+        defer(() => end$),
+      );
+    });

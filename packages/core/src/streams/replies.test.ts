@@ -3,7 +3,7 @@ import { map } from 'rxjs';
 import { createAgent, textOf, tool } from '../index.js';
 import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { delta, postCall } from './events.test-support.js';
-import { replies } from './replies.js';
+import { replies } from './event-operators.js';
 
 describe('replies', () => {
   it('H1: emits the reply of root calls, and of sub-agents where they are wanted', () => {

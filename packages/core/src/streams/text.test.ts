@@ -3,7 +3,7 @@ import { firstValueFrom, map, toArray } from 'rxjs';
 import { createAgent, textOf, tool } from '../index.js';
 import { marbles, scriptedModel, text as says, thinking, toolUse } from '../testing/index.js';
 import { delta, postCall } from './events.test-support.js';
-import { text } from './text.js';
+import { text } from './event-operators.js';
 
 describe('text', () => {
   it('H1: emits the text deltas of root calls, and of sub-agents where they are wanted', () => {

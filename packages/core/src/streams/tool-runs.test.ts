@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map, toArray } from 'rxjs';
 import { createAgent, on, textOf, tool } from '../index.js';
 import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
-import { toolRuns } from './tool-runs.js';
+import { toolRuns } from './event-operators.js';
 
 describe('toolRuns', () => {
   it('tells each run as the reply does: those that work, fail, are refused and unknown', async () => {

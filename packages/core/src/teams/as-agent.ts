@@ -48,7 +48,7 @@ import { tokensIn, type Usage } from '../usage.js';
 import type { CallInfo } from '../call-info.js';
 import { isRecord } from '../json.js';
 import { readOutput$ } from '../read-output.js';
-import { says } from '../say.js';
+import { says } from '../end-interrupted.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =

@@ -4,7 +4,7 @@ import { composed, isStep, type OutOf, runnerOf, type Composable } from '../comp
 import type { Input } from '../input.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { checkAgents, checkNames } from './check-agents.js';
-import { inRounds } from './in-rounds.js';
+import { inRounds } from './hub.js';
 import { type Decide, takeTurns } from './take-turns.js';
 import { allHeard, type ReplyOf } from './transcript.js';
 

@@ -20,7 +20,7 @@ import type { Reply } from '../reply.js';
 import type { InputSchema } from '../schema.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { carryWords, type HandoffFilter, lastOfUser } from './handoff-filters.js';
-import { inTurns$ } from './in-turns.js';
+import { inTurns$ } from './take-turns.js';
 import { messagesIn } from './messages-in.js';
 import { createTransfers, type Member, type Move, nobody, type Transfers } from './transfers.js';
 import { addTools } from '../tools/added-tools.js';

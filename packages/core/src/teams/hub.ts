@@ -1,13 +1,13 @@
-import type { OperatorFunction } from 'rxjs';
+import { map, type OperatorFunction } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { composed } from '../compose/step.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { checkAgents, checkNames } from './check-agents.js';
-import { inRounds } from './in-rounds.js';
-import { type Decide, takeTurns } from './take-turns.js';
+import { type Decide, decided$, takeTurns } from './take-turns.js';
 import type { ReplyOf, Transcript } from './transcript.js';
+import type { Reply } from '../reply.js';
 
 /** Agents that speak in turn, or one at a time as somebody decides. */
 export type HubOptions<Agents extends readonly Agent[] = readonly Agent[]> =
@@ -77,3 +77,20 @@ const rules: Readonly<Record<keyof HubTurns | keyof HubRounds, Rule>> = {
   next: isFunction,
   maxTurns: wholeNumber(1),
 };
+
+/** Takes agents in the order of their list, round after round; between two rounds it may be decided that it is enough. */
+export const inRounds =
+  <Said extends Reply>(
+    agents: readonly Agent[],
+    until?: Decide<boolean, Said>,
+  ): Decide<Agent | undefined, Said> =>
+  (transcript, input, options) => {
+    const place = transcript.length % agents.length;
+    const agent = agents[place];
+    if (until === undefined || place > 0 || transcript.length === 0) return agent;
+    return decided$(until(transcript, input, options), isBoolean).pipe(
+      map((isEnough) => (isEnough === true ? undefined : agent)),
+    );
+  };
+
+const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';

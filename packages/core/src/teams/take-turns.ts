@@ -3,6 +3,7 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
+  expand,
   from,
   last,
   map,
@@ -18,8 +19,8 @@ import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import type { Reply } from '../reply.js';
-import { inTurns$ } from './in-turns.js';
 import { hearing, type Transcript } from './transcript.js';
+import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 
 /**
  * Decides by what was said so far, and by what was asked; at once, or by an Observable, of which the first value counts, or a Promise. One who calls an agent
@@ -93,3 +94,13 @@ const cannotWait = (owner: string, name: string): MillraceError =>
     'invalidState',
     `${owner}: the agent '${name}' waits for the result of a tool, and nobody can bring it one here. Give it tools that do not suspend.`,
   );
+
+/** Emits a state and all that come of it, one by one, until one comes to nothing. States that come at once do not nest. */
+export const inTurns$ = <State>(
+  first: State,
+  next: (state: State) => Observable<State>,
+): Observable<State> =>
+  defer(() => {
+    const inTurn = subscribeOnTrampoline<State>(createTrampoline());
+    return of(first).pipe(expand((state) => next(state).pipe(inTurn)));
+  });

@@ -3,7 +3,6 @@ import { concat, lastValueFrom, map, of, retry, tap, throwError, timer, toArray 
 import {
   type Agent,
   createAgent,
-  stepJournal,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -18,6 +17,7 @@ import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.
 import { sharedBudget } from '../traffic/index.js';
 import { noUsage } from '../usage.js';
 import { asAgent, createStep } from './index.js';
+import { journal } from '../journal/index.js';
 
 const costs = (inputTokens: number): ModelChunk => ({
   type: 'usage',
@@ -131,7 +131,7 @@ describe('what a reply says it has cost', () => {
 
   it('S6: a step that is replayed brings what it had cost', async () => {
     const known = new Map<string, unknown>();
-    const journal = stepJournal((id, work) =>
+    const durable = journal((id, work) =>
       known.has(id) ? of(known.get(id)) : work().pipe(tap((value) => known.set(id, value))),
     );
     const inner = createAgent({ model: scriptedModel([text('in'), costs(10)]) });
@@ -142,10 +142,14 @@ describe('what a reply says it has cost', () => {
     let model: Model = scriptedModel([toolUse('ask'), costs(1)], () =>
       broken.stream$({ messages: [] }, {} as never),
     );
-    const agent = () => createAgent({ model, journal, tools: [asking(inner)] });
+    const agent = () => createAgent({ model, use: [durable], tools: [asking(inner)] });
     await expect(agent().call('?', { callId: 'c' })).rejects.toThrow('crash');
     model = scriptedModel([text('done'), costs(1)]);
-    expect(spentBy(await agent().resume('c'))).toEqual({ all: 12, reasoning: 2, acting: 10 });
+    expect(spentBy(await durable.resume(agent(), 'c'))).toEqual({
+      all: 12,
+      reasoning: 2,
+      acting: 10,
+    });
   });
 
   it('C9: a shared budget counts each request once', async () => {

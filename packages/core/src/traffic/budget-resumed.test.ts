@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { recordsOf, runUntil, stepsIn } from '../journal/dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from '../journal/index.js';
+import { type CallStoreDriver, inProcessCalls } from '../journal/index.js';
 import { createAgent, tool } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { type Budget, budget, type BudgetOptions, sharedBudget } from './budget.js';
+import { journalIn } from '../journal/stored-calls.test-support.js';
 
 /** Each request costs 100 tokens, and asks for a tool as long as it may. */
 const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
@@ -15,9 +16,13 @@ const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
   const model = scriptedModel(...Array.from({ length: 20 }, () => answer));
   let runs = 0;
   const spin = tool({ name: 'spin', description: 'Spins.', run: () => `Again ${(runs += 1)}.` });
-  const options = { model, tools: [spin], journal: createCallStore(driver) };
   return {
-    agent: createAgent({ ...options, defaults: { maxIterations: 50 }, use: budgets }),
+    agent: createAgent({
+      model,
+      tools: [spin],
+      defaults: { maxIterations: 50 },
+      use: [journalIn(driver), ...budgets],
+    }),
     spent: () => ({ tokens: model.requests.length * 100, toolCalls: runs }),
   };
 };
@@ -42,7 +47,7 @@ describe('budgets of a call that goes on', () => {
         if (!(await stepsIn(store)).includes('call')) continue;
         const after = runaway(store, budget(options), shared);
         // What a tool was doing when it all ended is not known, and does not count less for it.
-        const { reason, iterations } = await after.agent.resume('c');
+        const { reason, iterations } = await journalIn(store).resume(after.agent, 'c');
         expect({ reason, iterations }).toEqual({
           reason: expected.reason,
           iterations: expected.iterations,

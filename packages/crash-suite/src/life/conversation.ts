@@ -1,6 +1,6 @@
 import type { Agent, MemoryFactory, Message } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import type { CallStore } from '@millrace/core/journal';
+import type { CallStore, Journal } from '@millrace/core/journal';
 import { keepSessions, sessions, type SessionStore } from '@millrace/core/sessions';
 import { map, type Observable, of } from 'rxjs';
 import { keptTalk, type Talk, talkOf } from './talk.js';
@@ -16,9 +16,10 @@ export const inFile = (
   agent: Agent,
   watched: MemoryFactory,
   memory: MemoryFactory,
+  journal: Journal,
   sessionId: string,
 ): Conversation => ({
-  talk$: of(talkOf(sessions(agent, { memory: watched }).open(sessionId))),
+  talk$: of(talkOf(sessions(agent, { memory: watched }).open(sessionId), journal)),
   load$: memory(sessionId).load$(),
 });
 
@@ -26,10 +27,10 @@ export const inFile = (
 export const inStore = (
   agent: Agent,
   store: SessionStore,
-  calls: CallStore,
+  journal: Journal<CallStore>,
   sessionId: string,
 ): Conversation => ({
-  talk$: keepSessions(agent, store, { calls }).open$(sessionId).pipe(map(keptTalk)),
+  talk$: keepSessions(agent, store, { journal }).open$(sessionId).pipe(map(keptTalk)),
   load$: store.load$(sessionId).pipe(map((stored) => messagesIn(stored?.state))),
 });
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
-import { createCallStore } from '@millrace/core/journal';
+import { createCallStore, journal } from '@millrace/core/journal';
 import type { Store } from '@millrace/store';
 import {
   catchError,
@@ -74,10 +74,12 @@ const ended$ = (
   const effect$ = postEffect(url, life, () => at('answered'));
   const memory = fileMemory(join(place.directory, 'memory'));
   const heard$ = new Subject<unknown>();
-  const journal = createCallStore(
-    watchedCalls(store.calls.driver, at, (records) => {
-      if (records.some(({ name }) => name === `${callId}/interrupt`)) does('isInterrupted');
-    }),
+  const durable = journal(
+    createCallStore(
+      watchedCalls(store.calls.driver, at, (records) => {
+        if (records.some(({ name }) => name === `${callId}/interrupt`)) does('isInterrupted');
+      }),
+    ),
   );
   const agent = scriptAgent({
     plan: call.waits === true ? waitPlan : planOf(call.seed),
@@ -98,13 +100,13 @@ const ended$ = (
       does('runs');
       return effect$(effect);
     },
-    journal,
+    journal: durable,
   });
   const sessionId = sessionIdOf(callId);
   const { talk$, load$ } =
     call.isKept === true
-      ? inStore(agent, watchedSessions(store.sessions, at), journal, sessionId)
-      : inFile(agent, watchedMemory(memory, at), memory, sessionId);
+      ? inStore(agent, watchedSessions(store.sessions, at), durable, sessionId)
+      : inFile(agent, watchedMemory(memory, at), memory, durable, sessionId);
   return talk$.pipe(
     concatMap((talk) => {
       const stop$ = heard$.pipe(

@@ -1,4 +1,5 @@
 import type { AgentEvent } from '@millrace/core';
+import type { Journal } from '@millrace/core/journal';
 import type { KeptSession, Session } from '@millrace/core/sessions';
 import { EMPTY, type Observable } from 'rxjs';
 
@@ -11,7 +12,11 @@ export interface Talk extends Pick<Session, 'stream$' | 'steer$' | 'interrupt'> 
 }
 
 /** The session of an agent whose memory outlasts the process. */
-export const talkOf = (session: Session): Talk => ({ ...session, lacking$: EMPTY });
+export const talkOf = (session: Session, journal: Journal): Talk => ({
+  ...session,
+  resumeStream$: (callId) => journal.resumeStream$(session, callId),
+  lacking$: EMPTY,
+});
 
 /** A session that is kept. */
 export const keptTalk = (session: KeptSession): Talk => ({

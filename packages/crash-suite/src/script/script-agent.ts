@@ -1,12 +1,12 @@
 import {
   type Agent,
   createAgent,
-  type Journal,
   textOf,
   type Tool,
   tool,
   type ToolUseBlock,
 } from '@millrace/core';
+import type { Journal } from '@millrace/core/journal';
 import { agentTool } from '@millrace/core/teams';
 import { map, type Observable, toArray } from 'rxjs';
 import { clerkPlanOf, type Plan } from './plan.js';
@@ -61,7 +61,7 @@ export const scriptAgent = ({
     model: scriptModel(() => plan, pace),
     tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
     defaults,
-    ...(journal === undefined ? {} : { journal }),
+    ...(journal === undefined ? {} : { use: [journal] }),
   });
 };
 

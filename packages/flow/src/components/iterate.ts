@@ -1,21 +1,15 @@
 import type { Reply } from '@millrace/core';
-import { defined, parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/adapter';
 import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';
 import { outputOf, templateOf } from '../render.js';
-import type { Equipment } from '../resources.js';
 import { type CompiledGraph, joined, type Ran, runGraph$ } from '../run-graph.js';
 import type { Output, Scope } from '../scope.js';
 import { childCall, done, type Work, type Worked } from '../work.js';
 
 /** Runs a graph for each item, in a call of its own: the calls of its components are below that. */
-export const iterateWork = (
-  id: string,
-  params: IterateParams,
-  graph: CompiledGraph,
-  { agent: { journal } }: Equipment,
-): Work => {
+export const iterateWork = (id: string, params: IterateParams, graph: CompiledGraph): Work => {
   const { items, delimiter, max_items = 20, concurrency = 1, separator = '\n\n' } = params;
   const template = templateOf(items);
   const each$ = (list: readonly unknown[], scope: Scope): Observable<Worked> =>
@@ -45,7 +39,7 @@ export const iterateWork = (
         ),
       );
       // A reply has room for a text, but not for a list.
-      return asAgent(step, { ...defined({ journal }), name: id })
+      return asAgent(step, { name: id })
         .call$(given.text, childCall(id, scope))
         .pipe(
           map((reply): Worked =>

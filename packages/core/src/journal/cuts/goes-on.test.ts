@@ -48,9 +48,8 @@ describe('a call that was cut', () => {
           const other = isSame ? one : agentOf(process);
           return merge(
             ...[one, other].map((agent) =>
-              sessions(agent, { memory: process.memory })
-                .open('s')
-                .resumeStream$(callId)
+              process.durable
+                .resumeStream$(sessions(agent, { memory: process.memory }).open('s'), callId)
                 .pipe(
                   tap({ complete: () => ends.push('done') }),
                   catchError((error: unknown) => {
@@ -77,7 +76,9 @@ describe('a call that was cut', () => {
       const life = await live(world, undefined, (process) => {
         const { scheduler } = process;
         const agent = agentOf(process);
-        const drain$ = timer(ms, scheduler).pipe(concatMap(() => agent.drain$({ scheduler })));
+        const drain$ = timer(ms, scheduler).pipe(
+          concatMap(() => process.durable.drain$({ scheduler })),
+        );
         return merge(
           sessions(agent, { memory: process.memory })
             .open('s')
@@ -101,17 +102,19 @@ describe('a call that was cut', () => {
     const world = await leftAt(await upTo('1/0'));
     const asked: unknown[] = [];
     const { events } = await live(world, undefined, (process) =>
-      sessions(
-        agentOf(process, {
-          instructions: 'Never pay.',
-          model: process.model(({ system }) => {
-            asked.push(system);
-            return [text('Another one.')];
+      process.durable.resumeStream$(
+        sessions(
+          agentOf(process, {
+            instructions: 'Never pay.',
+            model: process.model(({ system }) => {
+              asked.push(system);
+              return [text('Another one.')];
+            }),
           }),
-        }),
-      )
-        .open('s')
-        .resumeStream$(callId, { scheduler: process.scheduler }),
+        ).open('s'),
+        callId,
+        { scheduler: process.scheduler },
+      ),
     );
     expect(asked).toEqual(['Pay.']);
     expect(events.at(-1)).toMatchObject({ reply: { content: [{ text: 'Another one.' }] } });
@@ -121,9 +124,9 @@ describe('a call that was cut', () => {
     const last = async (step: string) => {
       const world = await leftAt(await upTo(step));
       const { events } = await live(world, undefined, (process) =>
-        sessions(agentOf(process, { tools: [] }))
-          .open('s')
-          .resumeStream$(callId, { scheduler: process.scheduler }),
+        process.durable.resumeStream$(sessions(agentOf(process, { tools: [] })).open('s'), callId, {
+          scheduler: process.scheduler,
+        }),
       );
       const end = events.at(-1);
       return end?.type === 'postCall' ? end.reply.toolUses.map(({ output }) => output) : end;

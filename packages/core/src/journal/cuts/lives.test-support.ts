@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
-import type { Agent, CallOptions, Input, MemoryFactory, ResumeOptions } from '../../index.js';
+import type { Agent, CallOptions, Input, MemoryFactory } from '../../index.js';
 import { verifyEvents } from '../../testing/index.js';
-import type { StoredRecord } from '../index.js';
+import type { ResumeOptions, StoredRecord } from '../index.js';
 import type { Cut } from './cut-driver.test-support.js';
 import { type Life, live, type Process, type World } from './process.test-support.js';
 import { type Session, sessions } from '../../sessions/index.js';
@@ -50,7 +50,7 @@ export const called = async (world: World, setUp: SetUp, cut?: Cut): Promise<Lif
 export const resumed = (world: World, setUp: SetUp, cut?: Cut): Promise<Life> =>
   live(world, cut, (process) => {
     const whole = setUp.isBare === true ? setUp.agent(process) : inSession(setUp, process);
-    return whole.resumeStream$(callId, own(setUp, process)).pipe(verifyEvents());
+    return process.durable.resumeStream$(whole, callId, own(setUp, process)).pipe(verifyEvents());
   });
 
 /** The session in which the call is made. */

@@ -14,7 +14,6 @@ import {
 import {
   type AgentEvent,
   inProcessMemory,
-  type Journal,
   type MemoryFactory,
   type Model,
   type ModelChunk,
@@ -24,7 +23,13 @@ import {
 } from '../../index.js';
 import { inProcessLongTermMemory, type LongTermMemory } from '../../long-term-memory/index.js';
 import { finish } from '../../testing/index.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls } from '../index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  type Journal,
+  journal,
+} from '../index.js';
 import { type Cut, cutDriver } from './cut-driver.test-support.js';
 
 /** What outlasts a process. */
@@ -54,7 +59,7 @@ type Answer = readonly ModelChunk[] | Observable<ModelChunk>;
 
 /** What an agent is made of in one process. */
 export interface Process {
-  readonly journal: Journal;
+  readonly durable: Journal;
   readonly memory: MemoryFactory;
   readonly scheduler: VirtualTimeScheduler;
   /** A model that says what the function makes of the request, whichever process asks. Each chunk takes a millisecond. */
@@ -88,7 +93,7 @@ export const live = async (
   const events: AgentEvent[] = [];
   const end: { isOver: boolean; error?: unknown } = { isOver: false };
   const process = processOf(world, scheduler, isDead, () => counted(streams));
-  const running = run({ ...process, journal: createCallStore(driver) }).subscribe({
+  const running = run({ ...process, durable: journal(createCallStore(driver)) }).subscribe({
     next: (event) => {
       if (!isDead()) events.push(event);
     },
@@ -135,7 +140,7 @@ const processOf = (
   scheduler: VirtualTimeScheduler,
   isDead: () => boolean,
   tracked: <T>() => MonoTypeOperatorFunction<T>,
-): Omit<Process, 'journal'> => {
+): Omit<Process, 'durable'> => {
   const affect = (effect: string): void => {
     if (!isDead()) world.effects.push(effect);
   };

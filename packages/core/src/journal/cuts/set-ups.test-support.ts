@@ -29,9 +29,9 @@ export const lastText = ({ messages }: ModelRequest): string =>
 
 /** What an agent of a call has that is cut. What had begun runs again. */
 export const options = (
-  { journal, scheduler }: Process,
+  { durable, scheduler }: Process,
   defaults: AgentOptions['defaults'] = {},
-): Pick<AgentOptions, 'journal' | 'defaults'> => ({
-  journal,
+): Pick<AgentOptions, 'use' | 'defaults'> => ({
+  use: [durable],
   defaults: { onUncertain: 'rerun', scheduler, ...defaults },
 });

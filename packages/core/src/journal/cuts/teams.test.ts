@@ -3,7 +3,7 @@ import { throwError } from 'rxjs';
 import { createAgent, parallel, race, sequential } from '../../index.js';
 import { agentTool, asAgent, supervisor } from '../../teams/index.js';
 import { text, toolUse } from '../../testing/index.js';
-import { createCallStore, inProcessCalls } from '../index.js';
+import { createCallStore, inProcessCalls, journal } from '../index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 import { ask, below, leader, listener, pay, worker } from './team-set-ups.test-support.js';
@@ -53,7 +53,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       };
       const own = createAgent({
         name: 'own',
-        journal: createCallStore(driver),
+        use: [journal(createCallStore(driver))],
         model: script(process, [pay('ann')], [text('Own is done.')]),
         tools: [process.effect('pay')],
         defaults: { onUncertain: 'rerun' },

@@ -1,5 +1,6 @@
 import {
   AsyncSubject,
+  catchError,
   concat,
   concatMap,
   defer,
@@ -7,15 +8,19 @@ import {
   ignoreElements,
   of,
   share,
+  Subject,
+  take,
   tap,
+  throwError,
   map,
   type Observable,
 } from 'rxjs';
-import type { CallContext, CallSteps } from '../call-context.js';
-import { MillraceError } from '../errors.js';
+import { fatal, MillraceError } from '../errors.js';
+import type { EventType } from '../events.js';
 import type { Hooks } from '../hooks.js';
 import type { Interrupt } from '../interruption.js';
-import { type Perform, replayedSteps, type Step, type StepForm } from '../step.js';
+import type { LayerContext } from '../layer.js';
+import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } from '../step.js';
 import {
   hasFields,
   isNumeric,
@@ -28,9 +33,9 @@ import {
   isToolUse,
   isUsage,
 } from '../shape.js';
-import { halting } from './halt.js';
-import { interruptStep } from './interrupt-step.js';
-import { unwritten, type OpenJournal } from './journal.js';
+import { interruptStep } from './step-ids.js';
+import { isRest } from './draining.js';
+import type { OpenJournal } from './journal-store.js';
 import { frozen } from '../frozen.js';
 import type { Acted } from '../act.js';
 import type { Asked } from '../ask.js';
@@ -40,31 +45,46 @@ import { areContentBlocks } from '../message.js';
 import { withPlainDetails } from '../plain-details.js';
 import { endReasons, type Reply } from '../reply.js';
 
-/** Makes the journal of a call. */
-export const callSteps = (scope: Needs, hooks: Hooks): CallSteps => {
-  const { journal, call, replaying } = scope;
-  if (journal === unwritten) return none;
-  const begin = recording(journal, call.callId, listener(scope, hooks), runs);
-  const isWritten = (id: string): boolean => journal.isWritten?.(`${call.callId}/${id}`) === true;
-  const mayBeWritten = (id: string): boolean =>
-    replaying !== undefined && journal.isWritten?.(`${call.callId}/${id}`) !== false;
-  const steps = { begin, hasEnded: journal.hasEnded === true, isWritten, mayBeWritten };
-  return { ...steps, ...interruptible(steps, scope, listener(scope, hooks)) };
-};
+/** A call as its journal knows it. */
+export interface CallLog {
+  readonly journal: OpenJournal;
+  /** It has the record, and those below it are in that. */
+  readonly isOutermost: boolean;
+  /** It began before. */
+  readonly isResumed: boolean;
+}
 
-type Needs = Pick<CallContext, 'journal' | 'call' | 'interruption' | 'local' | 'replaying'>;
+/** How one call is recorded. */
+export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
+  /** Records steps, and replays those that were recorded. */
+  readonly around: (next: Perform) => Perform;
+  /** Records what comes before the call can be interrupted: its beginning. */
+  readonly begin: Perform;
+  /** Records an interrupt when it comes, with its place. Errors if that fails. */
+  readonly interrupt$: Observable<never>;
+  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
+  readonly recall$: Observable<never>;
+}
+
+/** Records the steps of a call. */
+export const callSteps = (
+  { journal, ...log }: CallLog,
+  replaying: Replaying | undefined,
+  context: LayerContext,
+): CallSteps => {
+  const { callId } = context.call;
+  const listens = listener(replaying, context);
+  const begin = recording(journal, callId, listens, runs);
+  const isWritten = (id: string): boolean => journal.isWritten?.(`${callId}/${id}`) === true;
+  const mayBeWritten = (id: string): boolean =>
+    log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
+  const hasEnded = journal.hasEnded === true;
+  const passed = (): void => replaying?.passed();
+  const steps = { begin, hasEnded, isWritten, mayBeWritten, passed };
+  return { ...log, ...steps, ...interruptible(steps, journal, context, listens) };
+};
 
 const runs: Perform = (step) => step.run(1);
-
-const none: CallSteps = {
-  layer: undefined,
-  begin: runs,
-  hasEnded: false,
-  isWritten: () => false,
-  mayBeWritten: () => false,
-  interrupt$: EMPTY,
-  recall$: EMPTY,
-};
 
 /** An interrupt as it is recorded. */
 interface Noted extends Interrupt {
@@ -82,9 +102,10 @@ const notedForm: StepForm<Noted> = {
  */
 const interruptible = (
   { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
-  { journal, call, interruption }: Needs,
+  journal: OpenJournal,
+  { call, interruption }: Pick<LayerContext, 'call' | 'interruption'>,
   listens: StepListener,
-): Pick<CallSteps, 'layer' | 'interrupt$' | 'recall$'> => {
+): Pick<CallSteps, 'around' | 'interrupt$' | 'recall$'> => {
   const isAnswered = isWritten('reply');
   let ended = 0;
   let recalled: Noted | undefined;
@@ -101,38 +122,36 @@ const interruptible = (
     ignoreElements(),
     share({ connector: () => new AsyncSubject<never>(), resetOnComplete: false }),
   );
-  const live =
-    (next: Perform): Perform =>
-    <T>(step: Step<T>) => {
-      if (isAnswered && isOfTurn.test(step.id)) throw changed(call.callId, step.id);
-      if (!isAnswered) interruption.release(recalled);
-      return next(step).pipe(
-        concatMap((value) => {
-          // Counted before it is recorded: an interrupt that comes meanwhile does not undo it.
-          ended += 1;
-          // The value of a step that an interrupt cut is recorded after the interrupt.
-          return interruption.current === undefined ? of(value) : concat(interrupt$, of(value));
-        }),
-      );
-    };
-  const isReplayed: StepListener['replayed'] = (id, warning) => {
-    listens.replayed(id, warning);
-    ended += 1;
-    comesAgain();
-  };
   const around = (next: Perform): Perform => {
     const recorded = recording(
       journal,
       call.callId,
-      { ...listens, replayed: isReplayed },
-      live(next),
+      {
+        replayed: (id, warning) => {
+          listens.replayed(id, warning);
+          ended += 1;
+          comesAgain();
+        },
+        begins: (id, shown) => {
+          if (isAnswered && isOfTurn.test(id)) throw changed(call.callId, id);
+          if (!isAnswered) interruption.release(recalled);
+          listens.begins(id, shown);
+        },
+        ended: () => {
+          // Counted before it is recorded: an interrupt that comes meanwhile does not undo it.
+          ended += 1;
+          // The value of a step that an interrupt cut is recorded after the interrupt.
+          return interruption.current === undefined ? [] : [interrupt$];
+        },
+      },
+      next,
     );
     return (step) =>
       // A wait is no question to the world.
       step.kind === 'wait' ? next(step) : recorded(step);
   };
   return {
-    layer: { name: 'journal', priority: 30, step: () => around },
+    around,
     interrupt$,
     recall$: defer(() =>
       mayBeWritten(interruptStep)
@@ -158,7 +177,7 @@ const interruptible = (
 const isOfTurn = /^\d/;
 
 const changed = (callId: string, id: string): MillraceError =>
-  halting(
+  fatal(
     new MillraceError(
       'invalidState',
       `The call '${callId}' has its reply, but its agent would run the step '${id}', which was not recorded. Resume it with the agent that began it.`,
@@ -167,8 +186,8 @@ const changed = (callId: string, id: string): MillraceError =>
 
 /** Reports what happens at the steps of a resumed call. */
 const listener = (
-  { local, replaying }: Pick<CallContext, 'local' | 'replaying'>,
-  hooks: Hooks,
+  replaying: Replaying | undefined,
+  { local, hooks }: Pick<LayerContext, 'local' | 'hooks'>,
 ): StepListener => ({
   replayed: (step, message) => {
     local(replayedSteps).add(step);
@@ -199,20 +218,20 @@ interface StepListener {
   readonly replayed: (id: string, warning: string | undefined) => void;
   /** A step is run. These messages of an earlier attempt, which was cut off, were shown. */
   readonly begins: (id: string, shown: readonly string[]) => void;
+  /** A step has made its value. Returns what must be recorded before it. */
+  readonly ended?: () => readonly Observable<never>[];
 }
 
-/**
- * Performs the steps of one call once, ever: a step without a record is passed on and its value recorded, a recorded one is answered by its record. An optional step that was
- * not recorded while later ones were is skipped: nothing had happened there.
- */
+/** Performs each step of a call once, ever: records its value, or replays the record. Skips an optional step without a record while later steps have one. */
 const recording = (
   journal: OpenJournal,
   callId: string,
-  { replayed, begins }: StepListener,
+  { replayed, begins, ended }: StepListener,
   next: Perform,
 ): Perform => {
   const { cutShort = new Set<string>() } = journal;
   const passed = new Set<string>();
+  const running = createRunningSteps();
   /** Whether an optional step has no record, and one that came later has: it is yet to be replayed. */
   const wasSkipped = ({ id, optional }: Pick<Step<unknown>, 'id' | 'optional'>): boolean =>
     optional === true &&
@@ -226,24 +245,55 @@ const recording = (
     const work$ = (): Observable<unknown> => {
       const shown = attemptsAt(`${callId}/${id}`, cutShort);
       begins(id, [...shown.keys()]);
+      // One that may complete empty runs alone.
+      if (step.optional !== true) running.begin(id);
       const before = Math.max(0, ...shown.values());
       return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
-        map((value) => {
+        concatMap((value) => {
           made = { value };
-          return write(value);
+          const [first$] = ended?.() ?? [];
+          const written$ = of(write(value));
+          return first$ === undefined ? written$ : concat(first$, written$);
         }),
       );
     };
     return journal.step$(`${callId}/${id}`, work$).pipe(
       map((written) => {
         passed.add(id);
+        running.end(id);
         if (made !== undefined) return made.value;
         if (isForm?.(written) === false) throw unreadable(callId, id);
         const value = frozen(read(written));
         replayed(id, warning?.(written));
         return value;
       }),
+      catchError((error: unknown) => {
+        if (!isRest(error)) throw error;
+        return concat(
+          running.rest$(id),
+          throwError(() => error),
+        );
+      }),
     );
+  };
+};
+
+/** The steps of a call that run. One that ends because the call comes to rest lets the others end first. */
+const createRunningSteps = () => {
+  const running = new Set<string>();
+  const idle$ = new Subject<void>();
+  const end = (id: string): void => {
+    if (running.delete(id) && running.size === 0) idle$.next();
+  };
+  return {
+    begin: (id: string): void => void running.add(id),
+    end,
+    /** Completes when all others have ended, or are at rest too. */
+    rest$: (id: string): Observable<never> =>
+      defer(() => {
+        end(id);
+        return running.size === 0 ? EMPTY : idle$.pipe(take(1), ignoreElements());
+      }),
   };
 };
 
@@ -271,7 +321,7 @@ const itself = (value: unknown): unknown => value;
 const taken = <T>(written: unknown): T => written as T;
 
 const unreadable = (callId: string, id: string): MillraceError =>
-  halting(
+  fatal(
     new MillraceError(
       'invalidState',
       `The record of the step '${id}' of the call '${callId}' is broken, or of another version of the agent. Make another call, or fork this one before the step: fork$(store, callId, { at }).`,
@@ -375,3 +425,50 @@ const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<Step
   // The kind of a step says what its value is.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);
+
+/** What a resumed call tells while its steps are answered by the journal: all that was told before is not told again. */
+export interface Replaying {
+  /** Tells an event, or keeps it back where it may have been told before. The last event of a call is told in any case. */
+  readonly tell: (type: EventType, isEnd: boolean, now: () => void) => void;
+  /** A step is answered by the journal: whatever stands before it has been told. */
+  readonly passed: () => void;
+  /** Tells something that is new, though nothing else is. */
+  readonly aside: (tell: () => void) => void;
+  /** A step is run: what is told from now on is new, and so may be what came behind the last step that was answered. */
+  readonly end: () => void;
+}
+
+/** Makes what a call tells while it is resumed. `wasTold` knows of what came behind the last step that is written down. */
+export const createReplaying = (wasTold: (type: EventType) => boolean): Replaying => {
+  let held: { readonly type: EventType; readonly now: () => void }[] = [];
+  let hasPassed = false;
+  let isOver = false;
+  let isAside = false;
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    const rest = held;
+    held = [];
+    for (const { type, now } of rest) {
+      // One of which no step is written down begins anew, for whoever listens now.
+      if (!hasPassed || !wasTold(type)) now();
+    }
+  };
+  return {
+    tell: (type, isEnd, now) => {
+      if (isEnd) end();
+      if (isOver || isAside || type === 'stepReplayed') now();
+      else held.push({ type, now });
+    },
+    passed: () => {
+      hasPassed = true;
+      if (!isOver) held = [];
+    },
+    aside: (tell) => {
+      isAside = true;
+      tell();
+      isAside = false;
+    },
+    end,
+  };
+};
