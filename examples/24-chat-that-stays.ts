@@ -7,7 +7,7 @@ import { calls$, replay$, journal } from '@millrace/core/journal';
 import { keepSessions, sessions } from '@millrace/core/sessions';
 import { scriptedModel, text as says } from '@millrace/core/testing';
 import { openEmbedded } from '@millrace/store/embedded';
-import { lastValueFrom, toArray } from 'rxjs';
+import { filter, lastValueFrom, toArray } from 'rxjs';
 
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 const open = () => {
@@ -18,7 +18,7 @@ const open = () => {
   });
   const durable = journal(store.calls);
   const agent = createAgent({ model, use: [durable] });
-  return { store, agent, kept: keepSessions(agent, store.sessions, { journal: durable }) };
+  return { agent, store, kept: keepSessions(agent, store.sessions, { journal: durable }) };
 };
 
 // The first program: it ends before the session is saved.
@@ -31,9 +31,8 @@ const session = await kept.open('ada');
 const reply = await session.resume();
 console.log(reply && textOf(reply));
 console.log(textOf(await session.call('And who am I?')));
-for (const summary of await lastValueFrom(calls$(store.calls).pipe(toArray()))) {
-  if (summary.status !== 'unreadable') console.log(`${summary.status}: ${summary.question}`);
-}
+const readable$ = calls$(store.calls).pipe(filter((it) => it.status !== 'unreadable'));
+await readable$.forEach(({ status, question }) => console.log(`${status}: ${question}`));
 const again$ = replay$(store.calls, 'hello', { speed: Infinity }).pipe(text(), toArray());
 console.log('again:', (await lastValueFrom(again$)).join(''));
 await lastValueFrom(store.close$(), { defaultValue: undefined });

@@ -197,8 +197,6 @@ export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
 export interface Listener {
   /** Whether anybody listens: an event that nobody hears is not made. */
   readonly hears: boolean;
-  /** It hears of an event as it happens, also while another one is delivered: what writes events down writes them before what comes of them. Default: false. */
-  readonly isFirst?: boolean;
   next(event: AgentEvent): void;
 }
 

@@ -65,7 +65,7 @@ export interface Hooks {
 
 /** Takes part in the delivery of a call's events. */
 export interface Attendant {
-  /** Hears each event of the call. */
+  /** Hears each event of the call as it happens, also while another one is delivered: what records events records them before what comes of them. */
   readonly listener?: Listener;
   /** Delivers an event with `now()`: at once, later or never. `isEnd` is the last one of the call. */
   readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
@@ -129,9 +129,9 @@ export const createHooks = ({
     tell(payload.type, iteration, (around) => Object.assign(around, payload));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
-    ...listeners.filter(({ isFirst }) => isFirst !== true),
+    ...listeners,
   ];
-  const first = listeners.filter(({ isFirst }) => isFirst === true);
+  const first: Listener[] = [];
   const stages = ordered(interceptors, 'event').map((interceptor) => ({
     type: interceptor.type,
     stage: stageOf(interceptor, call, report),
@@ -179,7 +179,7 @@ export const createHooks = ({
       passed$(iteration, payload, delivers(iteration, payload.type), next),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
-      if (listener !== undefined) (listener.isFirst === true ? first : everyone).push(listener);
+      if (listener !== undefined) first.push(listener);
       if (by !== undefined) deliverBy = by;
     },
     isSettled: () => settled,

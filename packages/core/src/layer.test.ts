@@ -1,5 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, delay, EMPTY, map, of, tap, throwError } from 'rxjs';
+import {
+  catchError,
+  concat,
+  delay,
+  EMPTY,
+  finalize,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  switchMap,
+  tap,
+  throwError,
+} from 'rxjs';
 import { createAgent, type Layer, type Step, textOf, tool } from './index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { handedDown, layersOf } from './layer.js';
@@ -183,6 +196,96 @@ describe('layers', () => {
     await agent.call('?');
     await agent.call('?', { model: model() });
     expect(runs).toBeLessThan(3);
+  });
+
+  it('Y4: open around the whole call, its first event and its last, outermost first', async () => {
+    const notes: string[] = [];
+    const opening = (name: string, priority: number): Layer =>
+      layer(name, {
+        priority,
+        open: () => (call$) =>
+          call$.pipe(
+            tap({ subscribe: () => notes.push(`${name} opens`) }),
+            finalize(() => notes.push(`${name} closes`)),
+          ),
+        call: () => (next) => (call) => {
+          notes.push(`${name} is called`);
+          return next(call);
+        },
+      });
+    const agent = createAgent({
+      model: scriptedModel([text('Hello.')]),
+      use: [opening('inner', 20), opening('outer', 10)],
+    });
+    await lastValueFrom(agent.stream$('?').pipe(tap(({ type }) => notes.push(type))));
+    const [calls, last] = [['outer is called', 'inner is called'], 'postCall'];
+    expect(notes.slice(0, 4)).toEqual(['outer opens', 'inner opens', ...calls]);
+    expect(notes.slice(-3)).toEqual([last, 'inner closes', 'outer closes']);
+  });
+
+  it('Y4, I10: no layer begins a call that cannot be opened, and whoever listens hears why', async () => {
+    const begun: string[] = [];
+    const heard: string[] = [];
+    const agent = createAgent({
+      model: scriptedModel(),
+      use: [
+        layer('late', { call: () => (next) => (call) => (begun.push('late'), next(call)) }),
+        layer('shut', { open: () => () => throwError(() => new Error('no')) }),
+      ],
+    });
+    agent.events$.subscribe(({ type }) => heard.push(type));
+    const events = await record(agent.stream$('?').pipe(catchError(() => EMPTY)));
+    expect(events.map(({ type }) => type)).toEqual(['error']);
+    expect([begun, heard]).toEqual([[], ['error']]);
+  });
+
+  it.each<[Layer['open'], string]>([
+    [() => () => EMPTY, "A layer's 'open' must subscribe once"],
+    [() => (call$) => concat(call$, call$), "A layer's 'open' must subscribe once"],
+    [
+      () => {
+        throw new Error('torn');
+      },
+      "In the layer 'odd': torn",
+    ],
+  ])('Y2: an odd opening is an error that says what is odd (%#)', async (open, why) => {
+    const use = [layer('odd', { ...(open && { open }) })];
+    const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]), use });
+    await expect(agent.call('?')).rejects.toThrow(why);
+  });
+
+  it('Y1: a call that is left before it is open has not begun', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const late$ = cold('-----a');
+      const heard: string[] = [];
+      const agent = createAgent({
+        model: scriptedModel([text('a')]),
+        use: [layer('late', { open: () => (call$) => late$.pipe(switchMap(() => call$)) })],
+        defaults: { scheduler },
+      });
+      agent.events$.subscribe(({ type }) => heard.push(type));
+      expectObservable(agent.call$('?'), '^--!').toBe('');
+      expectSubscriptions(late$.subscriptions).toBe('^--!');
+      expectObservable(of(heard).pipe(delay(9))).toBe('---------(a|)', { a: [] });
+    });
+  });
+
+  it('S1: an interrupt does not wait for a call below that is not open yet', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const below = createAgent({
+        model: scriptedModel([text('a')]),
+        use: [layer('late', { open: () => (call$) => NEVER.pipe(switchMap(() => call$)) })],
+      });
+      const ask = tool({
+        name: 'echo',
+        description: 'Asks.',
+        run: (_, parent) => below.call$('?', { parent }),
+      });
+      const agent = createAgent({ model: oneTool(), tools: [ask], defaults: { scheduler } });
+      const options = { interruptOn: cold('---x') };
+      const reasons$ = agent.call$('?', options).pipe(map(({ reason }) => reason));
+      expectObservable(reasons$).toBe('---(a|)', { a: 'interrupted' });
+    });
   });
 
   it.each([

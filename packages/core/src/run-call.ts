@@ -17,6 +17,7 @@ import {
   takeUntil,
   tap,
   throwError,
+  throwIfEmpty,
 } from 'rxjs';
 import type { Call } from './call/call.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
@@ -80,43 +81,43 @@ export interface CallSetup {
   readonly given: CallOptions;
 }
 
-/**
- * Makes one call: emits what the caller wants to see of it and its sub-agents, and completes after `postCall`, or errors after `error`.
- * Cold: each subscription is a call, and unsubscribing ends it immediately.
- */
+/** Makes one call: emits what `view` shows of it and its sub-agents, completes after `postCall`, or errors after `error`. Cold; unsubscribing ends the call. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   defer(() => {
     const context = createContext(setup);
     if (context.isLate) return NEVER;
-    const letGo = context.holdAbove();
     let hasBegun = false;
     const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
       hasBegun = true;
-      return seen$(setup.options, context, replied$, letGo, view);
+      return seen$(setup.options, context, replied$, view);
     };
     if (!context.layers.some(({ open }) => open)) return run$(answered$(setup, context));
-    const begun$ = defer(() => run$(answered$(setup, context)));
+    const begun$ = defer(() =>
+      hasBegun ? throwError(() => misopened()) : run$(answered$(setup, context)),
+    );
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
+      throwIfEmpty(misopened),
       // Who listens to the agent hears of a call that could not begin, as of any other.
       catchError((cause: unknown) => {
-        const failed$ = throwError(() => toMillraceError(cause));
-        return hasBegun ? failed$ : run$(failed$);
-      }),
-      finalize(() => {
-        if (!hasBegun) letGo();
+        if (hasBegun) throw cause;
+        return run$(throwError(() => toMillraceError(cause)));
       }),
     );
   });
+
+const misopened = (): MillraceError =>
+  new MillraceError('invalidState', "A layer's 'open' must subscribe once, or error.");
 
 /** What the caller wants to see of a call, while it runs. */
 const seen$ = <Seen>(
   options: CallOptions,
   context: CallContext,
   replied$: Observable<Reply>,
-  letGo: () => void,
   view: View<Seen>,
 ): Observable<Seen> => {
   const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
+  // The call above waits for it from now on.
+  const letGo = context.holdAbove();
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
     if (!hooks.isSettled()) {

@@ -172,8 +172,6 @@ const journalOf = (
   };
   const listener: Listener = {
     hears: true,
-    // A step that comes of an event stands behind it.
-    isFirst: true,
     next: (event) => {
       lastSeq = event.seq;
       // Whoever follows a call has to hear of its end.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  asapScheduler,
   catchError,
   concat,
   concatMap,
@@ -198,5 +199,23 @@ describe('an agent that is drained', () => {
         a: { resumable: [], lost: 1 },
       });
     });
+  });
+
+  it('S8: brings the calls of all agents that share a journal to rest', async () => {
+    const durable = journal(createCallStore(inProcessCalls()));
+    const model = scriptedModel([text('a')], () => NEVER);
+    const agents = ['one', 'other'].map((name) => createAgent({ name, model, use: [durable] }));
+    const ends = agents.map((agent, index) =>
+      agent.call('?', { callId: `${index}` }).then(
+        ({ reason }) => reason,
+        (error: unknown) => Reflect.get(Object(error), 'code'),
+      ),
+    );
+    const drained = await durable.drain({ timeoutMs: 0, scheduler: asapScheduler });
+    expect(drained.lost).toBe(0);
+    expect(await Promise.all(ends)).toEqual(expect.arrayContaining(['aborted']));
+    for (const agent of agents) {
+      await expect(agent.call('?')).rejects.toMatchObject({ code: 'busy' });
+    }
   });
 });

@@ -329,4 +329,29 @@ describe('an interrupt of a call that is broken off', () => {
     }
     expect(compared).toBeGreaterThan(30);
   });
+
+  it('S6, S1: is recorded at once, also while the step that it ends takes its time', async () => {
+    const store = inProcessCalls();
+    const stop$ = new Subject<void>();
+    const below = createAgent({
+      name: 'below',
+      model: { name: 'never', stream$: () => NEVER },
+      interceptors: [on('postCall', () => NEVER)],
+    });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_, parent) => below.call$('?', { parent }),
+    });
+    const agent = createAgent({
+      model: scriptedModel([toolUse('ask')]),
+      tools: [ask],
+      use: [journalIn(store)],
+    });
+    const call = agent.call$('?', { callId: 'c', interruptOn: stop$ }).subscribe();
+    expect(await stepsIn(store)).not.toContain('interrupt');
+    stop$.next();
+    expect(await stepsIn(store)).toContain('interrupt');
+    call.unsubscribe();
+  });
 });

@@ -91,7 +91,7 @@ describe('a call that is broken off again and again', () => {
         fc.pre((await stepsIn(store)).includes('call'));
         for (const cut of cuts.slice(1)) {
           runUntil(store, cut, (dying) =>
-            journalIn(store).resume$(sessionOf(dying, memory, script), 'c'),
+            journalIn(dying).resume$(sessionOf(dying, memory, script), 'c'),
           );
         }
         const resumed$ = journalIn(store).resumeStream$(sessionOf(store, memory, script), 'c');

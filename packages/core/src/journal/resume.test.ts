@@ -22,7 +22,7 @@ import {
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
-import { type Session, sessions } from '../sessions/index.js';
+import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
 import { journalIn } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
@@ -214,7 +214,7 @@ describe('a call that is resumed', () => {
           ),
         ),
     };
-    const resumed = await journalIn(store).resume(payer(older).agent, 'c', { model });
+    const resumed = await journalIn(older).resume(payer(older).agent, 'c', { model });
     expect(textOf(resumed)).toBe('Mine.');
   });
 
@@ -230,8 +230,8 @@ describe('a call that is resumed', () => {
       code: 'conflict',
     });
     held.unsubscribe();
-    expect((await journalIn(store).resume(two.agent, 'c')).reason).toBe('answer');
-    expect(await journalIn(store).resume(one.agent, 'c')).toMatchObject({ reason: 'answer' });
+    expect((await journalIn(left).resume(two.agent, 'c')).reason).toBe('answer');
+    expect(await journalIn(left).resume(one.agent, 'c')).toMatchObject({ reason: 'answer' });
     expect(one.effects).toEqual([]);
   });
 
@@ -245,5 +245,24 @@ describe('a call that is resumed', () => {
       journalIn(store).resume(payer(store, { name: 'other' }).agent, 'c'),
     ).rejects.toThrow("The call 'c' is one of the agent 'payer', and this is 'other'");
     expect(() => journalIn(store).resume$(agent, '')).toThrow('resume$() needs the id of a call.');
+  });
+
+  it('S6: a journal among the layers of one call is resumed, whether it is given again or not', async () => {
+    for (const again of [true, false]) {
+      const durable = journalIn(inProcessCalls());
+      const model = scriptedModel([text('a')]);
+      const agent = createAgent({ model });
+      await agent.call('?', { callId: 'c', use: [durable] });
+      const use = again ? [durable] : [];
+      expect(textOf(await durable.resume(agent, 'c', { use }))).toBe('a');
+      expect(model.requests).toHaveLength(1);
+    }
+  });
+
+  it('S6, S4: a kept session resumes itself: another way would not save it', async () => {
+    const durable = journal(createCallStore(inProcessCalls()));
+    const agent = createAgent({ model: scriptedModel() });
+    const kept = await keepSessions(agent, inProcessSessions(), { journal: durable }).open('s');
+    expect(() => durable.resume$(kept as never, 'c')).toThrow('A kept session resumes itself');
   });
 });
