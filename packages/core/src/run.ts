@@ -1,6 +1,6 @@
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
-import { taskOf } from './fitting/task.js';
+import { taskOf } from './prompt/task.js';
 import { freezeMessage } from './frozen.js';
 import {
   type AssistantMessage,

@@ -8,7 +8,7 @@ import { verdict } from '../verdict.js';
 import { countRequest, weighRequest } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
 import { fitAt } from './priorities.js';
-import { taskOf } from './task.js';
+import { taskOf } from '../prompt/task.js';
 import { createTokenCounter, type TokenCounter } from './token-counter.js';
 import type { Model } from '../model.js';
 import { around } from '../models/around.js';

@@ -6,7 +6,7 @@ import { around } from '../models/around.js';
 import { checkModel } from '../models/check-model.js';
 import { countMessages } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
-import { taskOf } from './task.js';
+import { taskOf } from '../prompt/task.js';
 import { plainCounter } from './token-counter.js';
 
 /**

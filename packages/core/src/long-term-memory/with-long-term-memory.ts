@@ -38,7 +38,7 @@ import { userOfCall, type ScopeOfCall, scopeOfCall } from './scope-of-call.js';
 import { map, of, concatMap, catchError, defer } from 'rxjs';
 import { consult$, type ConsultNeeds, consultInCall$ } from '../consult.js';
 import type { Context } from '../context.js';
-import { taskOf } from '../fitting/task.js';
+import { taskOf } from '../prompt/task.js';
 import { type Message, textOf, textBlock, type UserMessage } from '../message.js';
 import { type Plan, planKey } from '../planning/plan-key.js';
 import { note, type OpenRun, outcome, runKey, spend } from '../run.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { assistant, idsOf, used, user } from './conversation.test-support.js';
+import { assistant, idsOf, used, user } from '../fitting/conversation.test-support.js';
 import { taskOf } from './task.js';
 
 const history = [user('c1/input/0', 'Before?'), assistant('c1/1', 'Before.')];
