@@ -182,10 +182,7 @@ export const openThrough = <T>(
     call$,
   );
 
-/**
- * Holds a layer to passing a call on once and to one reply. An interrupt passes over it as long as it has neither passed the call on, nor failed, nor waits in a
- * step: that is cut, and the layer decides.
- */
+/** Holds a layer to passing a call on once and to one reply. An interrupt passes over it until it has passed the call on or failed, unless it waits in a step, which is cut. */
 const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: Answer): Answer => {
   const answer$: Answer = (call) =>
     defer(() => {
@@ -274,6 +271,8 @@ export const performThrough = (layers: readonly Layer[], context: LayerContext):
     (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : oneValue(name, wrap(next))),
     runs,
   );
+  // Who never cuts or runs a step again needs no memory of its value.
+  if (wraps.every(({ isTrusted }) => isTrusted)) return through;
   const cutsAt = layers.findIndex(({ name, priority }) => name === 'interrupt' && priority === 40);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
   return remembering(through, isEdited ? context.holds : undefined);
