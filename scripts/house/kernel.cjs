@@ -43,4 +43,22 @@ const kernel = {
   pathNot: [anyFeature, `^${core}/(?:index\\.ts|adapter/|testing/)`, '\\.test(-d|-support)?\\.ts$'],
 };
 
-module.exports = { entry, featureFiles, anyFeature, kernel };
+/** The features that the kernel still imports. It must not import any other, nor one of these once it is off the list. */
+const remaining = [
+  'approval',
+  'long-term-memory',
+  'output',
+  'retrieval',
+  'sessions',
+  'suspension',
+  'tool-selection',
+];
+
+/** A pattern for the files of the features that the kernel is free of. */
+const freeOf = pattern(
+  Object.entries(features).flatMap(([feature, names]) =>
+    remaining.includes(feature) ? [] : names,
+  ),
+);
+
+module.exports = { entry, featureFiles, anyFeature, freeOf, kernel };
