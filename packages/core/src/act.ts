@@ -239,7 +239,7 @@ const runAgain = (position: string): MillraceError =>
     `A layer has run the step '${position}' again, whose tool has given its result. Try again within the tool.`,
   );
 
-/** What a tool use comes to that is cut before it begins. A journal cannot tell that from one that had begun, so both come to the same. */
+/** What a tool use comes to that is cut before it begins. A record cannot tell that from one that had begun, so both come to the same. */
 const notBegun = (decision: Decision, why: string): Ran => ({
   toolUse: decision.toolUse,
   output: decision.answer ?? failedOutput(why),

@@ -23,7 +23,7 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly output?: Output;
   /** Interceptors and watchers of every call: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, `logEvents`, `redact`, `guardOutput`. */
   readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)`, `journal(store)` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];

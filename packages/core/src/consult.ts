@@ -32,7 +32,7 @@ export interface Consultation {
   /** Its place in the call, such as `3/reflect`. */
   readonly position: string;
   readonly request: ModelRequest;
-  /** What a `warning` says where it fails: told when it does, and not when a journal brings it back. Default: nothing is said. */
+  /** What a `warning` says where it fails: reported when it does, and not when the failure is replayed. Default: nothing is said. */
   readonly warning?: (why: string) => string;
 }
 
@@ -49,7 +49,7 @@ const isConsulted = (written: unknown): boolean =>
 export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
 
 /**
- * Asks the model something beside the loop, as a step of the journal, and emits what came of it: no iteration is counted, nothing is stored, and a
+ * Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a
  * failure of the model is a value. What interceptors refuse fails the call, as ever.
  */
 export const consult$ = (

@@ -310,7 +310,7 @@ const runs: Perform = (step) => step.run(1);
 const remembering = (through: Perform, holds: Holds | undefined): Perform => {
   const performed: Perform = <T>(step: Step<T>) => {
     const { cut: early$ } = step;
-    // Each layer begins with the attempt 1, on top of those that a journal knows from before.
+    // Each layer counts attempts from 1, on top of those that were recorded before.
     let earlier = 0;
     let value: { readonly made: T } | undefined;
     let letGo = noop;
@@ -397,7 +397,7 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (!Array.isArray(use)) throw noLayer(owner);
   return use.flat().map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
-    // What else a layer has, such as the verbs of a journal, is its own, unless a part may have been meant.
+    // What else a layer has, such as its verbs, is its own, unless a part may have been meant.
     const parts = Object.entries(layer).filter(
       ([part, value]) =>
         Object.hasOwn(rules, part) ||

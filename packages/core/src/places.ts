@@ -130,7 +130,7 @@ const createCallIds = (below: string): CallIds => {
 /** What the calls of a tool, and those below them, have cost until now. */
 export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(lent).spent);
 
-/** Throws if a call below was stopped by its journal: nothing must be recorded of a tool that was stopped with it. */
+/** Throws if a call below ended by a fatal error: nothing must be recorded of a tool that was stopped with it. */
 export const refuseHalted = (lent: ToolContext): void => {
   const { halt } = placeOf(lent);
   if (halt !== undefined) throw halt;

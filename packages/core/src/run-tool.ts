@@ -72,7 +72,7 @@ export const createToolRunning = (
   return {
     ran$: ('value' in decision
       ? output$(context, run, tool, decision, lent)
-      : // A journal does not hold the value: the input is read again.
+      : // The value is not recorded: the input is read again.
         checked$(context, tool, toolUse, plan).pipe(
           concatMap((checked) =>
             checked.status === 'refused'

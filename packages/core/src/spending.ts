@@ -66,7 +66,7 @@ export const costBelow = ({ usage, models, toolCalls }: Spending): CostBelow =>
 export interface SpendingListener {
   /** A step was run: a request and its usage, also of one that failed, or a tool. What the calls below a tool cost, they tell themselves. */
   readonly live: (spending: Spending) => void;
-  /** A step was answered by a journal, or cut before it began: all that it had cost, with the calls below it. */
+  /** A step was replayed, or cut before it began: all that it had cost, with the calls below it. */
   readonly replayed: (spending: Spending) => void;
 }
 

@@ -91,10 +91,10 @@ export interface Cell<T> {
 /** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
 export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
 
-/** The steps of a call that a journal has answered. What another layer has answered costs nothing. */
+/** The steps of a call that were replayed. What a layer answers from elsewhere costs nothing. */
 export const replayedSteps = cell('call', () => new Set<string>());
 
-/** What a journal knows of a call, if it has one. */
+/** What is recorded of a call, if it is. */
 export interface Recorded {
   /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
@@ -106,7 +106,7 @@ export interface Recorded {
   readonly passed: () => void;
 }
 
-/** What the journal of a call knows of it. */
+/** What is recorded of the call. */
 export const recorded = cell('call', (): { by?: Recorded } => ({}));
 
 /** Returns the value of a cell. */

@@ -106,7 +106,7 @@ interface Opening extends Pick<Call, 'history' | 'late' | 'instructions' | 'crea
   readonly isCut?: true;
 }
 
-/** The opening of a call in its journal, with the name of its agent: a call below another has no other record. */
+/** The opening of a call as it is recorded, with the name of its agent: a call below another has no other record. */
 const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
