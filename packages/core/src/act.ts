@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
 import { concatMap, defer, map, type Observable, of, throwError, timer } from 'rxjs';
 import { frozen } from './frozen.js';
-import { cutObservation } from './cut-observation.js';
+import { cutObservation, rejectedResult } from './observation.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
 import { MillraceError } from './errors.js';
 import { freezeResult } from './frozen.js';
@@ -10,7 +10,6 @@ import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import { made$ } from './contained.js';
 import type { OpenRun } from './run.js';
-import { rejectedResult } from './rejected-result.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';

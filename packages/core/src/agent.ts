@@ -3,7 +3,7 @@ import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './
 import { beginning, runLoop } from './call/answer.js';
 import { conversation } from './call/conversation.js';
 import { preparing } from './call/prepare.js';
-import { reviewing } from './call/review.js';
+import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
 import { type CallDefaults, type CallOptions, refuseMoved, withDefaults } from './call-options.js';

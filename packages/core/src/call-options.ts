@@ -178,10 +178,10 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
 const ofSessions = 'Give it to sessions(agent, { … }), or to a call of a session.';
 
 const places: Readonly<Record<string, string>> = {
-  memory: 'Give it to sessions(agent, { … }).open(id).',
+  memory: 'Give it to sessions(agent, { … }).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
-  journal: "Give journal(store), of '@millrace/core/journal', to 'use'.",
+  journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };

@@ -112,10 +112,7 @@ const inOrder: Flatten = (project) => concatMap(project);
 /** The loop has validated the output; this tells the compiler of what. */
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
-/**
- * Lets a `for await` pull from an Observable. Each iteration subscribes at its first `next()`; waiting values close the demand; `return()`
- * unsubscribes immediately.
- */
+/** Lets a `for await` pull from an Observable. Each iteration subscribes at its first `next()`; waiting values close the demand; `return()` unsubscribes immediately. */
 const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({
   [Symbol.asyncIterator]: () => pullFrom(open),
 });

@@ -1,9 +1,6 @@
 import { isPlain } from './frozen.js';
 
-/**
- * Copies plain data through and through, so that whoever gets it may do with it what he wants. What is more than data is shared: bytes, dates,
- * instances of classes.
- */
+/** Copies plain data through and through, so that whoever gets it may do with it what he wants. What is more than data is shared: bytes, dates, instances of classes. */
 export const copied = (value: unknown, copies = new Map<object, unknown>()): unknown => {
   if (!isPlain(value)) return value;
   const before = copies.get(value);

@@ -179,8 +179,12 @@ export const createHooks = ({
       passed$(iteration, payload, delivers(iteration, payload.type), next),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
-      if (listener !== undefined) first.push(listener);
-      if (by !== undefined) deliverBy = by;
+      const outer = deliverBy;
+      if (listener) first.push(listener);
+      if (by)
+        deliverBy = outer
+          ? (type, isEnd, now) => outer(type, isEnd, () => by(type, isEnd, now))
+          : by;
     },
     isSettled: () => settled,
     transformed: (iteration) =>

@@ -92,21 +92,26 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
       return seen$(setup.options, context, replied$, view);
     };
     if (!context.layers.some(({ open }) => open)) return run$(answered$(setup, context));
-    const begun$ = defer(() =>
-      hasBegun ? throwError(() => misopened()) : run$(answered$(setup, context)),
-    );
+    const begun$ = defer(() => {
+      if (hasBegun) throw misopened();
+      return run$(answered$(setup, context));
+    });
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
       throwIfEmpty(misopened),
       // Who listens to the agent hears of a call that could not begin, as of any other.
       catchError((cause: unknown) => {
-        if (hasBegun) throw cause;
-        return run$(throwError(() => toMillraceError(cause)));
+        const error = toMillraceError(cause);
+        if (hasBegun) throw error;
+        return run$(throwError(() => error));
+      }),
+      finalize(() => {
+        if (!hasBegun) context.afterwards.forEach((work) => work());
       }),
     );
   });
 
 const misopened = (): MillraceError =>
-  new MillraceError('invalidState', "A layer's 'open' must subscribe once, or error.");
+  new MillraceError('invalidState', "A layer's 'open' must subscribe once.");
 
 /** What the caller wants to see of a call, while it runs. */
 const seen$ = <Seen>(

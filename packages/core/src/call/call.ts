@@ -59,10 +59,7 @@ export interface Call {
   readonly spent: UsageByPhase;
 }
 
-/**
- * Where found passages stand: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call
- * to call.
- */
+/** Where found passages stand: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
 export type ContextPlacement = 'system' | 'beforeInput';
 
 /** Adds passages to those that were found. */

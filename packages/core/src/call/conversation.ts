@@ -13,7 +13,7 @@ import {
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
-import { cutObservation } from '../cut-observation.js';
+import { cutObservation, rejectedResult } from '../observation.js';
 import { fatal, MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { readHistory } from '../input.js';
@@ -32,7 +32,6 @@ import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
 import { progress } from '../loop.js';
 import type { Call } from './call.js';
 import type { Hooks } from '../hooks.js';
-import { rejectedResult } from '../rejected-result.js';
 
 /** What an agent tells the model, or writes for each call. */
 export type Instructions = string | ((call: CallInfo) => string) | undefined;

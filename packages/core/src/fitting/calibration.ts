@@ -25,10 +25,7 @@ const leastEstimate = 200;
 const least = 0.5;
 const most = 2;
 
-/**
- * Adds a sample. One says nothing that is too small, or that has less than half of what was estimated: there, the provider has not counted
- * what its cache held.
- */
+/** Adds a sample. One says nothing that is too small, or that has less than half of what was estimated: there, the provider has not counted what its cache held. */
 export const calibrated = (
   before: Calibration,
   { estimated, actual }: Pick<TokenSample, 'estimated' | 'actual'>,
@@ -39,10 +36,7 @@ export const calibrated = (
   return { ratios: [...before.ratios, Math.min(ratio, most)].slice(-memory) };
 };
 
-/**
- * What an estimate is to be multiplied by, from 0.5 to 2: the median of the latest requests, which up to four odd ones of nine do
- * not move beyond the others.
- */
+/** What an estimate is to be multiplied by, from 0.5 to 2: the median of the latest requests, which up to four odd ones of nine do not move beyond the others. */
 export const factorOf = ({ ratios }: Calibration): number => {
   const sorted = [...ratios].sort((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -26,10 +26,7 @@ const everyMatch = ({ source, flags }: RegExp): RegExp =>
 
 const literally = (word: string): string => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/**
- * Finds all that matches any of the patterns from a place on, in order and in whole characters; what overlaps is one.
- * A match of no characters is none.
- */
+/** Finds all that matches any of the patterns from a place on, in order and in whole characters; what overlaps is one. A match of no characters is none. */
 export const findRanges = (
   patterns: readonly RegExp[],
   text: string,

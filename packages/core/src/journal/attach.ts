@@ -9,22 +9,24 @@ import {
   ignoreElements,
   isObservable,
   map,
+  merge,
   type Observable,
   of,
+  repeat,
   type SchedulerLike,
+  take,
   takeLast,
   takeWhile,
+  tap,
   throwError,
   timeout,
-  merge,
 } from 'rxjs';
 import type { Demand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isDelay, isScheduler, type Rule, wholeNumber } from '../options.js';
 import { records$ } from './call-store.js';
-import type { CallStoreDriver, StoredRecord } from './call-store-driver.js';
-import { inPortions$, whenWanted$ } from './in-portions.js';
+import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 import {
   assertStored$,
   checkStored,
@@ -35,8 +37,9 @@ import {
 import { isEnd, storedEvent } from './stored-event.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
-import type { Queue } from '../streams/queue.js';
+import { createQueue, type Queue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
+import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 
 /** How a call is followed. */
 export interface AttachOptions {
@@ -180,3 +183,46 @@ const oneHint = (): Queue<object> => {
     },
   };
 };
+
+/** Reads the records of a call in batches and maps each with `project`, in order. Reads the next batch when that is done and `wanted$` emits. */
+export const inPortions$ = <T>(
+  driver: CallStoreDriver,
+  callId: string,
+  range: RecordRange,
+  project: (record: StoredRecord) => Observable<T>,
+  wanted$: Observable<unknown> = of(undefined),
+): Observable<T> =>
+  defer(() => {
+    const inTurn = subscribeOnTrampoline<true>(createTrampoline());
+    let { after = 0 } = range;
+    let isMore = true;
+    const portion$ = defer(() => {
+      isMore = false;
+      return driver.read$(callId, { ...range, after });
+    }).pipe(
+      failAs('store', 'The journal could not be read'),
+      take(1),
+      tap((records) => {
+        isMore = records.length > 0;
+        after = records.at(-1)?.position ?? after;
+      }),
+      concatMap((records) => records),
+    );
+    return wanted$.pipe(
+      concatMap(() => portion$),
+      queuedMap(project, createQueue<StoredRecord>),
+      // Portions that are there at once do not nest.
+      repeat({ delay: () => (isMore ? of<true>(true).pipe(inTurn) : EMPTY) }),
+    );
+  });
+
+/** Emits a value as soon as demand is open. */
+const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
+  defer(() =>
+    demand.isOpen
+      ? of(value)
+      : demand.open$.pipe(
+          first(Boolean),
+          map(() => value),
+        ),
+  );

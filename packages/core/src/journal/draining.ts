@@ -10,7 +10,6 @@ import {
   Subject,
   take,
   tap,
-  throwError,
   timer,
 } from 'rxjs';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../errors.js';
@@ -36,10 +35,7 @@ export interface Drainable {
   ) => Promise<ObservedValueOf<ReturnType<Drainable['drain$']>>>;
 }
 
-/**
- * Returns a layer that can bring the calls of its agents to rest, those of sub-agents with them. It is for agents without a journal: `journal()` drains its own
- * calls.
- */
+/** Returns a layer that can bring the calls of its agents to rest, those of sub-agents with them. It is for agents without a journal: `journal()` drains its own calls. */
 export const draining = (): Layer & Drainable => {
   const { drain$, drain, track$ } = createDraining();
   return {
@@ -47,7 +43,7 @@ export const draining = (): Layer & Drainable => {
     open:
       ({ call: { parentId } }) =>
       (call$) =>
-        parentId === undefined ? track$(call$) : call$,
+        parentId === undefined ? track$(() => call$) : call$,
     drain$,
     drain,
   };
@@ -55,10 +51,10 @@ export const draining = (): Layer & Drainable => {
 
 /** The running calls, so far as they are to come to rest. */
 export interface RunningCalls extends Drainable {
-  /** Runs a call, unless they are being drained. `callId` is that of one with a journal. */
-  readonly track$: <T>(call$: Observable<T>, callId?: string) => Observable<T>;
-  /** Lets a step of a call begin only until they are drained. */
-  readonly untilDrained: (journal: OpenJournal, callId: string) => OpenJournal;
+  /** Runs a call, unless they are being drained. Once it is marked, the call of this id can be resumed. */
+  readonly track$: <T>(open: (mark: () => void) => Observable<T>, callId?: string) => Observable<T>;
+  /** Lets a step of a call run only until they are drained. */
+  readonly untilDrained: (journal: OpenJournal, callId: string, mark: () => void) => OpenJournal;
 }
 
 /** Keeps count of running calls. */
@@ -66,7 +62,6 @@ export const createDraining = (): RunningCalls => {
   const running = new Set<() => void>();
   const idle$ = new Subject<void>();
   const resumable = new Set<string>();
-  const begun = new Set<string>();
   let isDraining = false;
   let lost = 0;
   const drain$: Drainable['drain$'] = (options = {}) => {
@@ -89,36 +84,39 @@ export const createDraining = (): RunningCalls => {
     drain$,
     drain: (options) => firstValueFrom(drain$(options)),
     // Nothing of its own stands in the way of events.
-    track$: (call$, callId) =>
+    track$: (open, callId) =>
       new Observable((subscriber) => {
         if (isDraining) {
           subscriber.error(closed());
           return;
         }
+        let kept: string | undefined;
         const cut = (): void => {
-          const kept = callId !== undefined && begun.has(callId) ? callId : undefined;
           if (kept === undefined) lost += 1;
           else resumable.add(kept);
           subscriber.error(brokenOff(kept));
         };
         running.add(cut);
-        subscriber.add(call$.subscribe(subscriber));
+        subscriber.add(
+          open(() => {
+            kept = callId;
+          }).subscribe(subscriber),
+        );
         subscriber.add(() => {
           running.delete(cut);
-          if (callId !== undefined) begun.delete(callId);
           if (isDraining && running.size === 0) idle$.next();
         });
       }),
-    untilDrained: (journal, callId) => ({
+    untilDrained: (journal, callId, mark) => ({
       ...journal,
       step$: (id, work) => {
         // What it begins with is recorded in any case: without that, it could not be resumed.
-        if (id === `${callId}/${callStep}`) {
-          return journal.step$(id, work).pipe(tap(() => begun.add(callId)));
-        }
-        if (!isDraining) return journal.step$(id, work);
-        resumable.add(callId);
-        return throwError(() => brokenOff(callId));
+        if (id === `${callId}/${callStep}`) return journal.step$(id, work).pipe(tap(mark));
+        return journal.step$(id, () => {
+          if (!isDraining) return work();
+          resumable.add(callId);
+          throw brokenOff(callId);
+        });
       },
     }),
   };

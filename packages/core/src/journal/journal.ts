@@ -11,13 +11,15 @@ import {
   take,
   tap,
   throwError,
+  throwIfEmpty,
 } from 'rxjs';
 import { splitInput } from '../call/conversation.js';
+import type { CallInfo } from '../call-info.js';
 import type { Callable } from '../callable.js';
 import { type CallOptions, checkCallOptions } from '../call-options.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
-import type { Input } from '../input.js';
+import { type Input, readHistory } from '../input.js';
 import { isRecord } from '../json.js';
 import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../layer.js';
 import { noMemory } from '../memory.js';
@@ -26,7 +28,7 @@ import { defined, having } from '../options.js';
 import { placeOf } from '../places.js';
 import type { Reply } from '../reply.js';
 import { outcome } from '../run.js';
-import { cell, recorded } from '../step.js';
+import { cell, type Perform, recorded } from '../step.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import type { ToolContext } from '../tools/types.js';
 import {
@@ -43,7 +45,13 @@ import {
 } from './call-record.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './journal-store.js';
-import { type CallLog, type CallSteps, callSteps, createReplaying } from './recording.js';
+import {
+  type CallLog,
+  type CallSteps,
+  callSteps,
+  createReplaying,
+  createRunning,
+} from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
 export type ResumeOptions = Omit<CallOptions, 'callId' | 'parent' | 'speaks' | 'history'>;
@@ -107,22 +115,27 @@ export function journal(given: JournalStore | OpenJournal['step$']): Journal {
       throw misuse('resume$() needs the id of a call.');
     }
     const unknown$ = throwError(() => unknownCall(callId));
-    const opened$ = store.open$(callId, (open) =>
-      open
-        .step$(`${callId}/${callStep}`, () => unknown$)
-        .pipe(
-          concatMap((written) => {
-            if (!isCallRecord(written)) throw unreadableCall(callId);
-            assertGiven(callId, written, { ...options });
-            const layers = resuming(running.untilDrained(open, callId), written);
-            // Last, too: a journal among the layers of the call itself must not replace them.
-            const use = [...(options.use ?? []), ...layers];
-            const own = { ...written.options, ...defined(options), use, callId };
-            return view(target.with(...layers), written.input, own);
-          }),
+    const goOn$ = (open: OpenJournal, written: unknown, mark: () => void): Observable<Seen> => {
+      if (!isCallRecord(written)) throw unreadableCall(callId);
+      assertGiven(callId, written, { ...options });
+      mark();
+      const layers = resuming(running.untilDrained(open, callId, mark), written);
+      // Last, too: a journal among the layers of the call itself must not replace them.
+      const use = [...(options.use ?? []), ...layers];
+      const { history, ...plain } = written.options;
+      const rest = written.sessionId === undefined ? written.options : plain;
+      const own = { ...rest, ...defined(options), use, callId };
+      return view(target.with(...layers), written.input, own);
+    };
+    return running.track$(
+      (mark) =>
+        store.open$(callId, (open) =>
+          open
+            .step$(`${callId}/${callStep}`, () => unknown$)
+            .pipe(concatMap((written) => goOn$(open, written, mark))),
         ),
+      callId,
     );
-    return running.track$(opened$, callId);
   };
   const resume$: Journal['resume$'] = <Output>(
     target: Resumable<Output>,
@@ -183,10 +196,16 @@ const recording = (
     const { by } = context.local(stepsOf);
     return by === undefined ? next : recordedAnswer(context, by, next);
   },
+  // Looked up with each step: an `open` further out may perform one before this one has begun.
   step:
     ({ local }) =>
-    (next) =>
-      local(stepsOf).by?.around(next) ?? next,
+    (next) => {
+      let own: Perform | undefined;
+      return (step) => {
+        const { by } = local(stepsOf);
+        return by === undefined ? next(step) : (own ??= by.around(next))(step);
+      };
+    },
 });
 
 /** Opens the journal of a call that begins. */
@@ -196,17 +215,31 @@ const begun$ = <T>(
   context: LayerContext,
   call$: Observable<T>,
 ): Observable<T> => {
-  const { callId } = context.call;
-  const opened$ = store.open$(callId, (open) => {
-    if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
-    begin(context, { journal: untilDrained(open, callId), isOutermost: true, isResumed: false });
-    return call$;
-  });
-  return track$(opened$, callId);
+  const { callId, parentId } = context.call;
+  const running = context.local(recordedCalls);
+  const begun$ = track$(
+    (mark) =>
+      store.open$(callId, (open) => {
+        if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
+        const drained = untilDrained(open, callId, mark);
+        begin(context, { journal: drained, isOutermost: true, isResumed: false });
+        running.begin(callId);
+        return call$;
+      }),
+    callId,
+  );
+  // Calls beside it, below a call that is not recorded, end before that is torn down.
+  return parentId === undefined ? begun$ : begun$.pipe(running.ended(callId));
 };
 
+/** The recorded calls of a family that are below none. */
+const recordedCalls = cell('family', createRunning);
+
 /** The layers of a call that goes on. */
-const resuming = (open: OpenJournal, { agent, sessionId, history, ...begun }: CallRecord): Use => [
+const resuming = (
+  open: OpenJournal,
+  { agent, sessionId, history, options, ...begun }: CallRecord,
+): Use => [
   trusted({
     ...recording((context, call$) => {
       const { call, local } = context;
@@ -219,22 +252,28 @@ const resuming = (open: OpenJournal, { agent, sessionId, history, ...begun }: Ca
     }),
     info: { resumed: true },
   }),
-  history === undefined ? [] : [carrying(history)],
+  history === undefined ? [] : [carrying(() => history, true)],
+  // A fork into a session, which has a history of its own.
+  sessionId === undefined || options.history === undefined || history !== undefined
+    ? []
+    : [carrying((call) => readHistory(options.history, call), false)],
 ];
 
-/** Gives a forked call what was said before: it is in no memory of its own. */
-const carrying = (said: readonly Message[]): Layer =>
+/** Gives a forked call what was said before, in the place of what memory holds, which gets it if `isNew`. */
+const carrying = (read: (call: CallInfo) => readonly Message[], isNew: boolean): Layer =>
   trusted({
     name: 'carried',
     priority: 59,
-    call: () => (next) => (call) =>
-      next({
+    call: (context) => (next) => (call) => {
+      const said = read(context.call);
+      return next({
         ...call,
         said,
-        late: call.memory === noMemory ? [] : said,
+        late: isNew && call.memory !== noMemory ? said : [],
         // What the forked call was brought is in what was said.
-        ...(suspensionsIn(said).length === 0 && { input: splitInput(call.input).input }),
-      }),
+        ...(isNew && suspensionsIn(said).length === 0 && { input: splitInput(call.input).input }),
+      });
+    },
   });
 
 /** Begins to record a call, before anything happens in it. */
@@ -290,7 +329,9 @@ const recordedAnswer = (
   return (call) =>
     noted$(local(outcome).input ?? call.input).pipe(
       concatMap(() =>
-        isOutermost && hasEnded ? ended$() : merge(interrupt$, next(call)).pipe(take(1)),
+        isOutermost && hasEnded
+          ? ended$()
+          : merge(interrupt$, next(call).pipe(throwIfEmpty(noReply))).pipe(take(1)),
       ),
     );
 };
@@ -302,7 +343,7 @@ const twice = (callId: string): MillraceError =>
   );
 
 const noReply = (): MillraceError =>
-  new MillraceError('invalidState', 'The call has ended, and its journal has no reply of it.');
+  new MillraceError('invalidState', 'The journal has no reply of the call.');
 
 const unknownCall = (callId: string): MillraceError =>
   new MillraceError(

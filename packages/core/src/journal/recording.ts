@@ -5,6 +5,7 @@ import {
   concatMap,
   defer,
   EMPTY,
+  finalize,
   ignoreElements,
   of,
   share,
@@ -13,6 +14,7 @@ import {
   tap,
   throwError,
   map,
+  type MonoTypeOperatorFunction,
   type Observable,
 } from 'rxjs';
 import { fatal, MillraceError } from '../errors.js';
@@ -231,7 +233,7 @@ const recording = (
 ): Perform => {
   const { cutShort = new Set<string>() } = journal;
   const passed = new Set<string>();
-  const running = createRunningSteps();
+  const running = createRunning();
   /** Whether an optional step has no record, and one that came later has: it is yet to be replayed. */
   const wasSkipped = ({ id, optional }: Pick<Step<unknown>, 'id' | 'optional'>): boolean =>
     optional === true &&
@@ -245,8 +247,7 @@ const recording = (
     const work$ = (): Observable<unknown> => {
       const shown = attemptsAt(`${callId}/${id}`, cutShort);
       begins(id, [...shown.keys()]);
-      // One that may complete empty runs alone.
-      if (step.optional !== true) running.begin(id);
+      if (isParallel(id)) running.begin(id);
       const before = Math.max(0, ...shown.values());
       return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
         concatMap((value) => {
@@ -257,29 +258,25 @@ const recording = (
         }),
       );
     };
-    return journal.step$(`${callId}/${id}`, work$).pipe(
+    const value$ = journal.step$(`${callId}/${id}`, work$).pipe(
       map((written) => {
         passed.add(id);
-        running.end(id);
         if (made !== undefined) return made.value;
         if (isForm?.(written) === false) throw unreadable(callId, id);
         const value = frozen(read(written));
         replayed(id, warning?.(written));
         return value;
       }),
-      catchError((error: unknown) => {
-        if (!isRest(error)) throw error;
-        return concat(
-          running.rest$(id),
-          throwError(() => error),
-        );
-      }),
     );
+    return isParallel(id) ? value$.pipe(running.ended(id)) : value$;
   };
 };
 
-/** The steps of a call that run. One that ends because the call comes to rest lets the others end first. */
-const createRunningSteps = () => {
+/** Steps that may run beside others: the decision on a tool call, and its result. */
+const isParallel = (id: string): boolean => /^\d+\/\d+(?:\/intent)?$/.test(id);
+
+/** What runs at once. If one of them ends because the call comes to rest, its error waits until the others have ended, or are at rest too. */
+export const createRunning = () => {
   const running = new Set<string>();
   const idle$ = new Subject<void>();
   const end = (id: string): void => {
@@ -287,13 +284,21 @@ const createRunningSteps = () => {
   };
   return {
     begin: (id: string): void => void running.add(id),
-    end,
-    /** Completes when all others have ended, or are at rest too. */
-    rest$: (id: string): Observable<never> =>
-      defer(() => {
-        end(id);
-        return running.size === 0 ? EMPTY : idle$.pipe(take(1), ignoreElements());
-      }),
+    /** Ends one with its source. */
+    ended:
+      <T>(id: string): MonoTypeOperatorFunction<T> =>
+      (source$) =>
+        source$.pipe(
+          finalize(() => end(id)),
+          catchError((error: unknown) => {
+            if (!isRest(error)) throw error;
+            const rest$ = defer(() => (running.size === 0 ? EMPTY : idle$.pipe(take(1))));
+            return concat(
+              rest$.pipe(ignoreElements()),
+              throwError(() => error),
+            );
+          }),
+        ),
   };
 };
 

@@ -16,7 +16,7 @@ import type { AgentEvent } from '../events.js';
 import { checkOptions, isFunction, isScheduler, numberFrom, type Rule } from '../options.js';
 import { records$ } from './call-store.js';
 import type { CallStoreDriver } from './call-store-driver.js';
-import { inPortions$ } from './in-portions.js';
+import { inPortions$ } from './attach.js';
 import { assertStored$, checkStored, type StoreOfCalls } from './stored-call.js';
 import { storedEvent } from './stored-event.js';
 

@@ -42,7 +42,7 @@ import { taskOf } from '../prompt/task.js';
 import { type Message, textOf, textBlock, type UserMessage } from '../message.js';
 import { type Plan, planKey } from '../planning/plan-key.js';
 import { note, type OpenRun, outcome, runKey, spend } from '../run.js';
-import { findMemories$ } from './find-memories.js';
+import { findMemories$ } from './memories-of-call.js';
 import { rankMemories } from './rank-memories.js';
 import { recalledTitle, writtenMemories } from './written-memories.js';
 import { section } from '../prompt/assemble.js';

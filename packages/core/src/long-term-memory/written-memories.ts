@@ -1,4 +1,4 @@
-import { cutObservation } from '../cut-observation.js';
+import { cutObservation } from '../observation.js';
 import { textBlock, textOf } from '../message.js';
 import { nameOf, quoted } from '../retrieval/quoted.js';
 import type { MemoryEntry } from './long-term-memory.js';

@@ -22,10 +22,7 @@ export interface SummariseOptions {
   readonly contextWindow: number;
   /** The share of it that messages may take before older ones are summarised, above 0 and at most 1. Default: 0.7. */
   readonly ratio?: number;
-  /**
-   * How many of the last turns stay as they are. Of the running call, each message of the model's with its tools is a turn of its own. At
-   * least 1. Default: 2.
-   */
+  /** How many of the last turns stay as they are. Of the running call, each message of the model's with its tools is a turn of its own. At least 1. Default: 2. */
   readonly keepTurns?: number;
   /** Who writes the summary. Default: the model of the call. */
   readonly model?: Model;

@@ -1,4 +1,4 @@
-import { cutObservation } from '../cut-observation.js';
+import { cutObservation } from '../observation.js';
 import {
   type AssistantBlock,
   type ContentBlock,

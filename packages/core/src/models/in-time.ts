@@ -15,10 +15,7 @@ export const inTime = (model: Model): Model =>
         { keepsTime: true },
       );
 
-/**
- * Errors with `timeout` when a model is silent for too long. The clock stops while demand is closed. One timer checks for silence: one per
- * delta would cost too much.
- */
+/** Errors with `timeout` when a model is silent for too long. The clock stops while demand is closed. One timer checks for silence: one per delta would cost too much. */
 const watched = (
   name: string,
   { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler }: ModelContext,

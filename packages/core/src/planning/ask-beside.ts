@@ -20,10 +20,7 @@ export interface Aside extends PlanningOptions {
   readonly title: string;
 }
 
-/**
- * Shows the model the conversation and tells it what to think about; what it says is noted for the requests to come. A failure is a `warning`, and the
- * run goes on without.
- */
+/** Shows the model the conversation and tells it what to think about; what it says is noted for the requests to come. A failure is a `warning`, and the run goes on without. */
 export const askBeside$ = (
   context: AskNeeds,
   run: OpenRun,

@@ -29,10 +29,7 @@ import {
 
 /** How the final answer is written. */
 export interface SynthesizeOptions {
-  /**
-   * When: where the model has said that the task is done and has not given the answer (`complete`, the default), or in the place of every answer
-   * (`always`).
-   */
+  /** When: where the model has said that the task is done and has not given the answer (`complete`, the default), or in the place of every answer (`always`). */
   readonly when?: 'complete' | 'always';
   /** What the tool is called by which the model says so. Default: `complete_task`. */
   readonly completion?: string;

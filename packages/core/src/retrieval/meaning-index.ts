@@ -19,10 +19,7 @@ import type { Embedder } from './embedder.js';
 
 /** An index of items by their meaning. */
 export interface MeaningIndex<Item> {
-  /**
-   * Emits once those of the items that are alike to a text, the most alike first, and completes. Cold. Errors where the
-   * embedder does.
-   */
+  /** Emits once those of the items that are alike to a text, the most alike first, and completes. Cold. Errors where the embedder does. */
   rank$(text: string, items: readonly Item[]): Observable<readonly Item[]>;
 }
 

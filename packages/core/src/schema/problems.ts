@@ -18,10 +18,7 @@ const maxPath = 200;
 const maxMessage = 300;
 const maxReceived = 80;
 
-/**
- * Tells of problems, one line each: the parameter, the rule and the value. Of parameters that are hidden from the model
- * it says nothing but that they are wrong.
- */
+/** Tells of problems, one line each: the parameter, the rule and the value. Of parameters that are hidden from the model it says nothing but that they are wrong. */
 export const describe = (
   problems: readonly Problem[],
   hidden: Readonly<Record<string, unknown>> = {},

@@ -34,10 +34,7 @@ const duplicateIn = (items: readonly unknown[]): Duplicate | undefined => {
   return found;
 };
 
-/**
- * Writes values so that those which JSON holds to be the same are written the same, whatever the order of their keys. What JSON cannot hold
- * is the same only as itself.
- */
+/** Writes values so that those which JSON holds to be the same are written the same, whatever the order of their keys. What JSON cannot hold is the same only as itself. */
 const canonicalForm = (): ((value: unknown) => string) => {
   const names = new Map<unknown, string>();
   const nameOf = (value: unknown): string => {

@@ -6,10 +6,10 @@ import {
   endWith,
   finalize,
   firstValueFrom,
-  identity,
   ignoreElements,
   lastValueFrom,
   map,
+  noop,
   type Observable,
   of,
   race,
@@ -106,7 +106,8 @@ export const keepSessions = <Output>(
   const { journal, memory } = options;
   // A journal drains what it records.
   const running = createDraining();
-  const track$ = journal === undefined ? running.track$ : identity;
+  const track$: RunningCalls['track$'] =
+    journal === undefined ? running.track$ : (open) => defer(() => open(noop));
   const all = sessions(agent, defined({ memory }));
   const saving = createPendingWork();
   const opened$ = createOpenSessions(store, saving);
@@ -115,7 +116,7 @@ export const keepSessions = <Output>(
       const opened = all.open(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw ofFixedMemory();
-      const place = { agent, session, journal, track$ };
+      const place = { agent, session, journal, track$, saved$: saving.track$ };
       return opened$(session).pipe(map((open) => kept(place, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
@@ -151,7 +152,7 @@ const kept = <Output>(
   place: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
 ): KeptSession<Output> => {
-  const { session, track$ } = place;
+  const { session, track$, saved$ } = place;
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
   const save$ = open.save$(session);
@@ -161,8 +162,8 @@ const kept = <Output>(
       defer(() => {
         open.assertOpen();
         return view({
-          events$: track$(session.stream$(input, options)).pipe(savedBehind(save$)),
-          reply$: track$(session.call$(input, options)).pipe(savedWithReply(save$)),
+          events$: saved$(track$(() => session.stream$(input, options)).pipe(savedBehind(save$))),
+          reply$: saved$(track$(() => session.call$(input, options)).pipe(savedWithReply(save$))),
         });
       }),
     callRules,

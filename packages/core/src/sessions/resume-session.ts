@@ -21,16 +21,19 @@ import {
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
-import type { ReadableCall } from '../journal/call-summary.js';
-import { sessionChanges, isEnd, storedEvent } from '../journal/stored-event.js';
+import { calls$, type ReadableCall } from '../journal/call-summary.js';
+import { isEnd, sessionChanges, storedEvent } from '../journal/stored-event.js';
 import { isStoreOfCalls, notStored, type StoreOfCalls } from '../journal/stored-call.js';
 import type { Session } from './sessions.js';
-import { afterCall, afterLateCall } from './after-call.js';
 import { toState } from './read-state.js';
-import { calls$ } from '../journal/call-summary.js';
-import { callsIn, mostEarlierCalls } from './begun-in.js';
-import type { EarlierCall, SessionState } from './session-state.js';
-import type { AgentEvent, EventType } from '../events.js';
+import { begunIn, callsIn, latest, less, mostEarlierCalls } from './begun-in.js';
+import type {
+  EarlierCall,
+  PendingApproval,
+  SessionState,
+  ToolGroupStates,
+} from './session-state.js';
+import type { AgentEvent, EventOf, EventType } from '../events.js';
 import { type CallRecord, callStep, isCallRecord, unreadableCall } from '../journal/call-record.js';
 import { records$ } from '../journal/call-store.js';
 import type { CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
@@ -39,6 +42,9 @@ import { isSeatRecord, seatStep } from '../journal/step-ids.js';
 import { checkCallOptions } from '../call-options.js';
 import type { Journal, ResumeOptions } from '../journal/journal.js';
 import type { Reply } from '../reply.js';
+import { frozen } from '../frozen.js';
+import { isRecord } from '../json.js';
+import { addUsage } from '../usage.js';
 
 /** What a session needs to go on with its calls. */
 export interface UnsavedCalls<Seen> {
@@ -308,6 +314,8 @@ export interface Resuming<out Output> {
   readonly agent: Agent<Output>;
   readonly session: Session<Output>;
   readonly journal: Journal | undefined;
+  /** Runs a call until its session is saved: a drain waits for that. */
+  readonly saved$: <T>(work$: Observable<T>) => Observable<T>;
   readonly open: {
     assertOpen(): void;
     save$(session: Session): Observable<number>;
@@ -320,6 +328,7 @@ export const resumableSession = <Output>({
   session,
   journal,
   open,
+  saved$,
 }: Resuming<Output>): ResumableSession<Output> => {
   const save$ = open.save$(session);
   const see$ = <Seen>(
@@ -333,7 +342,7 @@ export const resumableSession = <Output>({
     if (journal === undefined || !isStoreOfCalls(journal.store)) throw noJournal();
     const calls = journal.store;
     const goOn$ = (id: string): Observable<Seen> => goOn(journal, id, given);
-    const goOnAndSave$ = (id: string): Observable<Seen> => goOn$(id).pipe(saved(save$));
+    const goOnAndSave$ = (id: string): Observable<Seen> => saved$(goOn$(id).pipe(saved(save$)));
     return defer(() => {
       open.assertOpen();
       return resumeSession$({ agent, session, calls, save$, goOn$, goOnAndSave$ }, callId);
@@ -366,3 +375,119 @@ export const resumableSession = <Output>({
 
 const noJournal = () =>
   misuse('resume$() needs the journal of the agent: keepSessions(agent, store, { journal }).');
+
+/** A call that a journal has written down. */
+type CallPlace = Omit<CallOfSession, 'isWrittenDown'>;
+
+/** Tells what the state of a session becomes by a call that a journal has written down, whatever of it the state has already. */
+const afterCall = (
+  state: SessionState,
+  events: readonly AgentEvent[],
+  call: CallPlace,
+): SessionState =>
+  events.reduce(
+    (before, event) => afterEvent(before, event, { ...call, isWrittenDown: true }),
+    begun(state, call.callId),
+  );
+
+/** The same of a call that others have followed: the session has what it said and cost, and is otherwise as they have left it. */
+const afterLateCall = (
+  state: SessionState,
+  events: readonly AgentEvent[],
+  call: CallPlace,
+): SessionState => {
+  const after = afterCall(state, events, call);
+  const late = callsIn(after).filter(({ callId }) => callId === call.callId);
+  const others = callsIn(state).filter(({ callId }) => callId !== call.callId);
+  const { lastCall } = state;
+  const earlierCalls = latest([
+    ...others.filter(({ callId }) => callId !== lastCall?.callId),
+    ...late,
+  ]);
+  const last = others.find(({ callId }) => callId === lastCall?.callId);
+  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
+  return {
+    ...rest,
+    messages: after.messages,
+    usage: after.usage,
+    ...(last !== undefined &&
+      lastCall !== undefined && {
+        lastCall: { ...lastCall, usageBefore: less(after.usage, last.usage) },
+      }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
+  };
+};
+
+/** A call of a session. */
+interface CallOfSession {
+  readonly sessionId: string;
+  readonly callId: string;
+  /** Whether a journal writes it down. */
+  readonly isWrittenDown: boolean;
+}
+
+/** Tells what the state of a session becomes by an event of one of its calls, or of a call below it. What one has cost that has no reply is not known. */
+export const afterEvent = (
+  state: SessionState,
+  event: AgentEvent,
+  { sessionId, callId, isWrittenDown }: CallOfSession,
+): SessionState => {
+  // Calls below may be in sessions of their own, also in those of the same id: they have no part in it but what waits for approval.
+  if (event.sessionId !== sessionId) return state;
+  if (event.callId !== callId && !isOfApprovals(event)) return state;
+  switch (event.type) {
+    case 'preCall':
+      return begun(state, isWrittenDown ? callId : undefined);
+    case 'messagesRemoved': {
+      const gone = new Set(event.ids);
+      return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
+    }
+    case 'messagesAppended': {
+      const known = new Set(state.messages.map(({ id }) => id));
+      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
+      return { ...state, messages: [...state.messages, ...added] };
+    }
+    case 'stateChanged':
+      return changed(state, event);
+    case 'postCall': {
+      const { lastCall } = state;
+      const { reason, usage } = event.reply;
+      return {
+        ...state,
+        usage: addUsage(state.usage, usage),
+        interrupted: reason === 'interrupted',
+        ...(lastCall?.callId === callId && { lastCall: frozen({ ...lastCall, hasEnded: true }) }),
+      };
+    }
+    default:
+      return state;
+  }
+};
+
+/** What a state becomes when a call of its session begins. */
+const begun = (state: SessionState, callId: string | undefined): SessionState => {
+  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
+  const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);
+  return {
+    ...rest,
+    ...changes,
+    ...(lastCall !== undefined && { lastCall }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
+  };
+};
+
+const isOfApprovals = (event: AgentEvent): boolean =>
+  event.type === 'stateChanged' && event.name === 'approvals';
+
+const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
+  const { name, state: now } = event;
+  if (name === 'groups' && isGroups(now)) return { ...state, groups: now };
+  return name === 'approvals' && isApprovals(now) ? { ...state, approvals: now } : state;
+};
+
+const isGroups = (value: unknown): value is ToolGroupStates =>
+  isRecord(value) && Object.values(value).every((active) => typeof active === 'boolean');
+
+const isApprovals = (value: unknown): value is readonly PendingApproval[] =>
+  Array.isArray(value) &&
+  value.every((it) => isRecord(it) && typeof it['callId'] === 'string' && isRecord(it['toolUse']));

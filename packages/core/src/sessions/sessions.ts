@@ -1,23 +1,23 @@
 import equal from 'fast-deep-equal';
 import {
-  defer,
-  filter,
-  firstValueFrom,
-  lastValueFrom,
-  type MonoTypeOperatorFunction,
-  type Observable,
-  of,
   catchError,
   concat,
   concatMap,
+  defaultIfEmpty,
+  defer,
   EMPTY,
+  filter,
+  finalize,
+  firstValueFrom,
   ignoreElements,
+  lastValueFrom,
   map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
   take,
   tap,
   throwError,
-  defaultIfEmpty,
-  finalize,
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { type Callable, toCallable } from '../callable.js';
@@ -31,6 +31,7 @@ import type { Input } from '../input.js';
 import { forksAbove } from '../journal/journal.js';
 import { type Layer, readUse, type Use } from '../layer.js';
 import {
+  appended$,
   inProcessMemory,
   isMemoryChange,
   kept$,
@@ -55,7 +56,6 @@ import type { ContextEntry } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
 import type { LiveToolkit } from '../tools/types.js';
 import type { View } from '../view.js';
-import { forkedSession } from './forked-session.js';
 import { readState, toState } from './read-state.js';
 import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
 import {
@@ -67,6 +67,9 @@ import {
 import { createSessionRecords } from './session-records.js';
 import { type SessionState, stateVersion } from './session-state.js';
 import { join$, type SteerOutcome } from './steering.js';
+import type { Fork } from '../journal/call-record.js';
+import { renamed } from '../journal/forked-records.js';
+import { isMessage } from '../shape.js';
 
 /** A conversation: its calls run one after the other and remember. A call errors with `busy` while another runs, unless `onBusy` says otherwise. */
 export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {
@@ -87,10 +90,7 @@ export interface Session<out Output = unknown> extends Callable<Output, SessionC
     /** Interrupts all of them and returns their number. They leave no trace in the conversation. */
     clear(message?: string): number;
   };
-  /**
-   * Interrupts the running call, or the running or waiting call of this id: it ends with the message or the text so far. Returns
-   * false if there is none.
-   */
+  /** Interrupts the running call, or the running or waiting call of this id: it ends with the message or the text so far. Returns false if there is none. */
   interrupt(message?: string, callId?: string): boolean;
   /**
    * Adds a message to the running call, or to the one of this id: its next turn starts with it. Emits the outcome and completes;
@@ -139,10 +139,7 @@ export interface Sessions<out Output = unknown> {
   open(id: string, options?: SessionOptions): Session<Output>;
 }
 
-/**
- * Returns the sessions of an agent: conversations with memory. The same agent and the same `memory` function always give the
- * same sessions, so create that function once.
- */
+/** Returns the sessions of an agent: conversations with memory. The same agent and the same `memory` function always give the same sessions, so create that function once. */
 export const sessions = <Output>(
   agent: Agent<Output>,
   options: SessionsOptions = {},
@@ -156,7 +153,8 @@ export const sessions = <Output>(
       checkOptions('open()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
       const { context = [] } = given;
-      return createSession(agent, placeOf, { id, defaults, context, layers: [] });
+      const place = placeOf(id);
+      return createSession(agent, placeOf, { place, defaults, context, layers: [] });
     },
   };
 };
@@ -205,7 +203,7 @@ const noMemoryMade = (): MillraceError =>
   );
 
 interface Handle {
-  readonly id: string;
+  readonly place: SessionPlace;
   readonly defaults: SessionCallOptions;
   readonly context: readonly ContextEntry[];
   readonly layers: readonly Layer[];
@@ -217,10 +215,9 @@ const createSession = <Output>(
   placeOf: PlaceOf,
   handle: Handle,
 ): Session<Output> => {
-  const { id, defaults, context, layers } = handle;
+  const { place, defaults, context, layers } = handle;
   const isResumed = layers.some(({ info }) => info?.resumed);
-  const place = placeOf(id);
-  const { queue, memory, record } = place;
+  const { id, queue, memory, record } = place;
   const begin$ = <Seen>(
     input: Input,
     options: CallOptions & SessionCallOptions,
@@ -427,3 +424,64 @@ const difference = (before: readonly Message[], after: readonly Message[]): Memo
   const from = found === -1 ? before.length : found;
   return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
 };
+
+/** A session, as far as it may be another one in a fork. */
+interface ForkableSession {
+  readonly id: string;
+  readonly memory: Memory;
+}
+
+/**
+ * Gives the session that a call below a forked one is in, instead of the one that it names: a copy of its own, `<session>~<fork>`, which begins with what that one holds but what the forked call has
+ * added behind the point. What is there is never written to.
+ */
+const forkedSession = <Session extends ForkableSession>(
+  named: Session,
+  forks: readonly Fork[],
+  sessionOf: (sessionId: string) => Session,
+): Session =>
+  forks.reduce((original, fork) => {
+    const copy = sessionOf(`${named.id}~${fork.to}`);
+    return { ...copy, memory: copiedMemory(original.memory, copy.memory, fork) };
+  }, named);
+
+/** A memory that shows what another one holds until it is first written to, and then begins with that. */
+const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
+  const isBegun$ = (): Observable<boolean> =>
+    once$(kept$(own)).pipe(map(({ length }) => length > 0));
+  const past$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
+    once$(messages$).pipe(map((messages) => pastOf(messages, fork)));
+  const replace$ = own.replace$?.bind(own);
+  return {
+    load$: () =>
+      defer(isBegun$).pipe(
+        concatMap((isBegun) => (isBegun ? own.load$() : past$(original.load$()))),
+      ),
+    all$: () =>
+      defer(isBegun$).pipe(concatMap((isBegun) => (isBegun ? kept$(own) : past$(kept$(original))))),
+    append$: (messages) =>
+      defer(isBegun$).pipe(
+        concatMap((isBegun) =>
+          isBegun
+            ? own.append$(messages)
+            : past$(kept$(original)).pipe(
+                concatMap((past) => appended$(own, [...past, ...messages])),
+              ),
+        ),
+      ),
+    ...(replace$ !== undefined && { replace$ }),
+  };
+};
+
+const once$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
+  messages$.pipe(take(1), defaultIfEmpty<readonly Message[], readonly Message[]>([]));
+
+/** What of the forked call the fork has kept has the ids of the fork: where it is done once more it is not there twice. */
+const pastOf = (messages: readonly Message[], { from, to, calls }: Fork): readonly Message[] =>
+  messages.flatMap((message) => {
+    const { id } = message;
+    if (!id.startsWith(`${from}/`)) return [message];
+    const isKept = calls.some((call) => id.startsWith(`${from}/${call}/`));
+    const kept = isKept ? renamed(message, from, to) : undefined;
+    return isMessage(kept) ? [kept] : [];
+  });

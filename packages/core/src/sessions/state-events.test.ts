@@ -26,7 +26,7 @@ import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../t
 import { tool } from '../tool.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { afterEvent } from './after-call.js';
+import { afterEvent } from './resume-session.js';
 import { toJsonPatch } from './to-json-patch.js';
 import { sessions, type Session, type SessionState } from './index.js';
 import { addTools } from '../tools/added-tools.js';

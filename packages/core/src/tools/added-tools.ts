@@ -4,10 +4,7 @@ import { createToolkit, type Toolkit } from '../toolkit.js';
 import { namesOf, type ToolkitCell, withoutNamed } from './live-toolkit.js';
 import type { ToolEntry } from './types.js';
 
-/**
- * Adds tools beside those of the session or agent, for the `use` of a call. No selection hides them. A name that exists already is a
- * `config` error.
- */
+/** Adds tools beside those of the session or agent, for the `use` of a call. No selection hides them. A name that exists already is a `config` error. */
 export const addTools = (...added: readonly ToolEntry[]): Layer => ({
   name: 'addTools',
   priority: 54,

@@ -39,10 +39,7 @@ export interface SelectionRequest {
   readonly tools: readonly Tool[];
 }
 
-/**
- * Picks tools: gives their names, the best one first, at once or in a while. When it picks nothing, or fails, all tools are shown; a failure is a
- * `warning`.
- */
+/** Picks tools: gives their names, the best one first, at once or in a while. When it picks nothing, or fails, all tools are shown; a failure is a `warning`. */
 export type ToolSelector = (
   request: SelectionRequest,
 ) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;

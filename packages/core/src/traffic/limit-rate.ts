@@ -185,21 +185,12 @@ const openBill = (reserved: number, countUsage: (usage: Usage) => number): Bill 
 
 /** The clocks of all who share a limit. There is mostly one; of several, one may stand still. */
 interface Clocks {
-  /**
-   * The time in milliseconds when, and by whose clock, one was read last: one has come, gone or
-   * rung.
-   */
+  /** The time in milliseconds when, and by whose clock, one was read last: one has come, gone or rung. */
   readonly now: number;
   read(scheduler: SchedulerLike): number;
-  /**
-   * Whoever subscribes is there until it unsubscribes. When the last one of a scheduler goes, so
-   * does its timer.
-   */
+  /** Whoever subscribes is there until it unsubscribes. When the last one of a scheduler goes, so does its timer. */
   during$<T>(scheduler: SchedulerLike, source$: Observable<T>): Observable<T>;
-  /**
-   * Rings in at most so many milliseconds, by the clock of each who is there. Whoever still waits
-   * sets it again.
-   */
+  /** Rings in at most so many milliseconds, by the clock of each who is there. Whoever still waits sets it again. */
   ringIn(ms: number): void;
 }
 

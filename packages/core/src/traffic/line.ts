@@ -1,7 +1,4 @@
-/**
- * Those who wait, in the order in which they came. Coming, going and leaving cost the same, however
- * many wait.
- */
+/** Those who wait, in the order in which they came. Coming, going and leaving cost the same, however many wait. */
 export interface Line<T> {
   readonly size: number;
   readonly first: T | undefined;

@@ -13,10 +13,7 @@ export interface SemaphoreOptions {
   readonly what?: string;
 }
 
-/**
- * A number of slots, which work takes while it runs. Who waits is served in the order in which they
- * came.
- */
+/** A number of slots, which work takes while it runs. Who waits is served in the order in which they came. */
 export interface Semaphore {
   readonly max: number;
   /** How many slots are held now. */
@@ -41,10 +38,7 @@ export interface Semaphore {
   ): Observable<T>;
 }
 
-/**
- * Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn.
- * Its own times, such as `callMs`, begin with its turn.
- */
+/** Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn. Its own times, such as `callMs`, begin with its turn. */
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;

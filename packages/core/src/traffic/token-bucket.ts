@@ -30,15 +30,9 @@ export type Taken =
 export interface TokenBucket {
   /** A full bucket, at any time. */
   readonly full: BucketState;
-  /**
-   * Takes an amount, where there is enough. More than a full bucket holds is taken from a full one,
-   * and leaves a debt that flows in before anything else can be taken.
-   */
+  /** Takes an amount, where there is enough. More than a full bucket holds is taken from a full one, and leaves a debt that flows in before anything else can be taken. */
   take(state: BucketState, amount: number, now: number): Taken;
-  /**
-   * Gives back what was taken and not needed; a negative amount is taken even where there is not
-   * enough.
-   */
+  /** Gives back what was taken and not needed; a negative amount is taken even where there is not enough. */
   give(state: BucketState, amount: number, now: number): BucketState;
   /** Whether it is full at this time: then it need not be remembered. */
   isFull(state: BucketState, now: number): boolean;

@@ -1,4 +1,14 @@
-import { type ContentBlock, textBlock } from './message.js';
+import { freezeResult } from './frozen.js';
+import { type ContentBlock, textBlock, type ToolResultBlock } from './message.js';
+
+/** What stands for a result that an interceptor would not have. */
+export const rejectedResult = (toolUseId: string): ToolResultBlock =>
+  freezeResult({
+    type: 'tool_result',
+    toolUseId,
+    content: [textBlock('The result of this tool was rejected.')],
+    isError: true,
+  });
 
 /** Cuts the text of an observation at so many characters, and adds a marker that names how many are missing. */
 export const cutObservation = (
