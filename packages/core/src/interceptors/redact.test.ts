@@ -29,9 +29,9 @@ describe('redact', () => {
     ).open('s');
     const events = await record(session.stream$(`My card is ${number}.`));
     const stored = await firstValueFrom(session.memory.load$());
-    expect(JSON.stringify([model.requests, stored])).not.toContain('1111');
+    expect(JSON.stringify([model.requests, stored])).not.toContain('1 1');
     const [, ...behind] = events;
-    expect(JSON.stringify(behind.filter(({ type }) => type !== 'preCall'))).not.toContain('1111');
+    expect(JSON.stringify(behind.filter(({ type }) => type !== 'preCall'))).not.toContain('1 1');
     expect(stored.map(textOf)[0]).toBe('My card is [redacted].');
     expect(textOf(stored.at(-1) ?? { content: [] })).toBe('You paid with [redacted], thanks.');
     expect(model.requests[0]?.system).toBe('Never say [redacted].');
@@ -111,7 +111,7 @@ describe('redact', () => {
       .open('s')
       .call('?', { maxIterations: 1 });
     expect(textOf(reply)).toBe('It is [redacted].');
-    expect(JSON.stringify(model.requests)).not.toContain('1111');
+    expect(JSON.stringify(model.requests)).not.toContain('1 1');
   });
 
   it('X10: what is longer than the window may be shown in part, but is not stored', async () => {
