@@ -10,6 +10,6 @@ export function assertOwn(run: CallSummary): asserts run is ReadableCall {
   if (run.agent === assistantName) return;
   throw new MillraceError(
     'invalidRequest',
-    `This run is one of the agent '${run.agent}', which is not here: go on with it in the program that has it, with resume$('${run.callId}').`,
+    `This run is one of the agent '${run.agent}', which is not here. Resume it in the program that has it: journal(store).resume$(agent, '${run.callId}').`,
   );
 }

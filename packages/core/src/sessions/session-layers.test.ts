@@ -4,8 +4,9 @@ import {
   delay,
   firstValueFrom,
   map,
+  merge,
   NEVER,
-  Subject,
+  of,
   timeout,
   timer,
   VirtualTimeScheduler,
@@ -49,26 +50,32 @@ describe('the layers of a session', () => {
     expect(seen).toEqual([1, 1, 0, 0]);
   });
 
-  it('S3: a step layer that cuts by a time-out does not interrupt a call that waits', async () => {
-    const done$ = new Subject<string>();
+  it('S3: a step layer that cuts by a time-out does not interrupt a call that waits', () => {
+    const time = new VirtualTimeScheduler();
     const impatient: Layer = {
       name: 'impatient',
       step: () => (next) => (step) => {
         const { cut } = step;
         return step.kind !== 'wait' || cut === undefined
           ? next(step)
-          : next(step).pipe(timeout({ first: 1, with: () => cut({ reason: 'timeout' }) }));
+          : next(step).pipe(
+              timeout({ first: 1, scheduler: time, with: () => cut({ reason: 'timeout' }) }),
+            );
       },
     };
-    const wait = tool({ name: 'wait', description: 'Waits.', run: () => done$ });
+    const wait = tool({
+      name: 'wait',
+      description: 'Waits.',
+      run: () => of('Done.').pipe(delay(20, time)),
+    });
     const model = scriptedModel([toolUse('wait')], [text('One.')], [text('Two.')]);
-    const agent = createAgent({ model, tools: [wait], use: [impatient] });
+    const defaults = { scheduler: time };
+    const agent = createAgent({ model, tools: [wait], use: [impatient], defaults });
     const session = sessions(agent, { onBusy: 'queue' }).open('s');
-    const replies = Promise.all([session.call('1'), session.call('2')]);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    done$.next('Done.');
-    done$.complete();
-    expect((await replies).map(textOf)).toEqual(['One.', 'Two.']);
+    const said: string[] = [];
+    merge(session.call$('1'), session.call$('2')).subscribe((reply) => said.push(textOf(reply)));
+    time.flush();
+    expect(said).toEqual(['One.', 'Two.']);
   });
 
   it('S6: a call that has ended takes no place when it is resumed', () => {
