@@ -29,7 +29,7 @@ const hideAddresses = on(
 );
 
 const interceptors = [onlyOurs, thinkTwice, hideAddresses];
-const agent = createAgent({ model: embedded(), tools: [email], interceptors });
+const agent = createAgent({ model: embedded(), tools: [email], use: interceptors });
 
 agent.events$.pipe(only('vetoed')).subscribe(({ name }) => console.log('vetoed by', name));
 console.log(textOf(await agent.call('Send an email to ada@example.com.')));

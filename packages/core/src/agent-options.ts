@@ -1,7 +1,6 @@
 import type { CallInfo } from './call-info.js';
 import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-options.js';
 import { type MillraceError, misuse } from './errors.js';
-import { type Interceptor, isInterceptor } from './interceptor.js';
 import { type Layer, readUse, turnThrough, type Use } from './layer.js';
 import type { Model } from './model.js';
 import { isModel, isObject, isText, listOf, type Rule } from './options.js';
@@ -21,9 +20,7 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly tools?: readonly ToolEntry[];
   /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
   readonly output?: Output;
-  /** Interceptors and watchers of every call: `on`, `onCall`, `prepare`, `transformChunks`, `watch`, `logEvents`, `redact`, `guardOutput`. */
-  readonly interceptors?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Layers around every call, its steps, its models and its turns, such as `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use;
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
@@ -39,7 +36,6 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
 
 /** What happens in the calls of an agent: lists of its own, checked. */
 export interface AgentParts {
-  readonly interceptors: readonly Interceptor[];
   readonly defaults: CallDefaults;
   readonly use: readonly Layer[];
 }
@@ -51,11 +47,9 @@ export const partsOf = (
 ): AgentParts => {
   const { defaults = {} } = options;
   checkDefaults(`${owner}, 'defaults'`, defaults);
-  const interceptors = options.interceptors?.flat() ?? [];
-  if (!interceptors.every(isInterceptor)) throw noInterceptor(owner);
   const use = readUse(owner, options.use);
   if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
-  return { interceptors, defaults, use };
+  return { defaults, use };
 };
 
 const areFunctions = (list: unknown): boolean =>
@@ -71,16 +65,10 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   ],
   tools: listOf('tools'),
   output: isSchema,
-  interceptors: listOf('interceptors'),
   use: listOf('layers'),
   context: isContext,
   defaults: isObject,
 };
-
-const noInterceptor = (owner: string): MillraceError =>
-  misuse(
-    `${owner}: 'interceptors' takes what on(type, operator), onCall(type, build), prepare(operator), transformChunks(operator) and watch(handler) return.`,
-  );
 
 const noPhases = (owner: string): MillraceError =>
   misuse(

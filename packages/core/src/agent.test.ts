@@ -222,9 +222,9 @@ describe('an agent', () => {
   });
 
   it('is immutable: what its options hold later changes nothing', async () => {
-    const options = { model: scriptedModel([text('a')]), interceptors: [] as Interceptor[] };
+    const options = { model: scriptedModel([text('a')]), use: [] as Interceptor[] };
     const agent = createAgent(options);
-    options.interceptors.push(on('preReasoning', () => NEVER));
+    options.use.push(on('preReasoning', () => NEVER));
     options.model = scriptedModel();
     expect(textOf(await agent.call('?'))).toBe('a');
   });
@@ -544,8 +544,8 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'an interceptor that is none',
-      () => createAgent({ model, interceptors: ['log'] as never }),
-      /what on\(type/,
+      () => createAgent({ model, use: ['log'] as never }),
+      /interceptors, such as on\(type/,
     ],
     [
       'an unknown default',

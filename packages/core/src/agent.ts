@@ -2,7 +2,6 @@ import { defer, type Observable, Subject } from 'rxjs';
 import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
 import { beginning, runLoop } from './call/answer.js';
 import { conversation } from './call/conversation.js';
-import { preparing } from './call/prepare.js';
 import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
@@ -46,13 +45,13 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   options: AnyAgentOptions<Output>,
   answer: CallSetup['answer'] = runLoop,
 ): Agent<OutputOf<Output, Default>> => {
-  const { interceptors, defaults, use } = partsOf(owner, options);
+  const { defaults, use } = partsOf(owner, options);
   const { name = 'agent', model: ownModel, instructions, context = [] } = options;
   const hot = createHotEvents();
   const tools = Object.freeze([...(defaults.tools ?? options.tools ?? [])]);
   const toolkit = createToolkit(tools);
   const ownOutput = outputOf(options.output, owner);
-  const native = [conversation(instructions), beginning, ...preparing(interceptors), reviewing];
+  const native = [conversation(instructions), beginning, reviewing];
 
   const begin$ = <Seen>(
     layers: readonly Layer[],
@@ -67,7 +66,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       answer,
       model,
       output: outputOf(output, 'The call') ?? ownOutput,
-      interceptors,
       native,
       use: [...layers, ...readUse('The call', given.use)],
       options: {

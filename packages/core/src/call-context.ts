@@ -2,7 +2,7 @@ import type { AsyncSubject, Subject } from 'rxjs';
 import type { JoinableDemand } from './demand.js';
 import type { MillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
-import type { Interceptor } from './interceptor.js';
+import type { Hook } from './interceptor.js';
 import type { Interruption } from './interruption.js';
 import type { Layer, LayerContext } from './layer.js';
 import type { Reply } from './reply.js';
@@ -39,7 +39,7 @@ export interface CallContext extends LayerContext {
   /** The call above has been interrupted, and begins no other one. */
   readonly isLate: boolean;
   /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
-  readonly voice: readonly Interceptor[];
+  readonly voice: readonly Hook[];
   /** Counts a cost in the calls above, if there are any. */
   readonly spend: ((spending: Spending) => void) | undefined;
   /** The layers of the call, outermost first. */
@@ -50,7 +50,7 @@ export interface CallContext extends LayerContext {
   readonly cells: Map<Cell<unknown>, unknown>;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
   readonly reportHalt: (error: MillraceError) => void;
-  readonly interceptors: readonly Interceptor[];
+  readonly interceptors: readonly Hook[];
 }
 
 /** An id for a call that has not been given one. */

@@ -183,6 +183,7 @@ const places: Readonly<Record<string, string>> = {
   maxQueue: ofSessions,
   journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
+  interceptors: "Give them to 'use': [on(type, operator)].",
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 

@@ -129,12 +129,9 @@ describe('contained', () => {
     string,
     (scheduler: SchedulerLike) => AgentOptions & SessionsOptions,
   ])[] = [
-    [
-      'an interceptor',
-      (it) => ({ model, interceptors: [on('postReasoning', pipe(delay(2, it), boom()))] }),
-    ],
-    ['a prepare', (it) => ({ model, interceptors: [prepare(pipe(delay(2, it), boom()))] })],
-    ['a transform', () => ({ model, interceptors: [transformChunks(boom())] })],
+    ['an interceptor', (it) => ({ model, use: [on('postReasoning', pipe(delay(2, it), boom()))] })],
+    ['a prepare', (it) => ({ model, use: [prepare(pipe(delay(2, it), boom()))] })],
+    ['a transform', () => ({ model, use: [transformChunks(boom())] })],
     [
       'a phase',
       (it) => ({ model, use: [insertBefore(reasoning, () => pipe(delay(2, it), boom()))] }),

@@ -51,7 +51,7 @@ const joined = (chunks: readonly { readonly delta: string }[]): string =>
 describe('transformChunks', () => {
   it('H7: maps, and what is shown is what is stored', async () => {
     const model = scriptedModel([thinking('hm'), text('a'), text('b')]);
-    const agent = createAgent({ model, interceptors: [transformChunks(shout)] });
+    const agent = createAgent({ model, use: [transformChunks(shout)] });
     const events = await record(agent.stream$('?'));
     const chunks = events.filter((event) => event.type === 'reasoningChunk');
     expect(chunks.map(({ kind, delta }) => [kind, delta])).toEqual([
@@ -71,7 +71,7 @@ describe('transformChunks', () => {
       mergeMap((chunk): ContentChunk[] => [chunk, { type: 'text', text: '.' }]),
     );
     const model = scriptedModel([thinking('hm'), text('a'), text('b'), text('c')]);
-    const reply = await createAgent({ model, interceptors: [transformChunks(merged)] }).call('?');
+    const reply = await createAgent({ model, use: [transformChunks(merged)] }).call('?');
     expect(reply.content).toEqual([{ type: 'text', text: 'ab.c.' }]);
     expect(reply.finish).toBe('stop');
   });
@@ -84,10 +84,7 @@ describe('transformChunks', () => {
         c: text('!'),
         d: text('…'),
       });
-      const agent = createAgent({
-        model: slow,
-        interceptors: [transformChunks(takeWhile(isClean))],
-      });
+      const agent = createAgent({ model: slow, use: [transformChunks(takeWhile(isClean))] });
       const reply$ = agent
         .call$('?', { scheduler })
         .pipe(map((reply) => [reply.reason, textOf(reply), reply.finish]));
@@ -101,11 +98,7 @@ describe('transformChunks', () => {
     const work = tool({ name: 'work', description: 'Works.', run: () => ran.push(1) });
     const model = scriptedModel([text('I work'), toolUse('work'), text('!')]);
     const session = sessions(
-      createAgent({
-        model,
-        tools: [work],
-        interceptors: [transformChunks(takeWhile(isClean))],
-      }),
+      createAgent({ model, tools: [work], use: [transformChunks(takeWhile(isClean))] }),
     ).open('s');
     const reply = await session.call('?');
     expect([reply.reason, textOf(reply), ran]).toEqual(['stopped', 'I work', []]);
@@ -119,7 +112,7 @@ describe('transformChunks', () => {
   it('H7: without any text, there is a word', async () => {
     const agent = createAgent({
       model: scriptedModel([text('!')]),
-      interceptors: [transformChunks(takeWhile(isClean))],
+      use: [transformChunks(takeWhile(isClean))],
     });
     expect(textOf(await agent.call('?'))).toBe('Stopped.');
   });
@@ -130,7 +123,7 @@ describe('transformChunks', () => {
 
   it('L7: a stop with feedback discards the message and asks again, in one more counted iteration', async () => {
     const model = scriptedModel([text('Hey'), text('!'), text('more')], [text('Hello.')]);
-    const session = sessions(createAgent({ model, interceptors: [retrying] })).open('s');
+    const session = sessions(createAgent({ model, use: [retrying] })).open('s');
     const events = await record(session.stream$('?'));
     const last = events.at(-1);
     expect(last?.type === 'postCall' && [textOf(last.reply), last.iteration]).toEqual([
@@ -149,7 +142,7 @@ describe('transformChunks', () => {
       [text('2'), text('!')],
       [text('3'), text('!')],
     );
-    const failing = createAgent({ model, interceptors: [retrying] }).call('?');
+    const failing = createAgent({ model, use: [retrying] }).call('?');
     await expect(failing).rejects.toMatchObject({ code: 'guardRejected', partial: '3' });
     model.verify();
   });
@@ -158,13 +151,13 @@ describe('transformChunks', () => {
     const work = tool({ name: 'work', description: 'Works.', run: () => 'ok' });
     const bad = [text('!')];
     const model = scriptedModel(bad, bad, [toolUse('work')], bad, bad, [text('Done.')]);
-    const reply = await createAgent({ model, tools: [work], interceptors: [retrying] }).call('?');
+    const reply = await createAgent({ model, tools: [work], use: [retrying] }).call('?');
     expect([textOf(reply), reply.iterations]).toEqual(['Done.', 6]);
   });
 
   it('I7: counts within maxIterations, and in the closing call there is no other try', async () => {
     const model = scriptedModel([text('!')], [text('Well'), text('!')]);
-    const failing = createAgent({ model, interceptors: [retrying] }).call('?', {
+    const failing = createAgent({ model, use: [retrying] }).call('?', {
       maxIterations: 1,
     });
     await expect(failing).rejects.toMatchObject({ code: 'guardRejected', partial: 'Well' });
@@ -172,7 +165,7 @@ describe('transformChunks', () => {
 
   it('H7: a closing answer that is stopped is the reply as far as it came', async () => {
     const model = scriptedModel([toolUse('none')], [text('So far'), text('!')]);
-    const agent = createAgent({ model, interceptors: [transformChunks(takeWhile(isClean))] });
+    const agent = createAgent({ model, use: [transformChunks(takeWhile(isClean))] });
     const reply = await agent.call('?', { maxIterations: 1 });
     expect([reply.reason, textOf(reply)]).toEqual(['stopped', 'So far']);
   });
@@ -184,7 +177,7 @@ describe('transformChunks', () => {
     );
     const agent = createAgent({
       model: scriptedModel([text('a'), text('!')]),
-      interceptors: [transformChunks(takeWhile(isClean)), goOn],
+      use: [transformChunks(takeWhile(isClean)), goOn],
     });
     expect((await agent.call('?')).reason).toBe('answer');
   });
@@ -196,7 +189,7 @@ describe('transformChunks', () => {
       );
       const agent = createAgent({
         model: model('ab(f|)', { a: text('a'), b: text('b') }),
-        interceptors: [slow],
+        use: [slow],
       });
       const deltas$ = agent.stream$('?', { scheduler }).pipe(
         filter((event) => event.type === 'reasoningChunk' || event.type === 'postReasoning'),
@@ -220,7 +213,7 @@ describe('transformChunks', () => {
         r: { type: 'restart', why: 'broken' },
         b: text('b'),
       });
-      const agent = createAgent({ model: broken, interceptors: [counting] });
+      const agent = createAgent({ model: broken, use: [counting] });
       expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('-----(r|)', {
         r: 'b ',
       });
@@ -239,7 +232,7 @@ describe('transformChunks', () => {
     ['last', takeLast<ContentChunk>(1)],
   ])('I4: what %s would let go at its end is void with its attempt', async (name, operator) => {
     const model = scriptedModel([text('broken'), { type: 'restart', why: 'broken' }, text('b')]);
-    const agent = createAgent({ model, interceptors: [transformChunks(operator)] });
+    const agent = createAgent({ model, use: [transformChunks(operator)] });
     const events = await record(agent.stream$('?'));
     const last = events.at(-1);
     expect(last?.type === 'postCall' && textOf(last.reply)).toBe(name === 'endWith' ? 'b.' : 'b');
@@ -252,7 +245,7 @@ describe('transformChunks', () => {
       const late = transformChunks((chunk$) => timer(3, scheduler).pipe(mergeMap(() => chunk$)));
       const diagrams = ['a-b-c-(f|)', '(abcf|)'];
       const values = { a: text('a'), b: text('b'), c: text('c') };
-      const agent = createAgent({ model: model(diagrams, values), interceptors: [late] });
+      const agent = createAgent({ model: model(diagrams, values), use: [late] });
       const twice$ = concat(agent.call$('?', { scheduler }), agent.call$('?', { scheduler }));
       expectObservable(twice$.pipe(map(textOf))).toBe('------a--(b|)', { a: 'abc', b: 'abc' });
     });
@@ -265,7 +258,7 @@ describe('transformChunks', () => {
     const agentOf = (failOpen: boolean) =>
       createAgent({
         model: scriptedModel([text('a')]),
-        interceptors: [transformChunks(broken, { name: 'moody', failOpen })],
+        use: [transformChunks(broken, { name: 'moody', failOpen })],
       });
     await expect(agentOf(false).call('?')).rejects.toMatchObject({
       code: 'interceptor',
@@ -283,37 +276,36 @@ describe('transformChunks', () => {
     );
     const agent = createAgent({
       model: scriptedModel([text('a'), text('b'), text('c')]),
-      interceptors: [transformChunks(greedy, { failOpen: true })],
+      use: [transformChunks(greedy, { failOpen: true })],
     });
     expect(textOf(await agent.call('?'))).toBe('abc');
   });
 
   it('I4: arguments of a tool that were shown are void with the message that was stopped', async () => {
     const model = scriptedModel([toolUse('none'), text('!')], [text('Done.')]);
-    const events = await record(createAgent({ model, interceptors: [retrying] }).stream$('?'));
+    const events = await record(createAgent({ model, use: [retrying] }).stream$('?'));
     expect(events.map(({ type }) => type)).toContain('messageDiscarded');
   });
 
   it('R4: counts pass by', async () => {
     const usage: ModelChunk = { type: 'usage', usage: { outputTokens: 7 } };
     const model = scriptedModel([usage, text('a'), finish(), usage]);
-    const reply = await createAgent({
-      model,
-      interceptors: [transformChunks(filter(() => true))],
-    }).call('?');
+    const reply = await createAgent({ model, use: [transformChunks(filter(() => true))] }).call(
+      '?',
+    );
     expect(reply.usage.outputTokens).toBe(7);
   });
 
   it('L4: a pause in the message is no end of it', async () => {
     const model = scriptedModel([text('a'), finish('pause')], [text('b'), finish()]);
-    const reply = await createAgent({ model, interceptors: [transformChunks(shout)] }).call('?');
+    const reply = await createAgent({ model, use: [transformChunks(shout)] }).call('?');
     expect([textOf(reply), reply.iterations]).toEqual(['AB', 1]);
   });
 
   it('X1: a stream that breaks off is not taken for one that was stopped', async () => {
     const agent = createAgent({
       model: scriptedModel(of(text('a'))),
-      interceptors: [transformChunks(shout)],
+      use: [transformChunks(shout)],
     });
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'invalidResponse', partial: 'A' });
   });
@@ -328,7 +320,7 @@ describe('transformChunks', () => {
       );
     const agent = createAgent({
       model: scriptedModel([text('x')]),
-      interceptors: [wrap('a', 200), wrap('b', 1)],
+      use: [wrap('a', 200), wrap('b', 1)],
     });
     expect(textOf(await agent.call('?'))).toBe('abx');
   });
@@ -341,10 +333,7 @@ describe('transformChunks', () => {
       ),
     );
     const model = scriptedModel([text('a'), text('b'), text('!')]);
-    const agent = createAgent({
-      model,
-      interceptors: [transformChunks(takeWhile(isClean)), holding],
-    });
+    const agent = createAgent({ model, use: [transformChunks(takeWhile(isClean)), holding] });
     const reply = await agent.call('?');
     expect([reply.reason, textOf(reply)]).toEqual(['stopped', 'ab']);
   });
@@ -356,7 +345,7 @@ describe('transformChunks', () => {
   it('H2: an error fails the call, by the name of the interceptor', async () => {
     const agent = createAgent({
       model: scriptedModel([text('!')]),
-      interceptors: [transformChunks(failing, { name: 'hush' })],
+      use: [transformChunks(failing, { name: 'hush' })],
     });
     await expect(agent.call('?')).rejects.toMatchObject({
       code: 'interceptor',
@@ -367,7 +356,7 @@ describe('transformChunks', () => {
   it('H2: with failOpen it is passed over, and no chunk is lost', async () => {
     const agent = createAgent({
       model: scriptedModel([text('a'), text('!'), text('b')]),
-      interceptors: [transformChunks(failing, { failOpen: true })],
+      use: [transformChunks(failing, { failOpen: true })],
     });
     const events = await record(agent.stream$('?'));
     const last = events.at(-1);
@@ -382,9 +371,7 @@ describe('transformChunks', () => {
       map(() => ({ type: 'finish' }) as never),
       { name: 'spoiler' },
     );
-    const failed = createAgent({ model: scriptedModel([text('a')]), interceptors: [spoil] }).call(
-      '?',
-    );
+    const failed = createAgent({ model: scriptedModel([text('a')]), use: [spoil] }).call('?');
     await expect(failed).rejects.toMatchObject({
       code: 'interceptor',
       message: expect.stringMatching(/spoiler/),
@@ -396,7 +383,7 @@ describe('transformChunks', () => {
       const source = model('a--------(f|)', { a: text('a') });
       const work = cold('--------x');
       const slow = transformChunks(concatMap((chunk) => work.pipe(map(() => chunk))));
-      const agent = createAgent({ model: source, interceptors: [slow] });
+      const agent = createAgent({ model: source, use: [slow] });
       expectObservable(
         agent.call$('?', { scheduler }).pipe(catchError(() => of('error'))),
         '^--!',
@@ -427,7 +414,7 @@ describe('transformChunks', () => {
       fc.asyncProperty(fc.array(chunk), fc.array(step, { maxLength: 3 }), async (chunks, steps) => {
         const agent = createAgent({
           model: scriptedModel([...chunks, text('end'), finish()]),
-          interceptors: steps.map((operator) => transformChunks(operator)),
+          use: steps.map((operator) => transformChunks(operator)),
         });
         const events = await record(agent.stream$('?'));
         const last = events.at(-1);

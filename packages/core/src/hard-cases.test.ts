@@ -191,12 +191,12 @@ describe('a veto, a silent tool and a cut', () => {
       'failed: Interrupted before it finished.',
     ]);
     const vetoTool = on('preActing', () => EMPTY);
-    expect(await outputs({ interceptors: [vetoTool] })).toEqual([
+    expect(await outputs({ use: [vetoTool] })).toEqual([
       'answer',
       'failed: Not run: this use of the tool was rejected.',
     ]);
     const veto = on('postReasoning', () => EMPTY);
-    expect(await outputs({ interceptors: [veto] })).toEqual(['stopped']);
+    expect(await outputs({ use: [veto] })).toEqual(['stopped']);
   });
 });
 

@@ -174,6 +174,4 @@ function resultOf(toolUseId: string) {
     content: [{ type: 'tool_result', toolUseId, content: [textBlock('x')], isError: false }],
   };
 }
-const fits = (contextWindow: number) => ({
-  interceptors: [fitContext({ contextWindow, reserve: 10 })],
-});
+const fits = (contextWindow: number) => ({ use: [fitContext({ contextWindow, reserve: 10 })] });

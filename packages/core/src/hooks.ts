@@ -29,7 +29,7 @@ import {
   modifiableTypes,
 } from './events.js';
 import { freezeResult } from './frozen.js';
-import { type EventInterceptor, type Interceptor, ordered } from './interceptor.js';
+import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';
 import { isRecord } from './json.js';
@@ -74,9 +74,9 @@ export interface Attendant {
 /** What the hooks of a call are made of. */
 export interface HooksInit {
   readonly call: CallInfo;
-  readonly interceptors: readonly Interceptor[];
+  readonly interceptors: readonly Hook[];
   /** Those whose transforms its messages pass. Default: `interceptors`. */
-  readonly voice?: readonly Interceptor[];
+  readonly voice?: readonly Hook[];
   readonly scheduler: SchedulerLike;
   /** Delivers the events of a whole family of calls, one after the other. */
   readonly deliver: Trampoline;
@@ -202,11 +202,11 @@ export const createHooks = ({
 
 /** An interceptor that is readied for a call when the first event of its type comes. */
 const stageOf = (
-  { type, failOpen, name, open }: EventInterceptor & { readonly name: string },
+  { type, failOpen, name, open }: EventHook & { readonly name: string },
   call: CallInfo,
   report: Hooks['report'],
 ): Stage<ModifiableEvent> => {
-  let operate: ReturnType<EventInterceptor['open']> | undefined;
+  let operate: ReturnType<EventHook['open']> | undefined;
   return createStage({
     name,
     what: `'${type}' event`,
@@ -227,7 +227,7 @@ const stageOf = (
 
 /** Handlers must not disturb those who listen beside them. */
 const watchersOf = (
-  interceptors: readonly Interceptor[],
+  interceptors: readonly Hook[],
   call: CallInfo,
   report: (payload: ReportedPayload) => void,
 ): readonly Listener[] =>

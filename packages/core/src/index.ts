@@ -39,17 +39,14 @@ export { partialOutput$, type PartialOf, type PartialOutputOptions } from './par
 export { fromBatches, fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
 export {
-  type ChunkInterceptor,
-  type EventInterceptor,
   type Interceptor,
   type InterceptorOptions,
   on,
   onCall,
   prepare,
-  type PrepareInterceptor,
+  type Hook,
   transformChunks,
   watch,
-  type Watcher,
 } from './interceptor.js';
 export {
   type ChunkTransform,

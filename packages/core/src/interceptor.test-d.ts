@@ -100,7 +100,7 @@ watch((event, call) => {
   expectTypeOf(call.metadata).toEqualTypeOf<Readonly<Record<string, string>>>();
 });
 
-createAgent({ model, interceptors: [redact('key'), guardOutput(/key/), logEvents(console)] });
+createAgent({ model, use: [redact('key'), guardOutput(/key/), logEvents(console)] });
 
 createAgent({ model, use: [insertBefore(reasoning, ({ scheduler }) => delay(1, scheduler))] });
 

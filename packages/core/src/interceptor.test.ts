@@ -39,7 +39,7 @@ const echo = tool({
 const agentWith = (...interceptors: readonly Interceptor[]) => {
   const memory = inProcessMemory();
   const model = scriptedModel([toolUse('echo', { say: 'a' })], [text('done')]);
-  const agent = createAgent({ model, tools: [echo], interceptors });
+  const agent = createAgent({ model, tools: [echo], use: interceptors });
   return { model, memory: memory('s'), session: sessions(agent, { memory }).open('s') };
 };
 
@@ -153,7 +153,7 @@ describe('an interceptor', () => {
       filter((event) => event.toolUse.input['say'] !== 'rm'),
       { name: 'guard' },
     );
-    const agent = createAgent({ model, tools: [echo], interceptors: [guard] });
+    const agent = createAgent({ model, tools: [echo], use: [guard] });
     const events = await record(agent.stream$('?'));
     expect(events.find(({ type }) => type === 'vetoed')).toMatchObject({
       of: 'preActing',
@@ -216,7 +216,7 @@ describe('an interceptor', () => {
         'preReasoning',
         concatMap((event) => timer(3).pipe(map(() => event))),
       );
-      const agent = createAgent({ model: scripted, interceptors: [slow] });
+      const agent = createAgent({ model: scripted, use: [slow] });
       const text$ = agent.call$('?', { scheduler }).pipe(map(textOf));
       expectObservable(text$).toBe('------(r|)', { r: 't' });
       for (const log of scripted.subscriptions) expectSubscriptions(log).toBe('---^--!');
@@ -234,7 +234,7 @@ describe('an interceptor', () => {
       });
     });
     const model = scriptedModel([toolUse('echo')], [text('a')], [text('b')]);
-    const agent = createAgent({ model, tools: [echo], interceptors: [counter] });
+    const agent = createAgent({ model, tools: [echo], use: [counter] });
     await agent.call('?');
     await agent.call('?');
     expect(counts).toEqual([1, 2, 1]);
@@ -310,7 +310,7 @@ describe('an interceptor', () => {
         return { ...event, result: { ...event.result, content: [textBlock('y'.repeat(40))] } };
       }),
     );
-    const agent = createAgent({ model, tools: [echo], interceptors: [watch] });
+    const agent = createAgent({ model, tools: [echo], use: [watch] });
     const reply = await agent.call('?', { maxObservation: 10 });
     expect(lengths).toEqual([50]);
     expect(reply.toolUses[0]?.output).toMatch(/^y{10}\n\[… 30 of 40/);
@@ -349,7 +349,7 @@ describe('an interceptor', () => {
       const ticking = on('preReasoning', (event$) =>
         event$.pipe(switchMap((event) => interval(1, scheduler).pipe(map(() => event)))),
       );
-      const agent = createAgent({ model: model('t(f|)'), interceptors: [ticking] });
+      const agent = createAgent({ model: model('t(f|)'), use: [ticking] });
       const code$ = agent
         .call$('?', { scheduler })
         .pipe(catchError((error: unknown) => of(Reflect.get(Object(error), 'code'))));
@@ -393,12 +393,12 @@ describe('an interceptor', () => {
       },
     );
     const model = scriptedModel([text('.')]);
-    const agent = createAgent({ model, tools: [echo], interceptors: [pop] });
+    const agent = createAgent({ model, tools: [echo], use: [pop] });
     await expect(agent.call('?')).rejects.toThrow(/popper/);
   });
 
   it('refuses what only looks like one', () => {
     const fake = { kind: 'event', type: 'postCall' } as never;
-    expect(() => createAgent({ model: scriptedModel(), interceptors: [fake] })).toThrow(/on\(type/);
+    expect(() => createAgent({ model: scriptedModel(), use: [fake] })).toThrow(/on\(type/);
   });
 });

@@ -24,8 +24,14 @@ export interface InterceptorOptions {
   readonly failOpen?: boolean;
 }
 
-/** What `on`, `onCall`, `prepare`, `transformChunks` and `watch` make: something that stands in the way of a call, or looks on. */
-export type Interceptor = EventInterceptor | PrepareInterceptor | ChunkInterceptor | Watcher;
+/** A layer that intercepts or watches the events of a call: what `on`, `onCall`, `prepare`, `transformChunks` and `watch` return, for `use`. */
+export interface Interceptor {
+  readonly name: string;
+  readonly hook: Hook;
+}
+
+/** What an interceptor does, by its kind. */
+export type Hook = EventHook | PrepareHook | ChunkHook | WatchHook;
 
 interface Placed extends InterceptorOptions {
   readonly priority: number;
@@ -33,7 +39,7 @@ interface Placed extends InterceptorOptions {
 }
 
 /** An operator on one type of event. */
-export interface EventInterceptor extends Placed {
+export interface EventHook extends Placed {
   readonly kind: 'event';
   readonly type: ModifiableType;
   /** Readies it for one call. */
@@ -41,19 +47,19 @@ export interface EventInterceptor extends Placed {
 }
 
 /** An operator on what a call begins with. */
-export interface PrepareInterceptor extends Placed {
+interface PrepareHook extends Placed {
   readonly kind: 'prepare';
   readonly operator: MonoTypeOperatorFunction<Preparation>;
 }
 
 /** An operator on the chunks of a message. */
-export interface ChunkInterceptor extends Placed {
+interface ChunkHook extends Placed {
   readonly kind: 'chunks';
   readonly operator: ChunkTransform;
 }
 
 /** A handler of every event. */
-export interface Watcher extends Placed {
+interface WatchHook extends Placed {
   readonly kind: 'watch';
   readonly handle: (event: AgentEvent, call: CallInfo) => unknown;
 }
@@ -66,20 +72,20 @@ export const on = <Type extends ModifiableType>(
   type: Type,
   operator: MonoTypeOperatorFunction<EventOf<Type>>,
   options: InterceptorOptions = {},
-): EventInterceptor => onCall(type, () => operator, options);
+): Interceptor => onCall(type, () => operator, options);
 
 /** As `on`, with an operator built anew for each call: the place for an interceptor's own state. */
 export const onCall = <Type extends ModifiableType>(
   type: Type,
   build: (call: CallInfo) => MonoTypeOperatorFunction<EventOf<Type>>,
   options: InterceptorOptions = {},
-): EventInterceptor => {
+): Interceptor => {
   if (!modifiableTypes.includes(type)) {
     throw misuse(
       `on(): '${type}' is no event that can be intercepted. Those that can: ${modifiableTypes.join(', ')}. Others can be watched on events$, or with watch().`,
     );
   }
-  return {
+  return interceptor({
     kind: 'event',
     type,
     ...placed(`on('${type}')`, build, options),
@@ -87,7 +93,7 @@ export const onCall = <Type extends ModifiableType>(
       const operator = build(call);
       return (event) => (isEvent(event, type) ? of(event).pipe(operator) : of(event));
     },
-  };
+  });
 };
 
 /**
@@ -97,11 +103,8 @@ export const onCall = <Type extends ModifiableType>(
 export const prepare = (
   operator: MonoTypeOperatorFunction<Preparation>,
   options: InterceptorOptions = {},
-): PrepareInterceptor => ({
-  kind: 'prepare',
-  operator,
-  ...placed('prepare()', operator, options),
-});
+): Interceptor =>
+  interceptor({ kind: 'prepare', operator, ...placed('prepare()', operator, options) });
 
 /**
  * Applies an operator to the content of every message of the model while it streams: it may map, drop, merge or add
@@ -115,52 +118,38 @@ export const prepare = (
 export const transformChunks = (
   operator: ChunkTransform,
   options: InterceptorOptions = {},
-): ChunkInterceptor => ({
-  kind: 'chunks',
-  operator,
-  ...placed('transformChunks()', operator, options),
-});
+): Interceptor =>
+  interceptor({ kind: 'chunks', operator, ...placed('transformChunks()', operator, options) });
 
 /** Passes every event of the agent's calls to a handler. Its errors are reported by `handlerError` events and harm nothing. */
 export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
   options: Pick<InterceptorOptions, 'name'> = {},
-): Watcher => ({ kind: 'watch', handle, ...placed('watch()', handle, options, { name: isText }) });
+): Interceptor =>
+  interceptor({
+    kind: 'watch',
+    handle,
+    ...placed('watch()', handle, options, { name: isText }),
+  });
 
-/** Tells whether a value is what one of these functions makes. */
-export const isInterceptor = (value: unknown): value is Interceptor => {
-  if (!isRecord(value)) return false;
-  switch (value['kind']) {
-    case 'event':
-      return typeof value['open'] === 'function';
-    case 'prepare':
-    case 'chunks':
-      return typeof value['operator'] === 'function';
-    case 'watch':
-      return typeof value['handle'] === 'function';
-    default:
-      return false;
-  }
-};
+const interceptor = (hook: Hook): Interceptor => ({ name: hook.name ?? labelOf(hook), hook });
+
+/** Whether a value is what one of these functions returns. */
+export const isInterceptor = (value: unknown): value is Interceptor =>
+  isRecord(value) && isRecord(value['hook']) && typeof value['hook']['kind'] === 'string';
 
 /** Those of one kind in their order, each under a name. */
-export const ordered = <Kind extends Interceptor['kind']>(
-  interceptors: readonly Interceptor[],
+export const ordered = <Kind extends Hook['kind']>(
+  hooks: readonly Hook[],
   kind: Kind,
-): readonly (Extract<Interceptor, { kind: Kind }> & { readonly name: string })[] =>
-  interceptors
-    .map((interceptor, index) => ({
-      name: `${labelOf(interceptor)} at place ${index + 1}`,
-      ...interceptor,
-    }))
-    .filter(
-      (interceptor): interceptor is Extract<typeof interceptor, { kind: Kind }> =>
-        interceptor.kind === kind,
-    )
+): readonly (Extract<Hook, { kind: Kind }> & { readonly name: string })[] =>
+  hooks
+    .map((hook, index) => ({ name: `${labelOf(hook)} at place ${index + 1}`, ...hook }))
+    .filter((hook): hook is Extract<typeof hook, { kind: Kind }> => hook.kind === kind)
     .sort((a, b) => a.priority - b.priority);
 
-const labelOf = (interceptor: Interceptor): string =>
-  interceptor.kind === 'event' ? `on('${interceptor.type}')` : labels[interceptor.kind];
+const labelOf = (hook: Hook): string =>
+  hook.kind === 'event' ? `on('${hook.type}')` : labels[hook.kind];
 
 const labels = { prepare: 'prepare()', chunks: 'transformChunks()', watch: 'watch()' } as const;
 

@@ -100,11 +100,7 @@ describe('an interrupt', () => {
       'preActing',
       tap(({ toolUse: { name } }) => name === 'deaf' && stop$.next()),
     );
-    const agent = createAgent({
-      model,
-      tools: [quick, slow, deaf],
-      interceptors: [stopper],
-    });
+    const agent = createAgent({ model, tools: [quick, slow, deaf], use: [stopper] });
     const events = await record(
       sessions(agent, { memory }).open('s').stream$('?', { interruptOn: stop$ }),
     );
@@ -130,7 +126,7 @@ describe('an interrupt', () => {
       'postActing',
       tap(() => stop$.next()),
     );
-    const agent = createAgent({ model, tools: [quick], interceptors: [stopper] });
+    const agent = createAgent({ model, tools: [quick], use: [stopper] });
     const reply = await agent.call('?', { interruptOn: stop$, parallel: false });
     expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
     expect(reply.reason).toBe('interrupted');
@@ -149,10 +145,7 @@ describe('an interrupt', () => {
 
   it('S1: while an interceptor waits', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
-      const agent = createAgent({
-        model: model('t(f|)'),
-        interceptors: [on('preReasoning', () => NEVER)],
-      });
+      const agent = createAgent({ model: model('t(f|)'), use: [on('preReasoning', () => NEVER)] });
       const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
       expectObservable(reply$.pipe(map(summary))).toBe('--(r|)', {
         r: 'interrupted: Interrupted.',
@@ -165,7 +158,7 @@ describe('an interrupt', () => {
       const agent = createAgent({
         model: model('(cf|)'),
         tools: [tool({ name: 'tool', description: 'Runs.', run: () => 'ran' })],
-        interceptors: [on('preActing', () => NEVER)],
+        use: [on('preActing', () => NEVER)],
       });
       const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
       expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('--(r|)', {

@@ -13,7 +13,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { createAgent, type Layer, type Step, textOf, tool } from './index.js';
+import { createAgent, type Layer, on, type Step, textOf, tool } from './index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { handedDown, layersOf } from './layer.js';
 import { type Cell, cell, createLocals } from './step.js';
@@ -102,6 +102,28 @@ describe('layers', () => {
     await agent.call('?', { use: [noting(notes, 'b', { priority: 1 })] });
     expect(notes).toContain('a model 1');
     expect(notes.indexOf('b model 1')).toBeLessThan(notes.indexOf('a model 1'));
+  });
+
+  it('H2, Y4: hold interceptors, which are inherited with them; a call may have its own', async () => {
+    const seen: string[] = [];
+    const see = (what: string) =>
+      on(
+        'postCall',
+        tap(({ agent }) => seen.push(`${what} ${agent.join('/')}`)),
+      );
+    const below = createAgent({ name: 'below', model: scriptedModel([text('In.')]) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_, context) => below.call$('?', { parent: context }).pipe(map(textOf)),
+    });
+    const agent = createAgent({
+      model: scriptedModel([toolUse('ask')], [text('Out.')]),
+      tools: [ask],
+      use: [layer('audit', { inherit: true, on: [see('audit')] }), see('own')],
+    });
+    await agent.call('?', { use: [see('call')] });
+    expect(seen).toEqual(['audit agent/below', 'audit agent', 'own agent', 'call agent']);
   });
 
   it('Y4: reach sub-agents where they are inherited', async () => {
@@ -289,8 +311,8 @@ describe('layers', () => {
   });
 
   it.each([
-    [[{}], /'use' takes a list of layers/],
-    [[{ name: '' }], /'use' takes a list of layers/],
+    [[{}], /'use' takes a list of interceptors/],
+    [[{ name: '' }], /'use' takes a list of interceptors/],
     ['budget', /'use' must be a list of layers/],
     [[{ name: 'x', stpe: () => 0 }], /The layer 'x' has no option 'stpe'/],
   ])('refuses what is no layer (%#)', (use, why) => {

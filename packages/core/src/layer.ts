@@ -26,6 +26,7 @@ import { MillraceError, misuse, toMillraceError } from './errors.js';
 import type { AgentEvent } from './events.js';
 import type { Hooks } from './hooks.js';
 import type { Holds, Interruption } from './interruption.js';
+import { type Hook, type Interceptor, isInterceptor } from './interceptor.js';
 import { isRecord } from './json.js';
 import type { Model, RetryBudget } from './model.js';
 import { nearMatches } from './near-matches.js';
@@ -120,9 +121,11 @@ export interface Layer {
   readonly model?: (context: LayerContext) => (next: Model) => Model;
   /** Edits the phases of a turn. Of equal priority, earlier layers edit first. A list without functions is a `config` error of `createAgent`. */
   readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
+  /** Intercepts and watches events. An interceptor is such a layer by itself: within another one it is inherited with it. */
+  readonly on?: readonly Interceptor[];
 }
 
-/** What `use` takes: layers, and lists of layers that belong together. */
+/** What `use` takes: layers, interceptors among them, and lists of layers that belong together. */
 export type Use = readonly (Layer | readonly Layer[])[];
 
 /** The layers of a call, outermost first: its own and those that calls above it hand down, each once. */
@@ -166,9 +169,16 @@ export const trusted = <Own extends Layer>(layer: Own): Own => {
   return layer;
 };
 
-/** Whether a layer may interrupt its call: any may that is not of this package, and one that resumes. */
+/** Whether a layer may interrupt its call: any may that is not of this package nor an interceptor, and one that resumes. */
 export const mayInterrupt = (layer: Layer): boolean =>
-  !trustedOnes.has(layer) || layer.info?.resumed === true;
+  layer.info?.resumed === true || !(trustedOnes.has(layer) || isInterceptor(layer));
+
+/** What the interceptors among some layers do, in their order. */
+export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
+  layers.flatMap((layer) => [
+    ...(isInterceptor(layer) ? [layer.hook] : []),
+    ...(layer.on ?? []).map(({ hook }) => hook),
+  ]);
 
 /** Composes the layers around a whole call. */
 export const openThrough = <T>(
@@ -419,6 +429,10 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   step: isFunction,
   model: isFunction,
   turn: isFunction,
+  on: [
+    (value) => Array.isArray(value) && value.every(isInterceptor),
+    'a list of interceptors, such as [on(type, operator)]',
+  ],
 };
 
 const isLayer = (value: unknown): value is Layer =>
@@ -426,5 +440,5 @@ const isLayer = (value: unknown): value is Layer =>
 
 const noLayer = (owner: string): MillraceError =>
   misuse(
-    `${owner}: 'use' takes a list of layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
+    `${owner}: 'use' takes a list of interceptors, such as on(type, operator), and layers: objects with a 'name' and some of ${Object.keys(rules).slice(1).join(', ')}.`,
   );

@@ -66,7 +66,7 @@ describe('the loop', () => {
       }),
     );
     const model = scriptedModel([toolUse('clock')], [text('noon')]);
-    const agent = createAgent({ model, tools: [clock], interceptors: [watch] });
+    const agent = createAgent({ model, tools: [clock], use: [watch] });
     await sessions(agent, { memory }).open('s').call('?');
     expect(stored).toEqual([0, 3]);
     const messages = await lastValueFrom(memory('s').load$());
@@ -153,7 +153,7 @@ describe('the loop', () => {
       map((event) => (textOf(event.message) === 'ugh' ? { ...event, again: 'Be polite.' } : event)),
     );
     const memory = inProcessMemory();
-    const agent = createAgent({ model, interceptors: [again] });
+    const agent = createAgent({ model, use: [again] });
     const reply = await sessions(agent, { memory }).open('s').call('?');
     expect(reply).toMatchObject({ iterations: 2, reason: 'answer' });
     expect(model.requests[1]?.messages.map((message) => textOf(message))).toEqual([
@@ -222,7 +222,7 @@ describe('the loop', () => {
           message: { ...event.message, content: [{ type: 'text' as const, text: 'late' }] },
         })),
       );
-      const reply$ = createAgent({ model: patient, interceptors: [texts] })
+      const reply$ = createAgent({ model: patient, use: [texts] })
         .call$('?', { scheduler })
         .pipe(map(textOf));
       expectObservable(reply$).toBe('7200s (r|)', { r: 'late' });
@@ -419,7 +419,7 @@ describe('ends that tools and interceptors make', () => {
       map((event) => ({ ...event, stop: event.toolUse.input['stop'] === true })),
     );
     const model = scriptedModel([toolUse('clock', { stop: true }), toolUse('clock')]);
-    const agent = createAgent({ model, tools: [clock], interceptors: [stop] });
+    const agent = createAgent({ model, tools: [clock], use: [stop] });
     expect(await agent.call('?')).toMatchObject({ reason: 'stopped', toolUses: [{}, {}] });
   });
 
@@ -436,7 +436,7 @@ describe('ends that tools and interceptors make', () => {
       map((event) => ({ ...event, stop: true })),
     );
     const model = scriptedModel([text('I will spy.'), toolUse('spy')]);
-    const agent = createAgent({ model, tools: [spy], interceptors: [stop] });
+    const agent = createAgent({ model, tools: [spy], use: [stop] });
     const events = await record(agent.stream$('?'));
     expect(uses).toEqual([]);
     expect(events.filter(({ type }) => type.endsWith('Acting'))).toHaveLength(2);

@@ -199,7 +199,7 @@ describe('structured output', () => {
       createAgent({
         model: scriptedModel([text('{"city":"Secret"}')]),
         output: place,
-        interceptors: [interceptor],
+        use: [interceptor],
       }).call('?');
     const saying = (said: string) =>
       on(

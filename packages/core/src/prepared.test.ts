@@ -30,7 +30,7 @@ describe('prepare', () => {
         input: [...asked.input.slice(0, 0), said('Please: '), ...asked.input],
       })),
     );
-    const session = sessions(createAgent({ model, interceptors: [polite] })).open('s');
+    const session = sessions(createAgent({ model, use: [polite] })).open('s');
     const events = await record(session.stream$('hello'));
     expect(model.requests[0]?.messages.map(textOf)).toEqual(['Please: ', 'hello']);
     const stored = await firstValueFrom(session.memory.load$());
@@ -48,11 +48,7 @@ describe('prepare', () => {
         options: { ...asked.options, model: large, tools: [extra], temperature: 0, maxTokens: 9 },
       })),
     );
-    const agent = createAgent({
-      model: small,
-      interceptors: [route],
-      defaults: { temperature: 1 },
-    });
+    const agent = createAgent({ model: small, use: [route], defaults: { temperature: 1 } });
     expect(textOf(await agent.call('?'))).toBe('From the large one.');
     expect(large.requests[0]).toMatchObject({
       temperature: 0,
@@ -71,7 +67,7 @@ describe('prepare', () => {
         return { ...asked, options };
       }),
     );
-    const agent = createAgent({ model, interceptors: [look], defaults: { temperature: 1 } });
+    const agent = createAgent({ model, use: [look], defaults: { temperature: 1 } });
     await agent.call('?', { metadata: { userId: 'u' }, maxTokens: 5, callId: 'c' });
     expect(seen).toEqual([
       ['maxTokens', 'model', 'temperature', 'timeouts', 'tools'],
@@ -83,10 +79,7 @@ describe('prepare', () => {
 
   it('H6: a veto ends the call as stopped, before anything is asked', async () => {
     const session = sessions(
-      createAgent({
-        model: scriptedModel(),
-        interceptors: [prepare(() => EMPTY, { name: 'bouncer' })],
-      }),
+      createAgent({ model: scriptedModel(), use: [prepare(() => EMPTY, { name: 'bouncer' })] }),
     ).open('s');
     const events = await record(session.stream$('?'));
     expect(events.map(({ type }) => type)).toEqual(['preCall', 'vetoed', 'postCall']);
@@ -106,7 +99,7 @@ describe('prepare', () => {
           { priority },
         );
       const plain = model('(tf|)');
-      const agent = createAgent({ model: plain, interceptors: [add('b', 2), add('a', 1)] });
+      const agent = createAgent({ model: plain, use: [add('b', 2), add('a', 1)] });
       const texts$ = agent
         .call$('?', { scheduler })
         .pipe(map(() => plain.requests[0]?.messages.map(textOf).join('')));
@@ -127,7 +120,7 @@ describe('prepare', () => {
     ],
   ])('H2: %s is an error that names it', async (_, operator, why) => {
     const interceptors = [prepare(operator as never, { name: 'spoiler' })];
-    const failed = createAgent({ model: scriptedModel(), interceptors }).call('?');
+    const failed = createAgent({ model: scriptedModel(), use: interceptors }).call('?');
     await expect(failed).rejects.toMatchObject({
       code: 'interceptor',
       message: expect.stringMatching(why),
@@ -142,7 +135,7 @@ describe('prepare', () => {
       }),
       { failOpen: true },
     );
-    const agent = createAgent({ model: scriptedModel([text('Hi.')]), interceptors: [broken] });
+    const agent = createAgent({ model: scriptedModel([text('Hi.')]), use: [broken] });
     const events = await record(agent.stream$('?'));
     expect(events[1]).toMatchObject({
       type: 'handlerError',
@@ -152,7 +145,7 @@ describe('prepare', () => {
   });
 
   it('S1: an interrupt cuts one that waits', async () => {
-    const agent = createAgent({ model: scriptedModel(), interceptors: [prepare(() => NEVER)] });
+    const agent = createAgent({ model: scriptedModel(), use: [prepare(() => NEVER)] });
     const reply = await agent.call('?', { interruptOn: of('Enough.') });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Enough.']);
   });
@@ -172,7 +165,7 @@ describe('prepare', () => {
           ),
         );
       });
-      const session = sessions(createAgent({ model, interceptors: [refuse] })).open('s');
+      const session = sessions(createAgent({ model, use: [refuse] })).open('s');
       const running = session.call('bad');
       session.interrupt();
       expect((await running).reason).toBe(how === 'vetoed' ? 'stopped' : 'interrupted');
@@ -183,9 +176,7 @@ describe('prepare', () => {
 
   it('S1: one that is done at once has seen the input also of a call that is interrupted from the start', async () => {
     const clean = prepare(map((asked) => ({ ...asked, input: [said('clean')] })));
-    const session = sessions(createAgent({ model: scriptedModel(), interceptors: [clean] })).open(
-      's',
-    );
+    const session = sessions(createAgent({ model: scriptedModel(), use: [clean] })).open('s');
     await session.call('dirty', { interruptOn: of('Stop.') });
     const stored = await firstValueFrom(session.memory.load$());
     expect(stored.map(textOf)).toEqual(['clean', 'Stop.']);
@@ -203,9 +194,7 @@ describe('prepare', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')]);
-    const session = sessions(createAgent({ model, tools: [work], interceptors: [guarded] })).open(
-      's',
-    );
+    const session = sessions(createAgent({ model, tools: [work], use: [guarded] })).open('s');
     const running = record(session.stream$('hi'));
     const outcomes = [session.steer('one'), session.steer('bad'), session.steer('two')];
     done$.complete();
@@ -228,9 +217,7 @@ describe('prepare', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')]);
-    const session = sessions(createAgent({ model, tools: [work], interceptors: [guarded] })).open(
-      's',
-    );
+    const session = sessions(createAgent({ model, tools: [work], use: [guarded] })).open('s');
     const running = session.call('hi');
     const joined = session.call('bad', { onBusy: 'steer' });
     done$.complete();
@@ -245,9 +232,7 @@ describe('prepare', () => {
       mergeMap((asked) => (textOf(asked.input[0] as never) === 'hi' ? of(asked) : NEVER)),
     );
     const model = scriptedModel([toolUse('work')]);
-    const session = sessions(createAgent({ model, tools: [work], interceptors: [undecided] })).open(
-      's',
-    );
+    const session = sessions(createAgent({ model, tools: [work], use: [undecided] })).open('s');
     const running = session.call('hi');
     const said = session.steer('and?');
     done$.complete();
@@ -264,7 +249,7 @@ describe('prepare', () => {
       }),
       { name: 'pusher' },
     );
-    const failed = createAgent({ model: scriptedModel(), interceptors: [push] }).call('?');
+    const failed = createAgent({ model: scriptedModel(), use: [push] }).call('?');
     await expect(failed).rejects.toThrow(/pusher/);
   });
 
@@ -277,7 +262,7 @@ describe('prepare', () => {
         map((asked) => ({ ...asked, options: { ...asked.options, ...more } })),
         { name: 'spoiler' },
       );
-      const failed = createAgent({ model: scriptedModel(), interceptors: [spoil] }).call('?');
+      const failed = createAgent({ model: scriptedModel(), use: [spoil] }).call('?');
       await expect(failed).rejects.toMatchObject({
         code: 'interceptor',
         message: expect.stringMatching(/spoiler/),

@@ -20,6 +20,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { Call } from './call/call.js';
+import { preparing } from './call/prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from './call-context.js';
 import { discard } from './discard.js';
@@ -27,11 +28,11 @@ import { isFatal, MillraceError, toMillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import { frozen } from './frozen.js';
 import { type Input, readInput } from './input.js';
-import type { Interceptor } from './interceptor.js';
 import {
   type Answer,
   answerThrough,
   handedDown,
+  hooksOf,
   type Layer,
   layersOf,
   mayInterrupt,
@@ -63,7 +64,6 @@ import { outcome, reportBeginning } from './run.js';
 /** What a call is set up from: its agent, and what its caller says. */
 export interface CallSetup {
   readonly agentName: string;
-  readonly interceptors: readonly Interceptor[];
   /** The layers of the house. */
   readonly native: readonly Layer[];
   /** The layers of the agent and of the call. */
@@ -236,7 +236,6 @@ const createContext = ({
   agentName,
   options,
   listener,
-  interceptors,
   native,
   use,
   model,
@@ -274,7 +273,6 @@ const createContext = ({
     call,
     events$,
     reply$: new AsyncSubject<Reply>(),
-    interceptors,
     interruption: createInterruption(),
     isInterruptible: interruptOn !== undefined || parent !== undefined || use.some(mayInterrupt),
     holds: createHolds(ownScheduler),
@@ -295,7 +293,6 @@ const createContext = ({
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
-    voice: isHeard ? [...interceptors, ...(scope?.voice ?? [])] : interceptors,
     reportHalt: (error: MillraceError) => above?.haltBy(error),
     spend: above?.spend,
     afterwards,
@@ -304,13 +301,24 @@ const createContext = ({
     local: createLocals(cells),
     lineage: [...(scope?.lineage ?? []), call],
   };
-  const hooks = createHooks(base);
+  const inherited = handedDown(scope?.layers ?? [], isHeard);
+  const interceptors = hooksOf(layersOf(use, inherited));
+  const outer = isHeard ? (scope?.voice ?? []) : [];
+  const voice = [...new Set([...interceptors, ...outer])];
+  const hooks = createHooks({ ...base, interceptors, voice });
   const whole = layersOf(
-    [...native, ...use, ...(base.isInterruptible ? [interrupting(base)] : [])],
-    handedDown(scope?.layers ?? [], isHeard),
+    [
+      ...native,
+      ...preparing(interceptors),
+      ...use,
+      ...(base.isInterruptible ? [interrupting(base)] : []),
+    ],
+    inherited,
   );
   const context: CallContext = {
     ...base,
+    interceptors,
+    voice,
     hooks,
     layers: whole,
     perform: (step) => perform(step),

@@ -81,7 +81,7 @@ const play = (steps: readonly Step[]) => {
     tools: [
       tool({ name: 'work', description: 'Works.', run: () => after(3).pipe(map(() => 'ok')) }),
     ],
-    interceptors: [
+    use: [
       prepare(delayWhen(() => after(1))),
       on(
         'postReasoning',

@@ -228,8 +228,7 @@ describe('a call that finds its session busy', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel([text('1')], [text('3')]),
-        // Nobody can cut what comes behind the fact, so that calls have to wait.
-        interceptors: [
+        use: [
           on(
             'postReasoning',
             delayWhen(() => open$),
@@ -261,7 +260,7 @@ describe('a call that finds its session busy', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel(...answers),
-        interceptors: [
+        use: [
           on(
             'preReasoning',
             delayWhen(() => open$),
@@ -303,7 +302,7 @@ describe('a call that finds its session busy', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel([text('1')], [text('2')], [text('3')]),
-        interceptors: [
+        use: [
           on(
             'preReasoning',
             delayWhen(() => open$),
@@ -531,9 +530,9 @@ describe('steering', () => {
   it('S3: is spoken to also before its first turn, and in order', async () => {
     const open$ = new ReplaySubject<void>(1);
     const model = scriptedModel([text('Done.')]);
-    const session = sessions(
-      createAgent({ model, interceptors: [prepare(delayWhen(() => open$))] }),
-    ).open('s');
+    const session = sessions(createAgent({ model, use: [prepare(delayWhen(() => open$))] })).open(
+      's',
+    );
     const running = session.call('1');
     const said = [session.steer('2'), session.steer([{ role: 'user', content: [textBlock('3')] }])];
     open$.next();

@@ -9,7 +9,7 @@ describe('watch', () => {
     const seen: unknown[] = [];
     const agent = createAgent({
       model: scriptedModel([text('Hi.')]),
-      interceptors: [watch((event, call) => seen.push([event, call.callId]))],
+      use: [watch((event, call) => seen.push([event, call.callId]))],
     });
     const events = await record(agent.stream$('?', { callId: 'c' }));
     expect(seen).toEqual(events.map((event) => [event, 'c']));
@@ -18,7 +18,7 @@ describe('watch', () => {
   it('I17: what a handler throws is an event, and harms nobody', async () => {
     const agent = createAgent({
       model: scriptedModel([text('Hi.')]),
-      interceptors: [
+      use: [
         watch(
           ({ type }) => {
             if (type !== 'reasoningChunk') throw new Error(`Not ${type}`);
@@ -41,7 +41,7 @@ describe('watch', () => {
     const agent = createAgent({
       model: scriptedModel([toolUse('wait')], [text('Done.')]),
       tools: [tool({ name: 'wait', description: 'Waits.', run: () => Promise.resolve('ok') })],
-      interceptors: [
+      use: [
         watch(({ type }) => (type === 'preCall' ? Promise.reject(new Error('Late')) : undefined)),
       ],
     });
@@ -66,7 +66,7 @@ describe('watch', () => {
     const outer = createAgent({
       model: scriptedModel([toolUse('ask')], [text('Out.')]),
       tools: [ask],
-      interceptors: [watch(({ agent }) => seen.push(agent.join('/')))],
+      use: [watch(({ agent }) => seen.push(agent.join('/')))],
     });
     await outer.call('?');
     expect(new Set(seen)).toEqual(new Set(['agent']));
@@ -74,8 +74,8 @@ describe('watch', () => {
 
   it('is refused where it is no function', () => {
     expect(() => watch('log' as never)).toThrow(/watch\(\) takes a function/);
-    expect(() => createAgent({ model: scriptedModel(), interceptors: [{} as never] })).toThrow(
-      /watch\(handler\)/,
+    expect(() => createAgent({ model: scriptedModel(), use: [{} as never] })).toThrow(
+      /interceptors, such as on\(type, operator\)/,
     );
   });
 });

@@ -121,7 +121,6 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   code: recordOf(isFunction[0], 'an object of functions'),
   mcp: recordOf(isTools, 'an object of lists of what tool() returns'),
   concurrency: wholeNumber(1),
-  interceptors: ofAgent,
   context: ofAgent,
   use: ofAgent,
   defaults: ofAgent,

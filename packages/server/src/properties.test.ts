@@ -235,7 +235,7 @@ const play = (answers: readonly Answer[], how: Fate): readonly AgentEvent[] => {
   const plain = modelOf(answers, scheduler);
   const model = how.retried ? retry(plain, { minMs: 1, retryPartial: true }) : plain;
   const tools = toolsOn(scheduler, answers);
-  const agent = createAgent({ model, tools, interceptors: interceptorOf(how) });
+  const agent = createAgent({ model, tools, use: interceptorOf(how) });
   const controller = new AbortController();
   if (how.abortAt > 0) timer(how.abortAt, scheduler).subscribe(() => controller.abort());
   const { interruptAt, says, cutAt, maxIterations, onLimit } = how;

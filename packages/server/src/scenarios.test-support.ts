@@ -188,7 +188,7 @@ export const scenarios: readonly Scenario[] = [
       [text('Then not.')],
     ),
     tools: [weather],
-    interceptors: [
+    use: [
       on(
         'preActing',
         filter(({ toolUse: { id } }) => id !== 'a'),
@@ -319,7 +319,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'steps whose answer was edited',
     stream$: (options) =>
       asAgent(sequential(careful()), {
-        interceptors: [
+        use: [
           on(
             'postCall',
             map((event) => ({
@@ -335,7 +335,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'steps whose answer was stopped',
     stream$: (options) =>
       asAgent(sequential(careful()), {
-        interceptors: [
+        use: [
           on(
             'postCall',
             filter(() => false),
@@ -439,7 +439,7 @@ export const scenarios: readonly Scenario[] = [
       [text('Better.')],
     ),
     tools: [weather],
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         map((event) => (textOf(event.message) === 'Bad. ' ? { ...event, again: secret } : event)),
@@ -458,7 +458,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('an edited answer', 'A mask: ***.', () => ({
     model: scriptedModel([thinking('Hm.'), text(`A mask: ${secret}.`)]),
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         map((event) => ({
@@ -470,7 +470,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('an edited reply', 'Edited.', () => ({
     model: scriptedModel([text('Not yet.')]),
-    interceptors: [
+    use: [
       on(
         'postCall',
         map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('Edited.')] } })),
@@ -479,7 +479,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('an answer that has got a postscript', 'Yes. No warranty.', () => ({
     model: scriptedModel([text('Yes.')]),
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         map((event) => ({
@@ -498,7 +498,7 @@ export const scenarios: readonly Scenario[] = [
       [text('Fine.')],
     ),
     tools: [weather, broken],
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         map((event) => ({
@@ -517,7 +517,7 @@ export const scenarios: readonly Scenario[] = [
   of$('a use of a tool that is edited twice', 'So.', () => ({
     model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('So.')]),
     tools: [weather],
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         map((event) => ({
@@ -541,7 +541,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('a vetoed answer', 'Stopped.', () => ({
     model: scriptedModel([text('Secret.')]),
-    interceptors: [
+    use: [
       on(
         'postReasoning',
         filter(() => false),
@@ -550,7 +550,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('a vetoed reply', 'Stopped.', () => ({
     model: scriptedModel([text('Secret.')]),
-    interceptors: [
+    use: [
       on(
         'postCall',
         filter(() => false),

@@ -41,7 +41,7 @@ export const millraceWith = (
     createAgent({
       model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
       tools,
-      interceptors,
+      use: interceptors,
       defaults: { maxIterations: 1_000, parallel: 64 },
     });
   const agents = new Map<string, ReturnType<typeof made>>();

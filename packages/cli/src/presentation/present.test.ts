@@ -201,7 +201,7 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
         },
       ),
     ];
-    expect(printed({ model, tools: [list], interceptors }))
+    expect(printed({ model, tools: [list], use: interceptors }))
       .toBe(`  • big: attempt 1 of 3 failed, again in 1.0 s: slow down
   • big failed, small takes over: slow down
   • top_p is not known
@@ -254,7 +254,7 @@ answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
         reply: { ...event.reply, content: [{ type: 'text' as const, text: 'Good day.' }] },
       })),
     );
-    expect(printed({ model, interceptors: [polite] })).toBe(`
+    expect(printed({ model, use: [polite] })).toBe(`
 Hello.
 
 Good day.

@@ -88,8 +88,7 @@ describe('layers around a call', () => {
     const memory = inProcessMemory();
     const agent = createAgent({
       model: scriptedModel(),
-      use: [answering('As ever: 42.')],
-      interceptors: [
+      use: [
         on(
           'postCall',
           map((event) => ({
@@ -97,6 +96,7 @@ describe('layers around a call', () => {
             reply: { ...event.reply, content: [textBlock('As ever: ***.')] },
           })),
         ),
+        answering('As ever: 42.'),
       ],
     });
     const events = await record(
@@ -110,12 +110,12 @@ describe('layers around a call', () => {
   it('C1: a veto of a cached answer stops the call', async () => {
     const agent = createAgent({
       model: scriptedModel(),
-      use: [answering('As ever.')],
-      interceptors: [
+      use: [
         on(
           'postCall',
           concatMap(() => EMPTY),
         ),
+        answering('As ever.'),
       ],
     });
     expect(await agent.call('?')).toMatchObject({ reason: 'stopped', iterations: 0 });
@@ -260,11 +260,7 @@ describe('layers around a call', () => {
   it('C1: what a guard could not decide in time is not answered by a layer', () => {
     marbles(({ scheduler, cold, expectObservable }) => {
       const slow = guardInput(() => timer(500, scheduler).pipe(map(() => false)));
-      const agent = createAgent({
-        model: scriptedModel(),
-        interceptors: [slow],
-        use: [answering('SECRET')],
-      });
+      const agent = createAgent({ model: scriptedModel(), use: [slow, answering('SECRET')] });
       const text$ = agent
         .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply).includes('SECRET')}`));

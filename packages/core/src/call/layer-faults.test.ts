@@ -65,8 +65,7 @@ describe('layers that cut', () => {
       const model = scriptedModel([text('Answered.')]);
       const agent = createAgent({
         model,
-        interceptors: [guardInput(() => timer(60).pipe(map(() => false)))],
-        use: [around(kind, () => EMPTY)],
+        use: [guardInput(() => timer(60).pipe(map(() => false))), around(kind, () => EMPTY)],
       });
       const guarded =
         kind === 'open' ? createAgent({ model, use: [around(kind, () => EMPTY)] }) : agent;

@@ -3,7 +3,7 @@ import { checkPrepared, plainOptionsIn } from '../call-options.js';
 import type { CallContext } from '../call-context.js';
 import { isMillraceError } from '../errors.js';
 import { type InputMessage, readInput, readLateInput } from '../input.js';
-import { type Interceptor, ordered } from '../interceptor.js';
+import { type Hook, ordered } from '../interceptor.js';
 import { hasFields, isArrayOf, isMessage, isString } from '../shape.js';
 import { isRecord } from '../json.js';
 import { type Layer, type LayerContext, trusted } from '../layer.js';
@@ -19,7 +19,7 @@ import { readOutput$ } from '../read-output.js';
 import type { Reply } from '../reply.js';
 
 /** Sends every call through guards and the other interceptors of `prepare`. Nothing is remembered that has not passed all of them. */
-export const preparing = (interceptors: readonly Interceptor[]): readonly Layer[] =>
+export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>
   ordered(interceptors, 'prepare').length === 0
     ? []
     : [
@@ -39,11 +39,7 @@ export const preparing = (interceptors: readonly Interceptor[]): readonly Layer[
         }),
       ];
 
-const preparation = (
-  call: Call,
-  interceptors: readonly Interceptor[],
-  context: Needs,
-): Step<Call> => {
+const preparation = (call: Call, interceptors: readonly Hook[], context: Needs): Step<Call> => {
   let hasBegun = false;
   const cut$ = (): Observable<Call> =>
     // Interceptors that need no time have seen the input of a call that is interrupted from the start.
@@ -68,11 +64,7 @@ const preparation = (
 
 type Needs = Pick<LayerContext, 'call' | 'hooks'>;
 
-const prepared$ = (
-  call: Call,
-  interceptors: readonly Interceptor[],
-  context: Needs,
-): Observable<Call> => {
+const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): Observable<Call> => {
   const { entries } = call.toolkit.current;
   const stages = stagesOf(interceptors, context, 0, (value) => {
     callWith(call, entries, value.options);
@@ -157,7 +149,7 @@ export const preparedInput$ = (
 };
 
 const stagesOf = (
-  interceptors: readonly Interceptor[],
+  interceptors: readonly Hook[],
   { hooks }: Pick<Needs, 'hooks'>,
   iteration: number,
   check: (value: Preparation) => unknown,

@@ -112,7 +112,7 @@ describe('evictResults', () => {
 
   it('C2: puts nothing away that the model could not read again', async () => {
     const model = scriptedModel(...reads(8), done);
-    const agent = createAgent({ model, tools: [read], interceptors: [evictResults()] });
+    const agent = createAgent({ model, tools: [read], use: [evictResults()] });
     await agent.call('Read.');
     expect(awayIn(model.requests.at(-1)?.messages ?? [])).toEqual(Array(8).fill(false));
   });
@@ -134,11 +134,11 @@ describe('evictResults', () => {
   it('C2: comes before fitContext, which then has less to leave out', async () => {
     const interceptors = [fitContext({ contextWindow: 9_000, reserve: 1_000 })];
     const plain = scriptedModel(...reads(12), done);
-    await createAgent({ model: plain, tools: [read], interceptors }).call('Read.', {
+    await createAgent({ model: plain, tools: [read], use: interceptors }).call('Read.', {
       maxIterations: 20,
     });
     const evicting = scriptedModel(...reads(12), done);
-    await call({ model: evicting, interceptors });
+    await call({ model: evicting, use: interceptors });
     expect(plain.requests.at(-1)?.messages.length).toBeLessThan(25);
     expect(evicting.requests.at(-1)?.messages).toHaveLength(25);
   });

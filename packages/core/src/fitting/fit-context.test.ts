@@ -40,7 +40,7 @@ describe('fitContext', () => {
     const agent = createAgent({
       model,
       instructions: long,
-      interceptors: [fitContext({ contextWindow: 2_000, reserve: 500 })],
+      use: [fitContext({ contextWindow: 2_000, reserve: 500 })],
     });
     const session = sessions(agent).open('s');
     await remember(session, past);
@@ -62,7 +62,7 @@ describe('fitContext', () => {
       [undefined, 200, 1_000].map(async (maxTokens) => {
         const model = scriptedModel(says('Well.'));
         const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-        const session = sessions(createAgent({ model, interceptors })).open('s');
+        const session = sessions(createAgent({ model, use: interceptors })).open('s');
         await remember(session, past);
         await session.call('?', maxTokens === undefined ? {} : { maxTokens });
         return model.requests[0]?.messages.length ?? 0;
@@ -76,7 +76,7 @@ describe('fitContext', () => {
     const lengthWith = async (more: object): Promise<number> => {
       const model = scriptedModel(says('{"a":"b"}'));
       const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-      const session = sessions(createAgent({ model, interceptors, ...more })).open('s');
+      const session = sessions(createAgent({ model, use: interceptors, ...more })).open('s');
       await remember(session, past);
       await session.call('?');
       return model.requests[0]?.messages.length ?? 0;
@@ -96,7 +96,7 @@ describe('fitContext', () => {
   it('C2: ends with contextTooLong that says how much is over, and asks no model', async () => {
     const model = scriptedModel();
     const interceptors = [fitContext({ contextWindow: 1_000, reserve: 100, counter: byLength })];
-    const error: unknown = await createAgent({ model, interceptors })
+    const error: unknown = await createAgent({ model, use: interceptors })
       .call('x'.repeat(1_000))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'contextTooLong', retryable: false, over: 107 });
@@ -113,7 +113,7 @@ describe('fitContext', () => {
       { priority: 1_000 },
     );
     const interceptors = [fitContext({ contextWindow: 2_000, reserve: 500 }), recalled];
-    await createAgent({ model, interceptors }).call('And now?');
+    await createAgent({ model, use: interceptors }).call('And now?');
     expect(model.requests[0]?.messages.length).toBeLessThan(20);
   });
 
@@ -123,7 +123,7 @@ describe('fitContext', () => {
       says('Done.'),
     );
     const interceptors = [fitContext({ contextWindow: 1_200, reserve: 200 })];
-    const agent = createAgent({ model, tools: [look], interceptors });
+    const agent = createAgent({ model, tools: [look], use: interceptors });
     const reply = await agent.call('Look around.', { maxIterations: 12 });
     expect(textOf(reply)).toBe('Done.');
     const sizes = model.requests.map((request) => countRequest(plainCounter, request));
@@ -138,7 +138,7 @@ describe('fitContext', () => {
     const model = scriptedModel([toolUse('ask', {}, 'u1')], says(''), says('Done.'));
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
     const interceptors = [fitContext({ contextWindow: 1_000, reserve: 500 })];
-    const session = sessions(createAgent({ model, tools: [ask], interceptors })).open('s');
+    const session = sessions(createAgent({ model, tools: [ask], use: interceptors })).open('s');
     await remember(session, past);
     await session.call('Ask them.');
     await session.call(toolResults({ u1: long }));
@@ -161,7 +161,7 @@ describe('fitContext', () => {
       says('Well.'),
     );
     const interceptors = [fitContext({ contextWindow: 2_000, reserve: 500 })];
-    const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
+    const agent = createAgent({ model: shortenOnOverflow(model), use: interceptors });
     const warnings: string[] = [];
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
     const session = sessions(agent).open('s');
@@ -185,7 +185,7 @@ describe('fitContext', () => {
     expect(given({ contextWindow: 8_000, window: 1 })).toThrow("has no option 'window'");
     expect(given({ contextWindow: 0.5 })).toThrow('a whole number of at least 1');
     const broken = [fitContext({ contextWindow: 8_000, counter: { count: () => NaN } })];
-    const call = createAgent({ model: scriptedModel(says('')), interceptors: broken }).call('?');
+    const call = createAgent({ model: scriptedModel(says('')), use: broken }).call('?');
     return expect(call).rejects.toThrow('A token counter gave NaN');
   });
 });
@@ -199,7 +199,7 @@ describe('a counter that calibrates itself', () => {
       ...[1, 2, 3].map(() => [usage(estimated * 0.5, estimated), text('Well.')]),
     );
     const interceptors = [fitContext({ contextWindow: 9_000, counter })];
-    const agent = createAgent({ model: { ...dense, name: 'dense' }, interceptors });
+    const agent = createAgent({ model: { ...dense, name: 'dense' }, use: interceptors });
     for (const factor of [1, 1, 1.25]) {
       expect(counter.factor?.('dense')).toBeCloseTo(factor);
       await agent.call(messages);
@@ -217,7 +217,7 @@ describe('a counter that calibrates itself', () => {
       ]),
     );
     const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-    const agent = createAgent({ model, interceptors });
+    const agent = createAgent({ model, use: interceptors });
     for (const id of ['1', '2', '3', '4', '5']) {
       const session = sessions(agent).open(id);
       await remember(session, past);
@@ -241,7 +241,7 @@ describe('a counter that calibrates itself', () => {
       ]).flat(),
     );
     const interceptors = [fitContext({ contextWindow: 8_000, counter })];
-    const agent = createAgent({ model: shortenOnOverflow(model), interceptors });
+    const agent = createAgent({ model: shortenOnOverflow(model), use: interceptors });
     for (const id of ['1', '2', '3']) {
       const session = sessions(agent).open(id);
       await remember(session, past);
@@ -255,12 +255,12 @@ describe('a counter that calibrates itself', () => {
     const interceptors = [fitContext({ contextWindow: 90_000, counter })];
     const again: ModelChunk = { type: 'restart', why: 'It broke off.' };
     const answers = [1, 2, 3].map(() => [usage(9_999), again, text('Well.')]);
-    const agent = createAgent({ model: scriptedModel(...answers), interceptors });
+    const agent = createAgent({ model: scriptedModel(...answers), use: interceptors });
     for (const _ of answers) await agent.call(long.repeat(20));
     expect(counter.factor?.('scripted')).toBe(1);
     const source = { kind: 'url', url: 'https://example.com/a.png' } as const;
     const seeing = [1, 2, 3].map(() => [usage(9_999), text('A cat.')]);
-    const other = createAgent({ model: scriptedModel(...seeing), interceptors });
+    const other = createAgent({ model: scriptedModel(...seeing), use: interceptors });
     for (const _ of seeing)
       await other.call([textBlock(long.repeat(5)), { type: 'image', source }]);
     expect(counter.factor?.('scripted')).toBe(1);
@@ -269,7 +269,7 @@ describe('a counter that calibrates itself', () => {
   it('C3: an exact counter is taken at its word', async () => {
     const model = scriptedModel(says('Well.'));
     const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500, counter: byLength })];
-    const session = sessions(createAgent({ model, interceptors })).open('s');
+    const session = sessions(createAgent({ model, use: interceptors })).open('s');
     await remember(session, past);
     await session.call('?');
     expect(idsOf(model.requests[0]?.messages ?? [])).toHaveLength(5);

@@ -27,7 +27,7 @@ export interface FitContextOptions {
 }
 
 /**
- * Makes every request of an agent fit into the context window of its model: `interceptors: [fitContext({ contextWindow: 128_000 })]`. Of the
+ * Makes every request of an agent fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. Of the
  * request only, it leaves out what `fitMessages` does, in steps of a tenth of the window: memory keeps all. It comes behind all other
  * interceptors, and its counter learns from the usage that the model reports. Where what has to stay is too long, it errors with `contextTooLong`.
  */

@@ -59,7 +59,7 @@ describe.each(Object.entries(tokenizers))('a mixed conversation, by %s', (_name,
     };
     const model = scriptedModel(...Array.from({ length: 12 }, () => answer));
     const interceptors = [fitContext({ contextWindow: 200_000, counter })];
-    const session = sessions(createAgent({ model, interceptors })).open('s');
+    const session = sessions(createAgent({ model, use: interceptors })).open('s');
     for (const said of mixed(12)) await session.call(said);
     expect(offs).toHaveLength(12);
     offs.slice(4).forEach((off) => expect(Math.abs(off)).toBeLessThan(0.15));

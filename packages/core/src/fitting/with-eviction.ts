@@ -13,11 +13,8 @@ export const withEviction = <const Output extends InputSchema | undefined = unde
   options: AgentOptions<Output>,
   eviction: EvictionOptions = {},
 ): AgentOptions<Output> => {
-  const { interceptors = [] } = options;
-  return {
-    ...withOwnTools(options, [readResult()]),
-    interceptors: [...interceptors, evictResults(eviction)],
-  };
+  const own = withOwnTools(options, [readResult()]);
+  return { ...own, use: [...(own.use ?? []), evictResults(eviction)] };
 };
 
 /** Characters that one reading gives. */

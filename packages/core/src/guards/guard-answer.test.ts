@@ -26,7 +26,7 @@ const rejection = async (call: Promise<unknown>): Promise<unknown> => {
 describe('guardAnswer', () => {
   it('C1: an answer that is refused fails the call, is not stored, and the session goes on', async () => {
     const model = scriptedModel([text('A rude word.')], [text('Fine.')]);
-    const session = sessions(createAgent({ model, interceptors: [guardAnswer(polite)] })).open('s');
+    const session = sessions(createAgent({ model, use: [guardAnswer(polite)] })).open('s');
     expect(await rejection(session.call('?'))).toMatchObject({
       code: 'guardRejected',
       message: "The guard 'guardAnswer' refused the answer: it is impolite.",
@@ -38,10 +38,7 @@ describe('guardAnswer', () => {
 
   it('C7: the call errors with the very error of the guard', async () => {
     const model = scriptedModel([text('A rude word.')]);
-    const agent = createAgent({
-      model,
-      interceptors: [guardAnswer(polite, { userMessage: 'Sorry.' })],
-    });
+    const agent = createAgent({ model, use: [guardAnswer(polite, { userMessage: 'Sorry.' })] });
     await expect(agent.call('?')).rejects.toMatchObject({
       code: 'guardRejected',
       userMessage: 'Sorry.',
@@ -62,7 +59,7 @@ describe('guardAnswer', () => {
     for (const onReject of ['error', 'again'] as const) {
       const model = scriptedModel([text('Fine.')]);
       const interceptors = [guardAnswer(check as never, { onReject })];
-      expect(await rejection(createAgent({ model, interceptors }).call('?'))).toMatchObject({
+      expect(await rejection(createAgent({ model, use: interceptors }).call('?'))).toMatchObject({
         code: 'guardRejected',
         message: expect.stringContaining('could not check the answer'),
       });
@@ -79,7 +76,7 @@ describe('guardAnswer', () => {
       },
       { onReject: 'again' },
     );
-    const session = sessions(createAgent({ model, interceptors: [guard] })).open('s');
+    const session = sessions(createAgent({ model, use: [guard] })).open('s');
     const events = await record(session.stream$('?'));
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toHaveLength(1);
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { iterations: 2 } });
@@ -97,7 +94,7 @@ describe('guardAnswer', () => {
     const rude = [text('A rude word.')];
     const interceptors = [guardAnswer(polite, { onReject: 'again', feedback: 'Be kind.' })];
     const model = scriptedModel(rude, rude, rude, [text('Never asked.')]);
-    expect(await rejection(createAgent({ model, interceptors }).call('?'))).toMatchObject({
+    expect(await rejection(createAgent({ model, use: interceptors }).call('?'))).toMatchObject({
       code: 'guardRejected',
       message: expect.stringContaining('it is impolite'),
     });
@@ -105,10 +102,10 @@ describe('guardAnswer', () => {
     expect(model.requests[2]?.messages.at(-1)).toMatchObject({ content: [{ text: 'Be kind.' }] });
     const never = guardAnswer(polite, { onReject: 'again', retries: 0 });
     const once = scriptedModel(rude);
-    await rejection(createAgent({ model: once, interceptors: [never] }).call('?'));
+    await rejection(createAgent({ model: once, use: [never] }).call('?'));
     expect(once.requests).toHaveLength(1);
     const next = scriptedModel(rude, rude, [text('1')], rude, rude, [text('2')]);
-    const agent = createAgent({ model: next, interceptors });
+    const agent = createAgent({ model: next, use: interceptors });
     expect([textOf(await agent.call('?')), textOf(await agent.call('?'))]).toEqual(['1', '2']);
   });
 
@@ -117,7 +114,7 @@ describe('guardAnswer', () => {
     for (const onReject of ['error', 'again'] as const) {
       const model = scriptedModel(...script, [text('Fine.')]);
       const interceptors = [guardAnswer(polite, { onReject })];
-      const call = createAgent({ model, tools: [clock], interceptors }).call('?');
+      const call = createAgent({ model, tools: [clock], use: interceptors }).call('?');
       if (onReject === 'again') expect(textOf(await call)).toBe('Fine.');
       else expect(await rejection(call)).toMatchObject({ code: 'guardRejected' });
       expect(model.requests).toHaveLength(onReject === 'again' ? 3 : 2);
@@ -143,15 +140,14 @@ describe('guardAnswer', () => {
         })),
       );
       const calls = [
-        createAgent({ model: closing, tools: [clock], interceptors }).call('?', {
+        createAgent({ model: closing, tools: [clock], use: interceptors }).call('?', {
           maxIterations: 1,
         }),
-        createAgent({ model: byTool, tools: [answer], interceptors }).call('?'),
-        createAgent({
-          model: scriptedModel([text('Fine.')]),
-          interceptors: [...interceptors, edit],
-        }).call('?'),
-        createAgent({ model: scriptedModel(), interceptors }).call('?', {
+        createAgent({ model: byTool, tools: [answer], use: interceptors }).call('?'),
+        createAgent({ model: scriptedModel([text('Fine.')]), use: [...interceptors, edit] }).call(
+          '?',
+        ),
+        createAgent({ model: scriptedModel(), use: interceptors }).call('?', {
           interruptOn: of('A rude word.'),
         }),
       ];
@@ -166,7 +162,7 @@ describe('guardAnswer', () => {
       for (const onReject of ['error', 'again'] as const) {
         const verdict$ = cold<boolean>('-----(t|)', { t: true });
         const interceptors = [guardAnswer(() => verdict$, { onReject })];
-        const agent = createAgent({ model: model('(tf|)'), interceptors });
+        const agent = createAgent({ model: model('(tf|)'), use: interceptors });
         expectObservable(agent.call$('?', { scheduler }), '^--!').toBe('----');
         expectSubscriptions(verdict$.subscriptions).toBe('^--!');
       }

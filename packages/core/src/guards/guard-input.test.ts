@@ -167,7 +167,7 @@ describe('guardInput', () => {
 
   it('C1: nothing is asked of the model, nothing stored, and the session goes on', async () => {
     const model = scriptedModel([text('Good.')]);
-    const session = sessions(createAgent({ model, interceptors: [notBad] })).open('s');
+    const session = sessions(createAgent({ model, use: [notBad] })).open('s');
     const events: string[] = [];
     const refusedCall = new Promise((resolve, reject) => {
       session.stream$('bad').subscribe({
@@ -189,7 +189,7 @@ describe('guardInput', () => {
   it('C1, C7: the call errors with the very error of the guard', async () => {
     const guard = guardInput(() => ({ allowed: false, reason: 'no', userMessage: 'Sorry.' }));
     const events: unknown[] = [];
-    const agent = createAgent({ model: scriptedModel(), interceptors: [guard] });
+    const agent = createAgent({ model: scriptedModel(), use: [guard] });
     agent.events$.subscribe((event) => events.push(event));
     expect(await failureOf(agent.call('bad'))).toMatchObject({
       code: 'guardRejected',
@@ -208,7 +208,7 @@ describe('guardInput', () => {
       return asked$;
     });
     const model = scriptedModel([text('.')]);
-    const agent = createAgent({ model, interceptors: [late, passes('a'), notBad, passes('b')] });
+    const agent = createAgent({ model, use: [late, passes('a'), notBad, passes('b')] });
     await failureOf(agent.call('bad'));
     expect([calls, spy.mock.calls.length]).toEqual([['a'], 0]);
     await agent.call('good');
@@ -218,10 +218,7 @@ describe('guardInput', () => {
   it('H6: the call waits for a slow check', () => {
     marbles(({ model, cold, expectObservable, expectSubscriptions, scheduler }) => {
       const verdict$ = cold('--(t|)', { t: true });
-      const agent = createAgent({
-        model: model('-(tf|)'),
-        interceptors: [guardInput(() => verdict$)],
-      });
+      const agent = createAgent({ model: model('-(tf|)'), use: [guardInput(() => verdict$)] });
       const reply$ = agent.call$('?', { scheduler }).pipe(map(textOf));
       expectObservable(reply$).toBe('---(r|)', { r: 't' });
       expectSubscriptions(verdict$.subscriptions).toBe('^-!');
@@ -231,10 +228,7 @@ describe('guardInput', () => {
   it('I5: leaving the call leaves the check in the same tick', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const verdict$ = cold<boolean>('-----(t|)', { t: true });
-      const agent = createAgent({
-        model: scriptedModel(),
-        interceptors: [guardInput(() => verdict$)],
-      });
+      const agent = createAgent({ model: scriptedModel(), use: [guardInput(() => verdict$)] });
       expectObservable(agent.call$('?', { scheduler }), '^--!').toBe('----');
       expectSubscriptions(verdict$.subscriptions).toBe('^--!');
     });
@@ -244,7 +238,7 @@ describe('guardInput', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler, flush }) => {
       const verdict$ = cold<boolean>('-----(t|)', { t: true });
       const model = scriptedModel();
-      const agent = createAgent({ model, interceptors: [guardInput(() => verdict$)] });
+      const agent = createAgent({ model, use: [guardInput(() => verdict$)] });
       const interruptOn = timer(2, scheduler);
       const reason$ = agent
         .call$('?', { scheduler, interruptOn })
@@ -258,10 +252,7 @@ describe('guardInput', () => {
 
   it('C5: a check that never ends is ended by the time of the call', () => {
     marbles(({ expectObservable, scheduler }) => {
-      const agent = createAgent({
-        model: scriptedModel(),
-        interceptors: [guardInput(() => NEVER)],
-      });
+      const agent = createAgent({ model: scriptedModel(), use: [guardInput(() => NEVER)] });
       const failed$ = agent
         .call$('?', { scheduler, timeouts: { callMs: 4 } })
         .pipe(catchError((error: unknown) => of(isMillraceError(error) && error.code)));
@@ -273,9 +264,7 @@ describe('guardInput', () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
     const model = scriptedModel([toolUse('work')], [text('Done.')], [text('Again.')]);
-    const session = sessions(createAgent({ model, tools: [work], interceptors: [notBad] })).open(
-      's',
-    );
+    const session = sessions(createAgent({ model, tools: [work], use: [notBad] })).open('s');
     return { done$, model, session };
   };
 
@@ -393,7 +382,7 @@ describe('guardInput', () => {
       });
     });
     const model = scriptedModel([text('1')], [text('2')]);
-    const agent = createAgent({ model, interceptors: [guard] });
+    const agent = createAgent({ model, use: [guard] });
     await record(agent.stream$('?'));
     await agent.call('?');
     expect(asked).toBe(2);
@@ -404,7 +393,7 @@ describe('guardInput', () => {
     expect(wrong({ failOpen: true })).toThrow("guardInput() has no option 'failOpen'");
     expect(wrong({ priority: 500 })).toThrow("no option 'priority'");
     expect(() => guardInput(true as never)).toThrow('takes a function of the input');
-    expect(guardInput(() => true)).toMatchObject({ failOpen: false, priority: 0 });
+    expect(guardInput(() => true).hook).toMatchObject({ failOpen: false, priority: 0 });
   });
 });
 

@@ -2,7 +2,7 @@ import { catchError, map, mergeMap, type ObservableInput, throwError } from 'rxj
 import type { CallInfo } from '../call-info.js';
 import type { InputMessage } from '../input.js';
 import { misuse } from '../errors.js';
-import { prepare, type PrepareInterceptor } from '../interceptor.js';
+import { prepare, type Interceptor } from '../interceptor.js';
 import { textOf } from '../message.js';
 import { checkOptions, isText, type Rule } from '../options.js';
 import { decision$, type GuardVerdict, refused, unchecked } from './verdict.js';
@@ -35,7 +35,7 @@ export interface GuardOptions {
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,
   options: GuardOptions = {},
-): PrepareInterceptor => {
+): Interceptor => {
   if (typeof check !== 'function') {
     throw misuse(
       `guardInput() takes a function of the input that gives true, false or { allowed, reason }, not ${typeof check}.`,

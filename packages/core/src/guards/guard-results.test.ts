@@ -24,7 +24,7 @@ const noInjection = guardResults(({ text: said }) => ({
 }));
 
 const agentOf = (model: ReturnType<typeof scriptedModel>, ...interceptors: object[]) =>
-  createAgent({ model, tools: [browse, clock], interceptors: interceptors as never });
+  createAgent({ model, tools: [browse, clock], use: interceptors as never });
 
 describe('guardResults', () => {
   it('C1, I2: the model gets an error instead of what is refused, and all else', async () => {
@@ -116,18 +116,14 @@ describe('guardResults', () => {
       run: () => toolOutput({ content: page, finalAnswer: true }),
     });
     const model = scriptedModel([toolUse('answer')], [text('Another.')]);
-    const reply = await createAgent({ model, tools: [answer], interceptors: [noInjection] }).call(
-      '?',
-    );
+    const reply = await createAgent({ model, tools: [answer], use: [noInjection] }).call('?');
     expect([reply.reason, textOf(reply)]).toEqual(['answer', 'Another.']);
   });
 
   it('T13: a result that is brought later is looked at', async () => {
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
     const model = scriptedModel([toolUse('ask')], [text('Hm.')]);
-    const session = sessions(
-      createAgent({ model, tools: [ask], interceptors: [noInjection] }),
-    ).open('s');
+    const session = sessions(createAgent({ model, tools: [ask], use: [noInjection] })).open('s');
     const reply = await session.call('?');
     expect(reply.reason).toBe('suspended');
     const [message] = model.requests.length === 1 ? (reply.suspensions ?? []) : [];
@@ -143,7 +139,7 @@ describe('guardResults', () => {
       const agent = createAgent({
         model: model('(cf|)', { c: toolUse('clock'), f: { type: 'finish', finish: 'stop' } }),
         tools: [clock],
-        interceptors: [guardResults(() => verdict$)],
+        use: [guardResults(() => verdict$)],
       });
       expectObservable(agent.call$('?', { scheduler }), '^--!').toBe('----');
       expectSubscriptions(verdict$.subscriptions).toBe('^--!');

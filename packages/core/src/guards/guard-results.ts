@@ -1,7 +1,7 @@
 import { catchError, map, mergeMap, type ObservableInput, of } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { misuse } from '../errors.js';
-import { type EventInterceptor, onCall } from '../interceptor.js';
+import { type Interceptor, onCall } from '../interceptor.js';
 import { textBlock, textOf, type ToolResultBlock, type ToolUseBlock } from '../message.js';
 import { checkOptions } from '../options.js';
 import { type GuardOptions, guardRules } from './guard-input.js';
@@ -30,7 +30,7 @@ export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
 export const guardResults = (
   check: (asked: GuardedResult) => GuardVerdict | ObservableInput<GuardVerdict>,
   options: GuardResultsOptions = {},
-): EventInterceptor => {
+): Interceptor => {
   if (typeof check !== 'function') {
     throw misuse(
       `guardResults() takes a function of the result that gives true, false or { allowed, reason }, not ${typeof check}.`,

@@ -1,7 +1,7 @@
 import { type Observable, of } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import type { InputMessage } from '../input.js';
-import type { PrepareInterceptor } from '../interceptor.js';
+import type { Interceptor } from '../interceptor.js';
 import { textBlock } from '../message.js';
 import type { Preparation } from '../preparation.js';
 import { scriptedModel } from '../testing/index.js';
@@ -25,13 +25,16 @@ export const preparationOf = (
 
 /** What a guard makes of a preparation. */
 export const guarded$ = (
-  guard: PrepareInterceptor,
+  { hook }: Interceptor,
   preparation: Preparation,
-): Observable<Preparation> => of(preparation).pipe(guard.operator);
+): Observable<Preparation> => {
+  if (hook.kind !== 'prepare') throw new Error(`A guard of inputs, not of '${hook.kind}'.`);
+  return of(preparation).pipe(hook.operator);
+};
 
 /** What a synchronous guard says of texts, each a message, or all blocks of one: that they are allowed, or its error. */
 export const verdictOn = (
-  guard: PrepareInterceptor,
+  guard: Interceptor,
   texts: string | readonly string[] | readonly InputMessage[],
   inBlocks = false,
   metadata?: Readonly<Record<string, string>>,

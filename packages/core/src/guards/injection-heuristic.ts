@@ -1,5 +1,5 @@
 import { misuse } from '../errors.js';
-import type { PrepareInterceptor } from '../interceptor.js';
+import type { Interceptor } from '../interceptor.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, type Rule } from '../options.js';
 import { isPositive } from '../traffic/token-bucket.js';
@@ -25,7 +25,7 @@ export interface InjectionHeuristicOptions extends GuardOptions {
  * what a call must not do, its tools must not be able to. To log instead of refusing, call `injectionSignals` in a guard of your
  * own that says `true`; for the results of tools, call it in `guardResults`.
  */
-export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): PrepareInterceptor => {
+export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Interceptor => {
   checkOptions('injectionHeuristic()', options, rules);
   const { threshold = 3, extra = [], ...named } = options;
   checkExtra(extra);

@@ -1,5 +1,5 @@
 import type { Patterns } from '../interceptors/patterns.js';
-import type { PrepareInterceptor } from '../interceptor.js';
+import type { Interceptor } from '../interceptor.js';
 import { checkOptions, defined } from '../options.js';
 import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
 import {
@@ -15,7 +15,7 @@ import {
  * on the text as it came, all of it where it has `^` and `$`. It says what an input is about, not that there is nothing
  * else in it: only a RegExp from end to end says that. What brings results of tools, and no message, passes.
  */
-export const allowList = (patterns: Patterns, options: GuardOptions = {}): PrepareInterceptor => {
+export const allowList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('allowList()', options, guardRules);
   const allowed = readGuardPatterns('allowList()', patterns);
   return guardInput(
@@ -36,7 +36,7 @@ export const allowList = (patterns: Patterns, options: GuardOptions = {}): Prepa
  *
  * Letters that look like others (Cyrillic `а`), numbers for letters and other spellings are not seen through.
  */
-export const denyList = (patterns: Patterns, options: GuardOptions = {}): PrepareInterceptor => {
+export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('denyList()', options, guardRules);
   const denied = readGuardPatterns('denyList()', patterns);
   return guardInput(

@@ -1,7 +1,7 @@
 import { estimateTokens } from '../fitting/estimate-tokens.js';
 import { misuse } from '../errors.js';
 import type { InputMessage } from '../input.js';
-import type { PrepareInterceptor } from '../interceptor.js';
+import type { Interceptor } from '../interceptor.js';
 import type { Block, MediaSource } from '../message.js';
 import { checkOptions, defined, type Rule, wholeNumber } from '../options.js';
 import { guardInput, type GuardOptions, guardRules } from './guard-input.js';
@@ -22,7 +22,7 @@ type Size = Readonly<Record<Measure, number>>;
 type Measure = 'characters' | 'tokens' | 'blocks' | 'mediaBytes';
 
 /** Refuses an input that is too long, of whatever role its messages are. How it is parted makes no difference. */
-export const maxInputLength = (options: MaxInputLengthOptions): PrepareInterceptor => {
+export const maxInputLength = (options: MaxInputLengthOptions): Interceptor => {
   checkOptions('maxInputLength()', options, rules);
   const { characters, tokens, blocks, mediaBytes, ...named } = options;
   const most = { characters, tokens, blocks, mediaBytes };

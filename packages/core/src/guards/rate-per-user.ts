@@ -1,6 +1,6 @@
 import type { TimestampProvider } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
-import type { PrepareInterceptor } from '../interceptor.js';
+import type { Interceptor } from '../interceptor.js';
 import { checkOptions, defined, having, isFunction, type Rule, wholeNumber } from '../options.js';
 import { keyedBuckets } from '../traffic/keyed-buckets.js';
 import { isPositive } from '../traffic/token-bucket.js';
@@ -25,7 +25,7 @@ export interface RatePerUserOptions extends GuardOptions {
  * What another guard refuses afterwards has been counted. The numbers are of this guard: agents that share it share them,
  * processes do not. A key of more than 1,024 characters is refused.
  */
-export const ratePerUser = (options: RatePerUserOptions): PrepareInterceptor => {
+export const ratePerUser = (options: RatePerUserOptions): Interceptor => {
   checkOptions('ratePerUser()', options, rules, ['calls']);
   const { calls, perMs = 60_000, by = userOf, maxUsers, clock = Date, ...named } = options;
   const buckets = keyedBuckets({

@@ -14,7 +14,7 @@ describe('guardOutput', () => {
         c: text('rdfish'),
         d: text('.'),
       });
-      const agent = createAgent({ model: talking, interceptors: [guardOutput('swordfish')] });
+      const agent = createAgent({ model: talking, use: [guardOutput('swordfish')] });
       const reply$ = agent
         .call$('?', { scheduler })
         .pipe(map((reply) => [reply.reason, textOf(reply)]));
@@ -26,7 +26,7 @@ describe('guardOutput', () => {
   it('H7: shows nothing of what it stops', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from('It is a swordfish.', (it) => text(it))),
-      interceptors: [guardOutput(/sword\w+/)],
+      use: [guardOutput(/sword\w+/)],
     });
     const events = await record(agent.stream$('?'));
     const shown = events.flatMap((event) => (event.type === 'reasoningChunk' ? [event.delta] : []));
@@ -37,7 +37,7 @@ describe('guardOutput', () => {
     const model = scriptedModel([text('swordfish')], [text('I cannot say.')]);
     const reply = await createAgent({
       model,
-      interceptors: [guardOutput('swordfish', { feedback: 'Never say the code.' })],
+      use: [guardOutput('swordfish', { feedback: 'Never say the code.' })],
     }).call('?');
     expect([textOf(reply), reply.iterations]).toEqual(['I cannot say.', 2]);
     expect(model.requests[1]?.messages.map(textOf)).toEqual(['?', 'Never say the code.']);
@@ -54,7 +54,7 @@ describe('guardOutput', () => {
   it('lets everything else through, in the end', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from('A sword, a fish.', (it) => text(it))),
-      interceptors: [guardOutput('swordfish')],
+      use: [guardOutput('swordfish')],
     });
     expect(textOf(await agent.call('?'))).toBe('A sword, a fish.');
   });

@@ -1,5 +1,5 @@
 import { misuse } from '../errors.js';
-import { type InterceptorOptions, transformChunks, type ChunkInterceptor } from '../interceptor.js';
+import { type InterceptorOptions, transformChunks, type Interceptor } from '../interceptor.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule, wholeNumber } from '../options.js';
 import { type Patterns, readPatterns } from './patterns.js';
 import { stopMessage } from '../content-through.js';
@@ -22,10 +22,7 @@ export interface GuardOutputOptions extends InterceptorOptions {
  * model is asked again, twice in a row at most, then the call errors with `guardRejected`. Thinking and the arguments of
  * tools are not looked at.
  */
-export const guardOutput = (
-  forbidden: Patterns,
-  options: GuardOutputOptions = {},
-): ChunkInterceptor => {
+export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {}): Interceptor => {
   checkOptions('guardOutput()', options, rules);
   const { feedback, window = 64, name = 'guardOutput', ...placed } = options;
   const patterns = readPatterns('guardOutput()', forbidden);

@@ -30,12 +30,7 @@ describe('logEvents', () => {
   it('C10: every line has the fields that find it again, and its own', async () => {
     const { lines, logger } = recorder();
     const model = scriptedModel([text(secret), toolUse('echo', { word: secret })], [text(secret)]);
-    const agent = createAgent({
-      name: 'a',
-      model,
-      tools: [echo],
-      interceptors: [logEvents(logger)],
-    });
+    const agent = createAgent({ name: 'a', model, tools: [echo], use: [logEvents(logger)] });
     await sessions(agent)
       .open('s')
       .call(secret, { callId: 'c', metadata: { userId: 'u' } });
@@ -79,7 +74,7 @@ describe('logEvents', () => {
       ),
     );
     const interceptors = [logEvents(logger, { chunks: true })];
-    await createAgent({ model, tools: [echo], interceptors })
+    await createAgent({ model, tools: [echo], use: interceptors })
       .call(secret)
       .catch(() => undefined);
     expect(JSON.stringify(lines)).not.toContain(secret);
@@ -98,7 +93,7 @@ describe('logEvents', () => {
     const { lines, logger } = recorder();
     const interceptors = [logEvents(logger), on('preActing', () => EMPTY, { name: 'guard' })];
     const model = scriptedModel([toolUse('echo', {}, 'e1')], [text('.')]);
-    await createAgent({ model, tools: [echo], interceptors }).call('?');
+    await createAgent({ model, tools: [echo], use: interceptors }).call('?');
     expect(lines.filter(([level]) => level === 'warn')).toMatchObject([
       ['warn', { of: 'preActing', handler: 'guard', toolUseId: 'e1' }, 'vetoed'],
     ]);
@@ -111,10 +106,7 @@ describe('logEvents', () => {
         throw new Error('Disk full');
       },
     };
-    const agent = createAgent({
-      model: scriptedModel([text('Hi.')]),
-      interceptors: [logEvents(broken)],
-    });
+    const agent = createAgent({ model: scriptedModel([text('Hi.')]), use: [logEvents(broken)] });
     expect((await agent.call('?')).reason).toBe('answer');
   });
 

@@ -1,7 +1,7 @@
 import type { CallInfo } from '../call-info.js';
 import { misuse } from '../errors.js';
 import type { AfterModel, AgentEvent, BeforeModel } from '../events.js';
-import { watch, type Watcher } from '../interceptor.js';
+import { watch, type Interceptor } from '../interceptor.js';
 import { isRecord } from '../json.js';
 import { textOf, toolUsesOf } from '../message.js';
 import { checkOptions, isFlag, isText, type Rule } from '../options.js';
@@ -42,7 +42,7 @@ export interface LogEventsOptions {
  * went not as it should, `debug` for the rest. It says how much there was and how long it took, never what was said: no
  * message, argument, result or error text of a provider is logged, only names, numbers and codes.
  */
-export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Watcher => {
+export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
   if (!isLogger(logger))
     throw misuse('logEvents() takes a logger with error, warn, info and debug.');
   checkOptions('logEvents()', options, rules);

@@ -24,7 +24,7 @@ describe('redact', () => {
         model,
         instructions: `Never say ${number}.`,
         tools: [pay],
-        interceptors: [redact(card)],
+        use: [redact(card)],
       }),
     ).open('s');
     const events = await record(session.stream$(`My card is ${number}.`));
@@ -45,7 +45,7 @@ describe('redact', () => {
     ] as const;
     const agent = createAgent({
       model,
-      interceptors: [redact([card, 'password'], { replacement: (match) => `<${match.length}>` })],
+      use: [redact([card, 'password'], { replacement: (match) => `<${match.length}>` })],
     });
     await sessions(agent, {
       memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
@@ -59,7 +59,7 @@ describe('redact', () => {
     const signed = { ...thinking(`The card ${number}`), signature: 'sig' };
     const reply = await createAgent({
       model: scriptedModel([signed as never, text('Ok.')]),
-      interceptors: [redact(card)],
+      use: [redact(card)],
     }).call('?');
     expect(reply.content[0]).toMatchObject({
       type: 'thinking',
@@ -82,7 +82,7 @@ describe('redact', () => {
           const chunks = cutAt(whole, sizes).map(text);
           const agent = createAgent({
             model: scriptedModel(chunks),
-            interceptors: [redact(/KEY-abcdef/, { window: 12 })],
+            use: [redact(/KEY-abcdef/, { window: 12 })],
           });
           const events = await record(agent.stream$('?')).catch(() => []);
           const shown = events
@@ -101,10 +101,7 @@ describe('redact', () => {
       { id: '1', role: 'user', content: [{ type: 'text', text: number }] },
       { id: '2', role: 'assistant', content: [{ type: 'text', text: 'Ok.' }] },
     ] as const;
-    const remembering = createAgent({
-      model,
-      interceptors: [redact(card)],
-    });
+    const remembering = createAgent({ model, use: [redact(card)] });
     const reply = await sessions(remembering, {
       memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
     })
@@ -118,7 +115,7 @@ describe('redact', () => {
     const long = `KEY${'x'.repeat(100)}`;
     const agent = createAgent({
       model: scriptedModel(Array.from(long, (it) => text(it))),
-      interceptors: [redact(/KEYx{100}/, { window: 4 })],
+      use: [redact(/KEYx{100}/, { window: 4 })],
     });
     expect(textOf(await agent.call('?'))).toBe('[redacted]');
   });
@@ -126,7 +123,7 @@ describe('redact', () => {
   it('sees what stands before the window: no word is taken for the end of another', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from('a monkey, a key', (it) => text(it))),
-      interceptors: [redact(/\bkey\b/, { window: 4 })],
+      use: [redact(/\bkey\b/, { window: 4 })],
     });
     const events = await record(agent.stream$('?'));
     const shown = events.flatMap((it) => (it.type === 'reasoningChunk' ? [it.delta] : [])).join('');
@@ -138,7 +135,7 @@ describe('redact', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel(Array.from(long, (it) => text(it))),
-        interceptors: [redact(/sk-[a-z]+/)],
+        use: [redact(/sk-[a-z]+/)],
       }),
     ).open('s');
     const events = await record(session.stream$('?'));
@@ -151,7 +148,7 @@ describe('redact', () => {
   it('X6: 20,000 deltas take linear time', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from({ length: 20_000 }, () => text('x '))),
-      interceptors: [redact(card)],
+      use: [redact(card)],
     });
     expect(textOf(await agent.call('?'))).toHaveLength(40_000);
   });

@@ -128,7 +128,7 @@ describe('an interrupt of a call that is broken off', () => {
       const stop$ = new Subject<string>();
       const { session, model } = stopped(driver, memory, {
         tools: [tool({ name: 'slow', description: 'Ends.', run: () => 'Ended.' })],
-        interceptors: [
+        use: [
           on(
             'postActing',
             tap(({ toolUse }) => toolUse.id.endsWith('1') && stop$.next('Enough.')),
@@ -336,7 +336,7 @@ describe('an interrupt of a call that is broken off', () => {
     const below = createAgent({
       name: 'below',
       model: { name: 'never', stream$: () => NEVER },
-      interceptors: [on('postCall', () => NEVER)],
+      use: [on('postCall', () => NEVER)],
     });
     const ask = tool({
       name: 'ask',

@@ -26,7 +26,7 @@ import { inProcessSessions, keepSessions, type Session, sessions } from '../sess
 import { journalIn } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
-const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
+const payer = (driver: CallStoreDriver, { use = [], ...options }: Partial<AgentOptions> = {}) => {
   const effects: string[] = [];
   const next: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool'
@@ -44,7 +44,7 @@ const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => 
   });
   const durable = journal(createCallStore(driver));
   return {
-    agent: createAgent({ model, tools: [pay], use: [durable], ...options }),
+    agent: createAgent({ model, tools: [pay], use: [durable, ...use], ...options }),
     model,
     effects,
   };
@@ -157,9 +157,9 @@ describe('a call that is resumed', () => {
       on('postCall', (event$) => (see('postCall'), event$)),
     ];
     const store = inProcessCalls();
-    await lastValueFrom(pay$(payer(store, { interceptors })));
+    await lastValueFrom(pay$(payer(store, { use: interceptors })));
     expect(seen.splice(0)).toContain('prepare');
-    await journalIn(store).resume(payer(store, { interceptors }).agent, 'c');
+    await journalIn(store).resume(payer(store, { use: interceptors }).agent, 'c');
     expect(seen).toEqual([]);
   });
 
@@ -170,7 +170,7 @@ describe('a call that is resumed', () => {
         map(({ options, ...call }) => ({ ...call, options: { ...options, temperature, model } })),
       );
     const made = (driver: CallStoreDriver, temperature: number) =>
-      payer(driver, { model: { ...model }, interceptors: [route(temperature)] });
+      payer(driver, { model: { ...model }, use: [route(temperature)] });
     const run$ = (driver: CallStoreDriver) => pay$(made(driver, 0.5));
     const store = await leftAt('open', run$);
     const events = await record(journalIn(store).resumeStream$(made(store, 1).agent, 'c'));

@@ -26,7 +26,7 @@ const ranked = async (
 ) => {
   const model = scriptedModel(answer, [text('Tea.')]);
   const options = withLongTermMemory(
-    { model, interceptors },
+    { model, use: interceptors },
     { memory: someTeas(), rank: true, ...more },
   );
   const events = await record(
@@ -145,7 +145,10 @@ describe('withLongTermMemory, ranking by the model', () => {
   it('H2: what interceptors would not have asked is left to the search', async () => {
     const model = scriptedModel([text('Tea.')]);
     const interceptors = [on('prePlanning', () => EMPTY)];
-    const options = withLongTermMemory({ model, interceptors }, { memory: someTeas(), rank: true });
+    const options = withLongTermMemory(
+      { model, use: interceptors },
+      { memory: someTeas(), rank: true },
+    );
     const events = await record(createAgent(options).stream$('Which tea?', forAnn));
     expect(shownTo(model)[0]).toMatch(/> tea p\n.*> tea q\n.*> tea r$/su);
     expect(warningsIn(events)).toEqual([]);

@@ -262,7 +262,7 @@ describe('withLongTermMemory, static', () => {
         })),
       ),
     ] as never;
-    await createAgent(withLongTermMemory({ model, interceptors }, { memory })).call(
+    await createAgent(withLongTermMemory({ model, use: interceptors }, { memory })).call(
       'Dirty.',
       forAnn,
     );
@@ -295,13 +295,13 @@ describe('withLongTermMemory, static', () => {
 
   it.each([
     ['an interrupt', { options: { interruptOn: of('Stop.') } }],
-    ['a veto before', { interceptors: [prepare(() => EMPTY)] }],
-    ['a veto of the answer', { interceptors: [on('postReasoning', () => EMPTY)] }],
-    ['a veto behind', { interceptors: [on('postCall', () => EMPTY)] }],
+    ['a veto before', { use: [prepare(() => EMPTY)] }],
+    ['a veto of the answer', { use: [on('postReasoning', () => EMPTY)] }],
+    ['a veto behind', { use: [on('postCall', () => EMPTY)] }],
     [
       'a stop',
       {
-        interceptors: [
+        use: [
           on(
             'postReasoning',
             map((it) => ({ ...it, stop: true })),
@@ -314,17 +314,17 @@ describe('withLongTermMemory, static', () => {
   ] as const)('G3: records nothing behind %s', (_, given) => {
     const {
       options = {},
-      interceptors = [],
+      use = [],
       answer = [text('Hi.')],
     } = given as {
       options?: object;
-      interceptors?: never[];
+      use?: never[];
       answer?: never;
     };
     marbles(({ scheduler, flush }) => {
       const memory = inProcessLongTermMemory();
       const model = scriptedModel(answer);
-      const agent = createAgent(withLongTermMemory({ model, interceptors }, { memory }));
+      const agent = createAgent(withLongTermMemory({ model, use }, { memory }));
       agent
         .call$('Tea?', { ...forAnn, ...options, scheduler })
         .subscribe({ error: () => undefined });

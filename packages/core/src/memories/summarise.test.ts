@@ -303,7 +303,7 @@ describe('summarise', () => {
         tap(() => seen.push('closing')),
       ),
     ];
-    const { chat } = set([[text('Done.')]], {}, { interceptors });
+    const { chat } = set([[text('Done.')]], {}, { use: interceptors });
     await recordOf(chat);
     expect(seen).toEqual(['asked 10']);
   });

@@ -258,7 +258,7 @@ describe('the input of a tool', () => {
       'preActing',
       map((event) => ({ ...event, toolUse: { ...event.toolUse, input: {} } })),
     );
-    const reply = await createAgent({ model, tools: [typed], interceptors: [spoil] }).call('?');
+    const reply = await createAgent({ model, tools: [typed], use: [spoil] }).call('?');
     expect(reply.toolUses).toMatchObject([{ isError: true, input: {} }]);
   });
 
@@ -396,7 +396,7 @@ describe('a batch of tools', () => {
       'preActing',
       filter(({ toolUse: { input } }) => !('x' in input)),
     );
-    const agent = createAgent({ model, tools: [define('f', () => 1)], interceptors: [veto] });
+    const agent = createAgent({ model, tools: [define('f', () => 1)], use: [veto] });
     const events = await record(agent.stream$('?'));
     expect(events.filter(({ type }) => type === 'preActing')).toHaveLength(3);
     expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(3);

@@ -110,7 +110,7 @@ describe('phases that think beside the loop', () => {
   it('H2: a veto leaves one out, an error of an interceptor fails the call', async () => {
     const model = scriptedModel([toolUse('spin')], [text('B')], [text('Done.')]);
     const vetoing = on('prePlanning', () => EMPTY, { name: 'no' });
-    const vetoed = createAgent({ model, tools: [spin], use: thinking, interceptors: [vetoing] });
+    const vetoed = createAgent({ model, tools: [spin], use: [vetoing, ...thinking] });
     const events = await record(vetoed.stream$('?'));
     expect(events.filter(({ type }) => type === 'vetoed')).toMatchObject([
       { of: 'prePlanning', name: 'no' },
@@ -123,11 +123,7 @@ describe('phases that think beside the loop', () => {
         throw new Error('Bad.');
       }),
     );
-    const failed = createAgent({
-      model: scriptedModel([text('A')]),
-      use: thinking,
-      interceptors: [failing],
-    });
+    const failed = createAgent({ model: scriptedModel([text('A')]), use: [failing, ...thinking] });
     await expect(failed.call('?')).rejects.toMatchObject({ code: 'interceptor' });
   });
 
@@ -135,8 +131,7 @@ describe('phases that think beside the loop', () => {
     const model = scriptedModel([text('The key is sk-12.')], [text('Done.')]);
     const agent = createAgent({
       model,
-      use: [insertBefore(reasoning, analyseTask())],
-      interceptors: [redact(/sk-\d+/)],
+      use: [redact(/sk-\d+/), insertBefore(reasoning, analyseTask())],
     });
     const events = await record(agent.stream$('Use sk-34.'));
     expect(JSON.stringify([events.slice(1), model.requests])).not.toMatch(/sk-\d/);

@@ -158,7 +158,7 @@ describe('the plan of a call', () => {
   it('I11, H2: what interceptors veto or edit is what the next use sees', async () => {
     const run1 = async (...interceptors: readonly Interceptor[]) => {
       const model = scriptedModel([create('Mill', 'Bake'), update(2, 'done')], [text('Done.')]);
-      const reply = await createAgent(withPlan({ model, interceptors })).call('?');
+      const reply = await createAgent(withPlan({ model, use: interceptors })).call('?');
       return reply.toolUses.map(({ isError, output }) => (isError ? output : 'fine'));
     };
     const isCreate = ({ toolUse: { name } }: { readonly toolUse: { readonly name: string } }) =>

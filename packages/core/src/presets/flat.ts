@@ -17,7 +17,7 @@ export const flat = <const Output extends InputSchema | undefined = undefined>(
 ): AgentOptions<Output> => ({
   ...options,
   model: textTools(options.model, flatDialect(dialect)),
-  interceptors: [calmAtTheEnd, ...(options.interceptors ?? [])],
+  use: [calmAtTheEnd, ...(options.use ?? [])],
   defaults: {
     maxIterations: 10,
     temperatureRamp: { step: 0.2, max: 1.5 },

@@ -56,17 +56,14 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { maxCalls = 20, maxQueue = 100, turns = 10, retriever } = limits;
   const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
-  const { interceptors = [], defaults } = options;
+  const { defaults } = options;
   const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
   return {
     ...options,
     model: limits.retry === false ? options.model : retry(options.model, limits.retry),
-    interceptors: [
-      guards.flat(),
-      ...interceptors,
-      fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
-    ],
     use: [
+      guards.flat(),
+      fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
       limitCalls(calls),
       throughMemory('guardedMemory', (memory) =>
         turns === Infinity

@@ -293,7 +293,7 @@ describe('the preset planner', () => {
     expect(said.length).toBeGreaterThan(1);
     const stopped = createAgent(
       planner(
-        { model: scriptedModel(pieces), tools: [look], interceptors: [guardOutput(/at a/)] },
+        { model: scriptedModel(pieces), tools: [look], use: [guardOutput(/at a/)] },
         settings,
       ),
     );

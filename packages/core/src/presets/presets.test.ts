@@ -95,7 +95,7 @@ describe('the preset flat', () => {
       'preSummary',
       map((event) => ({ ...event, options: { ...event.options, temperature: 1 } })),
     );
-    const agent = createAgent(flat({ model, tools: [look], interceptors: [[warm]] }));
+    const agent = createAgent(flat({ model, tools: [look], use: [[warm]] }));
     await agent.call('?', { maxIterations: 1 });
     expect(model.requests.at(-1)?.temperature).toBe(1);
   });

@@ -195,8 +195,10 @@ describe('retrieve', () => {
     const session = sessions(
       createAgent({
         model,
-        interceptors: [fitContext({ contextWindow: 500, reserve: 100 })],
-        use: [retrieve(finding(), { placement: 'beforeInput' })],
+        use: [
+          fitContext({ contextWindow: 500, reserve: 100 }),
+          retrieve(finding(), { placement: 'beforeInput' }),
+        ],
       }),
     ).open('s');
     await session.call('old '.repeat(300));
@@ -216,8 +218,7 @@ describe('retrieve', () => {
     await quiet.call('?');
     const vetoed = createAgent({
       model: scriptedModel(),
-      interceptors: [prepare(concatMap(() => EMPTY))],
-      use: [retrieve(retriever)],
+      use: [prepare(concatMap(() => EMPTY)), retrieve(retriever)],
     });
     expect((await vetoed.call('?')).reason).toBe('stopped');
     expect(retriever.asked).toEqual([]);

@@ -23,7 +23,7 @@ describe('toolRuns', () => {
     const agent = createAgent({
       model: model(),
       tools: [say, fail, deny],
-      interceptors: [
+      use: [
         on(
           'preActing',
           filter(({ toolUse: { name } }) => name !== 'deny'),

@@ -155,7 +155,7 @@ describe('agentTool', () => {
     ],
     [
       'one that was stopped',
-      () => helperOf({ model: scriptedModel(), interceptors: [on('preReasoning', () => EMPTY)] }),
+      () => helperOf({ model: scriptedModel(), use: [on('preReasoning', () => EMPTY)] }),
       "The agent 'helper' was stopped before it was done. What it has said:\nStopped.",
       true,
     ],
@@ -183,7 +183,7 @@ describe('agentTool', () => {
       () =>
         helperOf({
           model: scriptedModel(),
-          interceptors: [
+          use: [
             prepare(
               tap(() => {
                 throw new MillraceError('guardRejected', 'Not that.');

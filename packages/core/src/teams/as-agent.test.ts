@@ -243,7 +243,7 @@ describe('asAgent', () => {
     const memory = inProcessMemory();
     const team = asAgent(sequential(createAgent({ name: 'a', model })), {
       name: 'team',
-      interceptors: [
+      use: [
         prepare(
           map((it) => ({ ...it, input: [{ role: 'user', content: [textBlock('edited')] }] })),
         ),
@@ -256,15 +256,13 @@ describe('asAgent', () => {
     expect(textOf(await sessions(team, { memory }).open('s').call('?'))).toBe('reviewed');
     expect(model.requests[0]?.messages).toMatchObject([{ content: [text('edited')] }]);
     expect((await lastValueFrom(memory('s').load$())).map(textOf)).toEqual(['edited', 'reviewed']);
-    const vetoed = asAgent(sequential(saying('a')), {
-      interceptors: [prepare(concatMap(() => of()))],
-    });
+    const vetoed = asAgent(sequential(saying('a')), { use: [prepare(concatMap(() => of()))] });
     expect((await vetoed.call('?')).reason).toBe('stopped');
   });
 
   it('H7: what changes its words changes those that are said for it', async () => {
     const team = asAgent(sequential(saying('a', 'my password'), saying('b', 'the password is x')), {
-      interceptors: [guardOutput('password')],
+      use: [guardOutput('password')],
     });
     const events = await record(team.stream$('?'));
     expect(await textsOf(events)).toEqual(['the ']);

@@ -253,7 +253,7 @@ describe('handoff', () => {
     const guarded = createAgent({
       name: 'b',
       model: scriptedModel(),
-      interceptors: [
+      use: [
         prepare((it) =>
           it.pipe(
             map((value) => value),

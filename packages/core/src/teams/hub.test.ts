@@ -168,12 +168,12 @@ describe('hub', () => {
     const hollow = createAgent({
       name: 'hollow',
       model: script('x'),
-      interceptors: [on('postCall', map(silent))],
+      use: [on('postCall', map(silent))],
     });
     const stopped = createAgent({
       name: 'stopped',
       model: script('x'),
-      interceptors: [prepare(concatMap(() => EMPTY))],
+      use: [prepare(concatMap(() => EMPTY))],
     });
     const [ada, cid] = [named('a', a), named('c', c)];
     const order = [ada, hollow, stopped, cid, ada];
@@ -189,7 +189,7 @@ describe('hub', () => {
 
   it('G5: a turn in which one said nothing is a turn', async () => {
     const a = scriptedModel([text('a1')], [text('a2')]);
-    const muted = createAgent({ name: 'a', model: a, interceptors: [on('postCall', map(silent))] });
+    const muted = createAgent({ name: 'a', model: a, use: [on('postCall', map(silent))] });
     await lastValueFrom(
       of('?').pipe(hub({ agents: [muted, named('b', script('b1', 'b2'))], rounds: 2 })),
     );
@@ -370,7 +370,7 @@ describe('hub', () => {
           createAgent({
             name: `${who}`,
             model,
-            interceptors: [
+            use: [
               on(
                 'postCall',
                 map((it) => (turns[Number(textOf(it.reply))]?.isMute === true ? silent(it) : it)),

@@ -66,7 +66,7 @@ describe('P2: finalMarkers', () => {
       'postCall',
       map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('Yes!')] } })),
     );
-    const agent = createAgent({ model: scriptedModel([text('Yes.')]), interceptors: [edited] });
+    const agent = createAgent({ model: scriptedModel([text('Yes.')]), use: [edited] });
     const pieces = await lastValueFrom(agent.stream$('?').pipe(finalMarkers(), toArray()));
     expect(pieces.join('')).toBe(
       '<__final_answer__>Yes.</__final_answer__><__final_answer__>Yes!</__final_answer__>',

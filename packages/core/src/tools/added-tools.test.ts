@@ -119,7 +119,7 @@ describe('addTools', () => {
     const model = scriptedModel([text('a')]);
     const agent = createAgent({
       model,
-      interceptors: [
+      use: [
         prepare(
           map((it) => ({
             ...it,

@@ -121,7 +121,7 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
     timeouts: { toolMs: 20, approvalMs: 10 },
     ...(interruptAt > 0 && { interruptOn: timer(interruptAt, clock) }),
   };
-  sessions(createAgent({ model, tools, interceptors: veto ? [noTwos] : [] }), { memory })
+  sessions(createAgent({ model, tools, use: veto ? [noTwos] : [] }), { memory })
     .open('s')
     .stream$('?', call)
     .pipe(verifyEvents())

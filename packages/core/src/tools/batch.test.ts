@@ -44,7 +44,7 @@ const played = async (
   maxToolCalls = 100,
 ) => {
   const model = scriptedModel(...turns, [text('done')]);
-  const agent = createAgent({ model, tools, interceptors });
+  const agent = createAgent({ model, tools, use: interceptors });
   const events = await record(agent.stream$('?', { maxToolCalls }));
   const last = events.at(-1);
   const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));

@@ -30,7 +30,7 @@ const run1 = (
   const model = scriptedModel([use], [text('done')]);
   const tools = Array.isArray(used) ? used : [used];
   const memory = inProcessMemory();
-  const agent = createAgent({ model, tools: tools as readonly Tool[], interceptors });
+  const agent = createAgent({ model, tools: tools as readonly Tool[], use: interceptors });
   return { model, memory, session: sessions(agent, { memory }).open('s') };
 };
 
@@ -261,7 +261,7 @@ describe('limits and notes', () => {
       'preActing',
       map((event) => ({ ...event, toolUse: { ...event.toolUse, input: { a: 1, at: runs } } })),
     );
-    const agent = createAgent({ model, tools: [counts], interceptors: [edits] });
+    const agent = createAgent({ model, tools: [counts], use: [edits] });
     const { toolUses } = await agent.call('?');
     expect(runs).toBe(1);
     // What the model is told of it is no part of what the tool gave.
@@ -297,7 +297,7 @@ describe('limits and notes', () => {
       ),
     );
     const tools = [gives, takes('takes', ['path']), takes('other', [])];
-    const reply = await createAgent({ model, tools, interceptors: [renames] }).call('?');
+    const reply = await createAgent({ model, tools, use: [renames] }).call('?');
     expect(reply.toolUses[1]?.output).toBe('{}');
   });
 
@@ -359,7 +359,7 @@ describe('T10: the tools of a session', () => {
         createAgent({
           model,
           tools: [group],
-          interceptors: [prepare(concatMap((it) => of(it).pipe(delay(5, scheduler))))],
+          use: [prepare(concatMap((it) => of(it).pipe(delay(5, scheduler))))],
         }),
       ).open('s');
       const names$ = session

@@ -78,7 +78,7 @@ describe('T10: groups of tools', () => {
         return event;
       }),
     );
-    await createAgent({ model, tools: [web, slow], interceptors: [watched] }).call('?');
+    await createAgent({ model, tools: [web, slow], use: [watched] }).call('?');
     expect(order).toEqual(['slow', 'managed', 'slow']);
   });
 
@@ -128,7 +128,7 @@ describe('T10: the toolkit of a session', () => {
       createAgent({
         model,
         tools: [named('a')],
-        interceptors: [
+        use: [
           on(
             'postActing',
             map((event) => {

@@ -34,8 +34,7 @@ const suspended = async (
   const agent = createAgent({
     model: shortenOnOverflow(model),
     tools: [...others, sign],
-    interceptors,
-    use: [selectTools(selection)],
+    use: [...interceptors, selectTools(selection)],
   });
   const session = sessions(agent, { memory }).open('s');
   await session.call('Sign the paper.');

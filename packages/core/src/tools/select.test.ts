@@ -144,7 +144,7 @@ describe('T11: a selection of tools', () => {
       'preReasoning',
       map(({ options: { tools: _tools, ...options }, ...event }) => ({ ...event, options })),
     );
-    await createAgent({ model, tools, interceptors: [none] }).call('Will it rain?');
+    await createAgent({ model, tools, use: [none] }).call('Will it rain?');
     expect(model.requests[0]?.tools).toBeUndefined();
   });
 });

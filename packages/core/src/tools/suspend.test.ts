@@ -201,7 +201,7 @@ describe('T13: a tool that suspends', () => {
       'postActing',
       map(({ result: { suspended: _suspended, ...result }, ...event }) => ({ ...event, result })),
     );
-    const agent = createAgent({ model, tools: [sign], interceptors: [decide] });
+    const agent = createAgent({ model, tools: [sign], use: [decide] });
     expect((await agent.call('?')).reason).toBe('answer');
   });
 

@@ -150,7 +150,7 @@ describe('budgets', () => {
     expect(() => budget({ onExceed: 'error' })).toThrow(/needs one of tokens, money and toolCalls/);
     expect(() => budget({ tokens: 0 })).toThrow(/'tokens' must be/);
     expect(() => createAgent({ model: scriptedModel(), use: [{} as never] })).toThrow(
-      /'use' takes a list of layers/,
+      /'use' takes a list of interceptors/,
     );
   });
 

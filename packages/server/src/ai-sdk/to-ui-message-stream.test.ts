@@ -414,7 +414,7 @@ describe('readers of different versions', () => {
     const agent = createAgent({
       model: scriptedModel([thinking('Hm'), toolUse('now', {}, 'n')], [text('So.')]),
       tools: [tool({ name: 'now', description: 'Tells the time.', run: () => 'noon' })],
-      interceptors: [
+      use: [
         on(
           'postActing',
           filter(() => false),

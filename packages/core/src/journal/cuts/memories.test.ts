@@ -113,7 +113,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
               : [pay(long('ann')), pay(long('bob'))],
           ),
           tools: [process.effect('pay')],
-          interceptors: fitContext({ contextWindow: 2_000, reserve: 100 }),
+          use: fitContext({ contextWindow: 2_000, reserve: 100 }),
         }),
       ),
   },

@@ -106,7 +106,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'a model that interceptors choose turn by turn': {
     agent: (process) =>
       made(process, script(process, ...turns), {
-        interceptors: [
+        use: [
           prepare(
             map((prepared) => ({
               ...prepared,
@@ -196,7 +196,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'guards, and an answer that is asked for again': {
     agent: (process) =>
       made(process, script(process, [pay('ann')], [text('Rude.')], [text('Paid.')]), {
-        interceptors: [
+        use: [
           guardInput(() => timer(1, process.scheduler).pipe(map(() => true))),
           guardAnswer(
             ({ text: answer }) =>
@@ -209,13 +209,13 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'an answer that is refused': {
     agent: (process) =>
       made(process, script(process, [pay('ann')], [text('Rude.')]), {
-        interceptors: [guardAnswer(() => false)],
+        use: [guardAnswer(() => false)],
       }),
   },
   'a message that a transform stops, with feedback': {
     agent: (process) =>
       made(process, script(process, [text('bad '), text('words')], [text('Good.')]), {
-        interceptors: [
+        use: [
           transformChunks(
             map((chunk) =>
               chunk.type === 'text' && chunk.text === 'words' ? stopMessage('Not that.') : chunk,
@@ -227,7 +227,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'uses that are vetoed, and results that are': {
     agent: (process) =>
       made(process, script(process, [pay('ann'), pay('bob')], [text('Paid.')]), {
-        interceptors: [
+        use: [
           on(
             'preActing',
             filter(({ toolUse }) => toolUse.input['to'] === 'ann'),
@@ -239,7 +239,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'a call that an interceptor of its end changes': {
     agent: (process) =>
       made(process, script(process, ...turns), {
-        interceptors: [
+        use: [
           on(
             'postCall',
             map((event) => ({

@@ -203,7 +203,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ...options(process),
         model: script(process, [text('To 0123456. '), pay('0123456')], [text('Paid 0123456.')]),
         tools: [process.effect('pay')],
-        interceptors: [
+        use: [
           redact(/\d{7}/u),
           guardOutput(/nothing/u),
           guardResults(() => true),
