@@ -102,7 +102,6 @@ const sameUse = (acted: Acted, { index, toolUse: { id } }: Planned): Acted =>
         result: { ...acted.result, toolUseId: id },
       };
 
-/** Decides what becomes of a tool use: the work of an intent, and its early end. */
 const createDeciding = (
   context: Needs,
   run: OpenRun,
@@ -155,7 +154,6 @@ const edited = (
   return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
 };
 
-/** Why a tool use is answered without being run. */
 const refusal = (
   { stopping }: OpenRun,
   { refusal: why }: Planned,
@@ -247,7 +245,6 @@ const notBegun = (decision: Decision, why: string): Ran => ({
   ...costOf(decision),
 });
 
-/** What the model should know of this use beside its result. */
 const noteOn = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
@@ -320,17 +317,14 @@ const finish$ = (
   );
 };
 
-/** Failures of a tool in a row, the one of now among them. */
 const failuresInRow = (uses: readonly Use[], name: string): number => {
   const own = uses.filter(({ toolUse }) => toolUse.name === name);
   return own.length - own.findLastIndex(({ failed }) => !failed);
 };
 
-/** Tells a model that a tool has failed too often. */
 const tooManyFailures = (name: string, failures: number): string =>
   `The tool ${name} has failed ${failures} times in a row. Do not try it again: go on without it, or say what is missing.`;
 
-/** Tells a model that it goes round in a circle. */
 const sameAgain = (name: string, repeats: number): string =>
   `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
 

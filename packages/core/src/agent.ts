@@ -102,13 +102,11 @@ const outputOf = (schema: InputSchema | undefined, owner: string): Validator | u
   return validator;
 };
 
-/** A stream of events that runs whether or not somebody listens. */
 interface HotEvents extends Listener {
   /** Hot. Never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
 }
 
-/** Makes a hot stream that shows one event to all its subscribers before it shows the next to any. */
 const createHotEvents = (): HotEvents => {
   const subject = new Subject<AgentEvent>();
   const deliver = createTrampoline();

@@ -181,7 +181,6 @@ export const asking = (
   };
 };
 
-/** The id of the message that a step makes in one of its attempts. */
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
 

@@ -279,7 +279,6 @@ export const requestOf = (
     }).filter(([, value]) => value !== undefined),
   );
 
-/** Options that are plain JSON. */
 const plainOptions: readonly (keyof CallOptions)[] = [
   'history',
   'temperature',

@@ -3,6 +3,7 @@ import { spentBelow, refuseHalted } from './places.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { isFatal, isMillraceError, messageOf } from './errors.js';
+import { readJson } from './json-text/read-json.js';
 import { isRecord } from './json.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { Limits, Timeouts } from './limits.js';
@@ -141,8 +142,11 @@ const notYet = (name: string): string =>
 const renamed = (name: string): string =>
   `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
 
-const notAnObject = (name: string, text: string): string =>
-  `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}`;
+const notAnObject = (name: string, text: string): string => {
+  const reading = readJson(text);
+  const why = 'problem' in reading ? `\n${reading.problem}` : '';
+  return `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}${why}`;
+};
 
 const invalid = (name: string, problems: readonly string[]): string =>
   `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;

@@ -56,7 +56,6 @@ interface WholePart {
 
 type Part = TextPart | ToolPart | WholePart;
 
-/** What there is of a message. A restart begins another. */
 interface Attempt {
   readonly messageId: string;
   readonly parts: Part[];
@@ -65,7 +64,6 @@ interface Attempt {
   halt?: StopChunk;
 }
 
-/** Where in a message a pause was. */
 interface Pause {
   readonly parts: number;
   /** Of the last of these parts. */

@@ -268,7 +268,6 @@ const kinOf = ({
   ...(speaks === undefined ? {} : { speaks }),
 });
 
-/** Tells whether what an interceptor handed back is an event of this type that the loop can go on with. */
 const isUsable = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
   isModifiable(value) && value.type === type && isWhole(value);
 

@@ -46,19 +46,16 @@ export interface EventHook extends Placed {
   readonly open: (call: CallInfo) => (event: ModifiableEvent) => Observable<AgentEvent>;
 }
 
-/** An operator on what a call begins with. */
 interface PrepareHook extends Placed {
   readonly kind: 'prepare';
   readonly operator: MonoTypeOperatorFunction<Preparation>;
 }
 
-/** An operator on the chunks of a message. */
 interface ChunkHook extends Placed {
   readonly kind: 'chunks';
   readonly operator: ChunkTransform;
 }
 
-/** A handler of every event. */
 interface WatchHook extends Placed {
   readonly kind: 'watch';
   readonly handle: (event: AgentEvent, call: CallInfo) => unknown;

@@ -260,7 +260,6 @@ const odd = (name: string, what: string, cause?: unknown): MillraceError =>
     { cause },
   );
 
-/** Makes a part of a layer. What that throws names the layer. */
 const made = <T>(name: string, make: () => T): T => {
   try {
     return make();
@@ -349,7 +348,6 @@ const remembering = (through: Perform, holds: Holds | undefined): Perform => {
   return performed;
 };
 
-/** Holds a layer to one value per step, and cuts the step in its place if there is none. */
 const oneValue =
   (name: string, perform: Perform): Perform =>
   <T>(step: Step<T>) =>

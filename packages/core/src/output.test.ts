@@ -194,6 +194,33 @@ describe('structured output', () => {
     }
   });
 
+  it.each([
+    [
+      'a bracket is missing after a number',
+      '{"id":"INV-1","city":"Rome","lines":[{"city":"L1"},{"city":"L2"}],"people":7',
+      /not whole/,
+    ],
+    ['it is cut in a string', 'Here: {"place":{"city":"Oslo"},"city":"Ber', /not whole/],
+    ['it is a list', 'They are [{"city":"Oslo"},{"city":"Rome"}].', /must be object/],
+    ['a later one is cut', '{"city":"Oslo"}. No, it is {"city":"Rome","people":', /not whole/],
+    ['it does not parse', '{"a":{"city":"Oslo"},"city":undefined}', /cannot be read/],
+    ['it has a key twice', '{"city":"Oslo","city":"Rome"}', /"city" twice/],
+  ])('R3, X11: nothing inside an object is taken for the answer where %s', async (_, said, why) => {
+    const model = scriptedModel([text(said)], [text('{"city":"Bonn"}')]);
+    const reply = await createAgent({ model }).call('Where?', { output: place });
+    expect(reply.output).toEqual({ city: 'Bonn' });
+    expect(textOf(model.requests[1]?.messages.at(-1) ?? { content: [] })).toMatch(why);
+  });
+
+  it.each([
+    ['a raw line break', '{"city":"Os\nlo","x":{"city":"Rome"}}', { city: 'Os\nlo' }],
+    ['a trailing comma', 'So: {"city":"Oslo","x":[{"city":"Rome"},],}', { city: 'Oslo' }],
+    ['a bracket missing at the end', '{"city":"Oslo","x":[{"city":"Rome"}]', { city: 'Oslo' }],
+  ])('R3, X11: an object with %s is repaired as a whole', async (_, said, output) => {
+    const agent = createAgent({ model: scriptedModel([text(said)]) });
+    expect((await agent.call('?', { output: place })).output).toEqual(output);
+  });
+
   it('R3, I11: a reply that is stopped or edited at its end has no output that it does not say', async () => {
     const outputs = (interceptor: Interceptor) =>
       createAgent({
@@ -267,7 +294,7 @@ describe('structured output', () => {
     const deep = `{"city":${'['.repeat(5000)}${']'.repeat(5000)}}`;
     expect(await verdict(deep)).toEqual({
       valid: false,
-      problems: ['it is nested too deeply'],
+      problems: ['The JSON is nested too deeply.'],
     });
     expect(await verdict('{"__proto__":{"polluted":1},"city":"Oslo"}')).toEqual({
       valid: true,

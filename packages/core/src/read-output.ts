@@ -1,57 +1,70 @@
 import { defer, type Observable, of } from 'rxjs';
 import { failAs } from './fail-as.js';
-import { isTooDeep, parsedJson } from './json.js';
+import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
 import type { Validation, Validator } from './schema.js';
 
 /**
- * Reads the structured output in the text of an answer: the whole text, or the last JSON object in it where
- * a model has put words or a fence around. Emits one verdict and completes.
+ * Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence
+ * around it. Emits one verdict and completes.
  */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
-  const value = parsedJson(text.trim()) ?? lastObjectIn(text);
-  if (value === undefined) return of({ valid: false, problems: ['it holds no JSON object'] });
-  if (isTooDeep(value)) return of({ valid: false, problems: ['it is nested too deeply'] });
-  return defer(() => output.validation$(value)).pipe(
-    failAs('unknown', "The schema of 'output' failed"),
-  );
+  const reading = readValue(text);
+  return 'problem' in reading
+    ? of({ valid: false, problems: [reading.problem] })
+    : defer(() => output.validation$(reading.value)).pipe(
+        failAs('unknown', "The schema of 'output' failed"),
+      );
 };
 
-/** Braces in the words before an answer that are tried in vain. */
-const maxStarts = 8;
-
-/** The last JSON object in a text. A brace that nothing closes hides what follows, so that it is looked for behind it again. */
-const lastObjectIn = (text: string): unknown => {
-  let start = text.indexOf('{');
-  for (let tries = 0; start !== -1 && tries < maxStarts; tries += 1) {
-    const found = objectsIn(text.slice(start)).map(parsedJson).findLast(isThere);
-    if (found !== undefined) return found;
-    start = text.indexOf('{', start + 1);
-  }
-  return undefined;
+const readValue = (text: string): JsonReading => {
+  const whole = readStrictly(text.trim());
+  if (whole !== undefined) return whole;
+  const found = objectsIn(text);
+  const last = found.at(-1);
+  if (last === undefined) return { problem: 'it holds no JSON object' };
+  const strict = found
+    .map((each) => readStrictly(each.text))
+    .findLast((each) => each !== undefined);
+  if (last.isWhole && strict !== undefined) return strict;
+  const repaired = readJson(last.text);
+  return 'problem' in repaired
+    ? { problem: `its outermost JSON object cannot be read: ${repaired.problem}` }
+    : repaired;
 };
 
-const isThere = (value: unknown): boolean => value !== undefined;
+interface Found {
+  readonly text: string;
+  /** The last bracket is there. */
+  readonly isWhole: boolean;
+}
 
-/** The stretches of a text from an opening brace to the one that closes it, outermost ones only. One pass. */
-const objectsIn = (text: string): readonly string[] => {
-  const found: string[] = [];
-  let depth = 0;
-  let start = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (inString) {
-      if (character === '\\') at += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') {
-      inString = depth > 0;
-    } else if (character === '{') {
-      if (depth === 0) start = at;
-      depth += 1;
-    } else if (character === '}' && depth > 0) {
-      depth -= 1;
-      if (depth === 0) found.push(text.slice(start, at + 1));
-    }
+/** Where an object or a list of objects begins; braces in prose begin neither. */
+const begin = /\{(?=\s*(?:["'“‘}]|[\p{L}_$][\p{L}\p{N}_$]*\s*:|\/[/*]))|\[(?=\s*\{)/gu;
+
+/** The outermost objects of a text. It never looks inside one, even if that one does not parse: what stands in it is a part of an answer. */
+const objectsIn = (text: string): readonly Found[] => {
+  const found: Found[] = [];
+  let end = 0;
+  for (const { index } of text.matchAll(begin)) {
+    if (index < end) continue;
+    const closing = endOf(text, index);
+    end = closing ?? text.length;
+    found.push({ text: text.slice(index, end), isWhole: closing !== undefined });
   }
   return found;
+};
+
+/** Where the bracket is closed that is opened at an index. */
+const endOf = (text: string, from: number): number | undefined => {
+  let depth = 0;
+  let inString = false;
+  for (let at = from; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (character === '\\' && inString) at += 1;
+    else if (character === '"') inString = !inString;
+    else if (!inString && '{['.includes(character)) depth += 1;
+    else if (!inString && '}]'.includes(character)) depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return undefined;
 };

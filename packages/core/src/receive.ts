@@ -89,7 +89,6 @@ export const receive$ = (
   return finished$(1).pipe(catchError((cause: unknown) => throwError(() => fail(cause))));
 };
 
-/** Tells whether a message has come to its end. */
 const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
   draft.finish !== undefined && draft.finish !== 'pause';
 
@@ -129,7 +128,6 @@ const finishOf = (draft: Draft, model: string): Finish => {
   );
 };
 
-/** So does what its provider has told of the cost. */
 const withUsage = (error: MillraceError, { usage }: Draft): MillraceError =>
   tokensIn(usage) > 0 ? revised(error, { usage }) : error;
 

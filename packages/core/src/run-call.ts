@@ -113,7 +113,6 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
 const misopened = (): MillraceError =>
   new MillraceError('invalidState', "A layer's 'open' must subscribe once.");
 
-/** What the caller wants to see of a call, while it runs. */
 const seen$ = <Seen>(
   options: CallOptions,
   context: CallContext,
@@ -173,7 +172,6 @@ const seen$ = <Seen>(
   );
 };
 
-/** Answers a call through its layers, up to its last event, and emits the reply. */
 const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   defer(() => {
     const { call, layers, local, scheduler } = context;
@@ -186,7 +184,6 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
     );
   });
 
-/** Ends the call: reports the last event, `postCall`. */
 const completed = (reply: Reply, context: CallContext): Reply => {
   const { call, hooks, reply$, local } = context;
   // A layer may have answered it from further out.
@@ -231,7 +228,6 @@ const callOf = (
   spent: {},
 });
 
-/** Makes the context of a call: at the root, or below the tool that makes it. */
 const createContext = ({
   agentName,
   options,

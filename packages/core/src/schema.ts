@@ -61,7 +61,6 @@ type ExactEach<Properties, Required extends string> = {
 type Closing<Schema> =
   Extract<keyof Schema, OpenEnded> extends never ? 'additionalProperties' : never;
 
-/** The keys that a schema requires, where its type says which. */
 type RequiredKeys<Schema> = Schema extends {
   readonly required: readonly (infer Key extends string)[];
 }
@@ -239,7 +238,6 @@ const jsonSchemaValidator = (
   };
 };
 
-/** Lets every key pass, but for those that mean a prototype. */
 const anything = {};
 
 const withoutHidden = (input: unknown, hidden: HiddenInput | undefined): unknown =>
@@ -259,7 +257,6 @@ const objectSchema = (schema: JsonSchema, owner: string): JsonSchema => {
 
 type Rules = Readonly<Record<string, unknown>>;
 
-/** An input without the keys that its schema does not name. */
 interface Pruned {
   readonly value: unknown;
   /** Where the keys were that are left out. */
@@ -321,7 +318,6 @@ const requiredBy = ({ required, dependentRequired }: Rules): ReadonlySet<unknown
   return new Set([required, ...lists].filter(Array.isArray).flat());
 };
 
-/** Where a value is. A path that nobody asks for is not written out. */
 interface Place {
   readonly key: string | number;
   readonly above: Place | undefined;
@@ -330,7 +326,6 @@ interface Place {
 const pathOf = (place: Place | undefined): readonly string[] =>
   place === undefined ? [] : [...pathOf(place.above), String(place.key)];
 
-/** Keywords that may speak of further keys. */
 const openEnded = [
   'additionalProperties',
   'patternProperties',

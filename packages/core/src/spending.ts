@@ -119,7 +119,6 @@ export const watchingSpending = (
   };
 };
 
-/** The cost that the value of a step carries. */
 const spendingIn = (value: unknown, kind: string, model: string): Spending => {
   if (!isRecord(value) || !isUsage(value['usage'])) return noSpending;
   const { usage, below } = value;
@@ -133,7 +132,6 @@ const spendingIn = (value: unknown, kind: string, model: string): Spending => {
     : { usage, models: { [model]: usage }, toolCalls: own };
 };
 
-/** Whether the value of a tool step is of a tool that was run. */
 const isExecuted = (value: unknown): boolean => isRecord(value) && value['executed'] === true;
 
 const isBelow = (value: unknown): value is Pick<Spending, 'models' | 'toolCalls'> =>

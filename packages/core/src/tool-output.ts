@@ -64,7 +64,6 @@ export const toOutput = (returned: unknown): ToolOutput => {
   }
 };
 
-/** What a tool gave with `toolOutput`, and of its blocks only what is known: anything else may be broken, or too deep. */
 const checkedOutput = (output: ToolOutput): ToolOutput => {
   try {
     if (areContentBlocks(output.content)) {

@@ -73,7 +73,6 @@ export const conversation = (instructions: Instructions): Layer =>
     },
   });
 
-/** Stores what memory lacks: the messages since it was last written, and the final one unless it is empty. */
 const saved$ = (
   { memory, history, input, late }: Call,
   { id, role, name, content, iterations }: Reply,
@@ -129,7 +128,6 @@ const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
   },
 });
 
-/** Checked before it is read. */
 const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
@@ -179,7 +177,6 @@ const opening$ = (
   );
 };
 
-/** What a memory holds. It is foreign code. */
 const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
   memory === noMemory
     ? of([])

@@ -79,7 +79,6 @@ const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): O
   );
 };
 
-/** How a prepared call is written down: of its options what JSON can hold, the others by name. */
 const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
   const { entries } = call.toolkit.current;
   return {
@@ -114,7 +113,6 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
   };
 };
 
-/** Checked before it is read. */
 const asWritten = (
   written: unknown,
 ): Pick<Call, 'input' | 'status'> & {
@@ -243,7 +241,6 @@ const withOutput$ = (
   );
 };
 
-/** The reply of a call whose reply an interceptor vetoed. */
 const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Reply): Reply => ({
   ...reply,
   ...stoppedMessage(call),

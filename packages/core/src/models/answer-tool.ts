@@ -40,7 +40,6 @@ const freeName = (taken: readonly string[], count = 1): string => {
   return taken.includes(name) ? freeName(taken, count + 1) : name;
 };
 
-/** Turns the uses of one tool into text. Text before it stands apart. */
 const asText =
   (name: string): MonoTypeOperatorFunction<ModelChunk> =>
   (source) =>

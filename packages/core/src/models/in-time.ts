@@ -78,7 +78,6 @@ const watched = (
     });
 };
 
-/** How long a silence may last, and what is said of a longer one. */
 interface Limit {
   readonly ms: number | undefined;
   readonly what: string;

@@ -93,7 +93,6 @@ const attempts$ = (
     );
   });
 
-/** Emits when it is time for the next attempt, or errors where there must be none. */
 const wait$ = (
   error: MillraceError,
   model: string,

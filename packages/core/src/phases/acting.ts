@@ -31,7 +31,7 @@ import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
 import { isRecord } from '../json.js';
-import { repairedJson } from '../json-text/repair-json.js';
+import { readJson } from '../json-text/read-json.js';
 
 type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory'>;
 
@@ -78,7 +78,6 @@ export const acting = (context: Needs): Phase =>
     );
   });
 
-/** Runs batches one after the other, and the tools of each at once. */
 const allOf$ = (
   [first = [], ...others]: readonly (readonly Planned[])[],
   act: (use: Planned) => Observable<Acted>,
@@ -89,17 +88,17 @@ const allOf$ = (
   return (others.length === 0 ? first$ : concat(first$, ...others.map(run$))).pipe(toArray());
 };
 
-/** Arguments that are no JSON, but can only be meant in one way. */
 const readable = (
   toolUse: ToolUseBlock,
   { iteration }: OpenRun,
   { hooks }: Needs,
 ): ToolUseBlock => {
   const { invalidInput, ...use } = toolUse;
-  const input = invalidInput === undefined ? undefined : repaired(invalidInput);
-  if (invalidInput === undefined || input === undefined) return toolUse;
-  const read = frozen({ ...use, input });
-  const after = JSON.stringify(input);
+  if (invalidInput === undefined) return toolUse;
+  const reading = readJson(invalidInput);
+  if ('problem' in reading || !isRecord(reading.value)) return toolUse;
+  const read = frozen({ ...use, input: reading.value });
+  const after = JSON.stringify(reading.value);
   hooks.report(iteration, { type: 'repaired', toolUse: read, before: invalidInput, after });
   return read;
 };
@@ -118,7 +117,6 @@ const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] =>
   return batches;
 };
 
-/** The result of a tool use, of this turn or an earlier one. */
 const resultOf = (
   toolUseId: string | undefined,
   { messages }: OpenRun,
@@ -177,7 +175,6 @@ const settle = (
     : answered;
 };
 
-/** What is remembered of a use: whether it failed, and whether its result answers another of the kind. */
 const useOf = (
   { toolUse, result, failed, executed, extras }: Acted,
   plan: Planned | undefined,
@@ -208,19 +205,3 @@ const toToolRun = ({ toolUse, result, ms }: Acted): ToolRun => ({
   isError: result.isError,
   ms,
 });
-
-/** The only object that a model can have meant by invalid JSON. None if there are several readings, or if the end is missing. */
-export const repaired = (text: string): Readonly<Record<string, unknown>> | undefined => {
-  const body = unfenced(text.trim());
-  if (!body.startsWith('{') || !body.endsWith('}')) return undefined;
-  const reading = repairedJson(body);
-  return reading !== undefined && !reading.isClosed && isRecord(reading.value)
-    ? reading.value
-    : undefined;
-};
-
-const unfenced = (text: string): string => {
-  if (!text.startsWith('```') || !text.endsWith('```')) return text;
-  const inner = text.slice(3, -3);
-  return (inner.startsWith('json') ? inner.slice(4) : inner).trim();
-};

@@ -118,7 +118,6 @@ const summed$ = (
   );
 };
 
-/** Tools that were asked for all the same are answered, and not run. */
 const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): OpenRun => {
   const toolUses = toolUsesOf(message);
   if (toolUses.length === 0) return run;

@@ -28,7 +28,6 @@ export const limit = (context: Needs): Phase =>
     }
   });
 
-/** What the assistant said last in this call, or a word. */
 const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
   const said = messages.findLast(
     ({ id, role, content }) =>

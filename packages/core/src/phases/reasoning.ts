@@ -107,7 +107,6 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
     : endInterrupted(run, context, message);
 };
 
-/** An answer of a given form has to have it. */
 const read$ = (
   run: OpenRun,
   decided: EndedRun,
@@ -133,7 +132,6 @@ const maxOutputCorrections = 2;
 /** Messages in a row that a transform may end with feedback before the call gives up. */
 const maxHalts = 2;
 
-/** Discards a message and asks for a better one: the next request shows both it and what was wrong. */
 const improve = (
   run: OpenRun,
   kind: Correction,
@@ -154,7 +152,6 @@ const feedbackOn = ({ id }: AssistantMessage, kind: Correction, why: string): Us
   content: [textBlock(why)],
 });
 
-/** A message that a transform has ended, with a reason why. */
 const resume = (
   run: OpenRun,
   { message, isShown }: Extract<Asked, { status: 'answered' }>,
@@ -167,7 +164,6 @@ const resume = (
   throw haltedError(message, why);
 };
 
-/** An answer of another form than was asked for. */
 const reshape = (
   run: OpenRun,
   message: AssistantMessage,
@@ -233,7 +229,6 @@ const goOn = (
   );
 };
 
-/** An answer without words, which is asked for again once. */
 const remind = (run: OpenRun, message: AssistantMessage, context: CorrectionNeeds): Run => {
   if (run.corrections.emptyAnswer === undefined) {
     return improve(run, 'emptyAnswer', message, 'Your answer was empty. Please answer.', context);
@@ -271,13 +266,11 @@ const ramped = (
   return { ...request, temperature: Math.max(temperature, Math.round(raised * 1e6) / 1e6) };
 };
 
-/** A message without the tools that it asks for. */
 const withoutToolUses = (message: AssistantMessage): AssistantMessage => ({
   ...message,
   content: message.content.filter(({ type }) => type !== 'tool_use'),
 });
 
-/** Tells whether a message neither says nor asks for anything. */
 const isEmpty = (message: AssistantMessage): boolean =>
   textOf(message).trim() === '' &&
   message.content.every(({ type }) => type === 'text' || type === 'thinking');

@@ -13,7 +13,6 @@ export interface Problem {
 /** Problems that are told; a model that gets a few things right gets the rest right, too. */
 const maxProblems = 20;
 
-/** How much is told of where a problem is, of what is wrong, and of the value, in characters. */
 const maxPath = 200;
 const maxMessage = 300;
 const maxReceived = 80;
@@ -83,7 +82,6 @@ export const notAt = (
   return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
 };
 
-/** A key in a JSON Pointer. */
 const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 
 const shown = (value: unknown): string => {

@@ -28,7 +28,6 @@ export const relax = (schema: JsonSchema, relaxation: Relaxation): JsonSchema =>
     : { ...rest, allOf: [...listOf(rest['allOf']), { anyOf: oneOf }] };
 };
 
-/** What becomes of a keyword; `undefined` where nothing is left of it. */
 const relaxed = (
   keyword: string,
   value: unknown,
@@ -88,7 +87,6 @@ const relaxed = (
   }
 };
 
-/** Schemas and lists of keys for where another key is there. */
 const dependent = (value: unknown, relaxation: Relaxation): unknown => {
   if (!isRecord(value)) return value;
   const left = Object.entries(value)
@@ -108,7 +106,6 @@ const each = (values: unknown, names: readonly string[], hides: boolean): unknow
   return [...new Map(all.map((it) => [JSON.stringify(it), it])).values()];
 };
 
-/** What is said of the names of keys. */
 const ofNames = (keyword: string, value: unknown, names: readonly string[]): unknown => {
   if (!mentions(value, names) || !isRecord(value)) return value;
   if (keyword === 'propertyNames') {
@@ -125,7 +122,6 @@ const mentions = (value: unknown, names: readonly string[]): boolean => {
   return names.some((name) => text.includes(JSON.stringify(name).slice(1, -1)));
 };
 
-/** Whether a schema says anything of these keys. */
 const speaksOf = (schema: unknown, names: readonly string[]): boolean =>
   isRecord(schema) && !isSame(relax(schema, { names, hides: true }), schema);
 

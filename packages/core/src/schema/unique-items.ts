@@ -1,6 +1,5 @@
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv';
 
-/** Two items of a list that are the same. */
 interface Duplicate {
   readonly i: number;
   readonly j: number;
@@ -20,7 +19,6 @@ export const uniqueItems = (): FuncKeywordDefinition => {
 
 const keyword = 'uniqueItems';
 
-/** The last item that is the same as one before it, and that one. */
 const duplicateIn = (items: readonly unknown[]): Duplicate | undefined => {
   const canonical = canonicalForm();
   const places = new Map<string, number>();

@@ -1,4 +1,4 @@
-import type { Repair } from './read-json.js';
+import type { Repair } from '../json-text/read-json.js';
 import type { Ask, Problem, Reading } from './reading.js';
 
 /** An action that could not be read. */

@@ -1,12 +1,12 @@
 import { type Ahead, ahead, behindSpace, hasMark } from './ahead.js';
 import type { Desk, Place, State } from './desk.js';
-import { withDoubled } from '../json-text/literal-backslash.js';
+import { withDoubled } from './literal-backslash.js';
 import { closeFence } from './fence-marks.js';
 import { addFault, type Findings, spoil } from './findings.js';
 import { inputLabelAt, jsonAt, reach, type Undecided } from './peek.js';
 import { type Reading, repairedFrom, unreadable } from './reading.js';
 import type { Channel } from './voice.js';
-import { createJsonScan, type JsonScan, scanned } from '../json-text/json-scan.js';
+import { createJsonScan, type JsonScan, scanned } from './json-scan.js';
 import { isOneOf, keys } from './keys.js';
 import {
   isCompletion,
@@ -18,7 +18,7 @@ import {
 } from './read-entry.js';
 import type { Speech } from './speech.js';
 import { isRecord, parsedJson } from '../json.js';
-import { readJson } from './read-json.js';
+import { readJson } from '../json-text/read-json.js';
 import { parameterOf, type ToolTable } from './tool-table.js';
 
 /** The states that take JSON in, and what becomes of it. */
@@ -315,7 +315,7 @@ export const textBehind =
 
 /** Tells whether a line goes on with JSON that seemed to be over. */
 const goesOn = (line: string): boolean =>
-  /^["'”’,:+]/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
+  /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
 
 /** JSON that is being taken in, of which the thought and the answer are said while they arrive. */
 interface Capture {

@@ -5,7 +5,7 @@ import { isKnownKey, isOneOf, keys } from './keys.js';
 import { joined, nothing, type Reading, unreadable } from './reading.js';
 import { type ToolTable, onlyText } from './tool-table.js';
 import type { ToolDeclaration } from '../model.js';
-import { readJson, type Repair } from './read-json.js';
+import { readJson, type Repair } from '../json-text/read-json.js';
 
 /** What is known to whoever reads an action. */
 export interface ReadingNeeds {

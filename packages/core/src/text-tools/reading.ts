@@ -1,4 +1,4 @@
-import type { Repair } from './read-json.js';
+import type { Repair } from '../json-text/read-json.js';
 
 /** A use of a tool as a text asks for it. */
 export interface Ask {

@@ -38,7 +38,6 @@ export interface PendingApprovals {
 /** Who keeps such a list for a call, if somebody does. */
 export const pendingApprovals = cell('call', (): { keeper?: PendingApprovals } => ({}));
 
-/** What was decided. */
 interface Decision {
   readonly approved: boolean;
   readonly input?: Readonly<Record<string, unknown>>;
@@ -152,7 +151,6 @@ export const approved = (
 const isApprover = (approver: Tool['approve']): approver is false | Approver =>
   approver !== undefined && approver !== true;
 
-/** Asks, tells that it is asked and what was decided, and does as was decided. */
 const afterApproval$ = (
   context: Needs,
   run: OpenRun,

@@ -38,7 +38,6 @@ export interface Use {
   readonly reusable: Tool | undefined;
 }
 
-/** What has been asked for and passed on before the batch. */
 interface Before {
   readonly uses: readonly Use[];
   readonly extras: Extras;

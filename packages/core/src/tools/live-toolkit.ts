@@ -73,7 +73,6 @@ export const withoutNamed = (
   return entries.filter(stays).map(inGroups((tools) => tools.filter(stays)));
 };
 
-/** Changes the tools of an entry that is a group. */
 const inGroups =
   (change: (tools: readonly Tool[]) => readonly Tool[]) =>
   (entry: ToolEntry): ToolEntry =>

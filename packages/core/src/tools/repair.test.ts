@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAgent, tool } from '../index.js';
+import { createAgent, type Model, tool } from '../index.js';
 import { record, scriptedModel, text } from '../testing/index.js';
-import { repaired } from '../phases/acting.js';
+import { linesDialect, textTools } from '../text-tools/index.js';
+import { readJson } from '../json-text/read-json.js';
+import { isRecord } from '../json.js';
+
+const repaired = (text: string) => {
+  const reading = readJson(text);
+  return 'value' in reading && isRecord(reading.value) ? reading.value : undefined;
+};
 
 describe('X11: arguments that are not JSON', () => {
   it.each([
@@ -27,6 +34,10 @@ describe('X11: arguments that are not JSON', () => {
     ],
     ['a fence', '```json\n{"city": "Oslo",}\n```', { city: 'Oslo' }],
     ['a bare line break in a text', '{"text": "one\ntwo"}', { text: 'one\ntwo' }],
+    ['a bracket missing at the end', `{"a": {"b": 1}`, { a: { b: 1 } }],
+    ['a bracket too many', `{"a": 1}}`, { a: 1 }],
+    ['a comma after the end', `{"a": 1},`, { a: 1 }],
+    ['quotes in a text that are not escaped', `{"q": "say "hi" now"}`, { q: 'say "hi" now' }],
     ['quotes within quotes', `{'say': 'it is "cold"'}`, { say: 'it is "cold"' }],
     ['escapes', String.raw`{'a': 'tab\tand \u00e9'}`, { a: 'tab\tand é' }],
   ])('are repaired where they have %s', (_, broken, meant) => {
@@ -36,7 +47,11 @@ describe('X11: arguments that are not JSON', () => {
   it.each([
     ['the end is missing', `{"city": "Os`],
     ['a bracket is missing', `{"list": [1, 2}`],
-    ['a bracket is missing at the end', `{"a": {"b": 1}`],
+    ['a bracket is missing after a number', `{"a": {"b": 1`],
+    ['a list is split at quotes that are not escaped', `{"q": ["SELECT "a", "b" FROM t"]}`],
+    ['a list may be split at such quotes', `{"q": ["SELECT a", "b" FROM t" u"]}`],
+    ['such quotes are followed by another key', `{"q": "say "hi" now", "n": 1}`],
+    ['a key is there twice in valid JSON', `{"a": 1, "b": {"c": 2, "c": 3}}`],
     ['a value is missing', `{"city": }`],
     ['a value is no value', `{"city": undefined}`],
     ['something is left out', `{"list": [1, 2, ...]}`],
@@ -90,11 +105,15 @@ describe('X11: arguments that are not JSON', () => {
     }
   });
 
-  it('that were cut off are never taken for whole', () => {
-    const json = JSON.stringify({ city: 'Oslo', days: [1, { n: 2 }], note: 'a } b' });
+  it('that were cut off are never taken for whole, unless only brackets are missing', () => {
+    const whole = { city: 'Oslo', days: [1, { n: 2 }], note: 'a } b' };
+    const json = JSON.stringify(whole);
     for (const text of [json, json.replaceAll('"', "'"), json.replace(',', ',,')]) {
       for (let length = 0; length < json.length; length += 1) {
-        expect(repaired(text.slice(0, length))).toBeUndefined();
+        const cut = text.slice(0, length);
+        const found = repaired(cut);
+        if (found !== undefined) expect(cut).toMatch(/["'\]}]$/);
+        expect(whole).toMatchObject(found ?? {});
       }
     }
   });
@@ -104,6 +123,32 @@ describe('X11: arguments that are not JSON', () => {
     description: 'Looks a city up.',
     input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
     run: ({ city }) => `found ${city}`,
+  });
+
+  it.each([
+    ['a bracket too many', `{"city": "Oslo"}}`, true],
+    ['a bracket missing after a complete value', `{"city": "Oslo"`, true],
+    ['a comma after the object', `{"city": "Oslo"},`, true],
+    ['comments', `{"city": "Oslo" /* or Rome */} // done`, true],
+    ['a key twice, with different values', `{"city": "Oslo", "city": "Rome"}`, false],
+    ['a key twice, with the same value', `{"city": "Oslo", "city": "Oslo"}`, true],
+    ['a text that is cut', `{"city": "Os`, false],
+    ['quotes between items', `{"city": ["a "b", "c" d"]}`, false],
+  ])('mean the same to a native model and in text: %s', async (_, json, runs) => {
+    const ran = async (model: Model) => {
+      const { toolUses } = await createAgent({ model, tools: [lookup] }).call('?');
+      return toolUses.map(({ isError, output }) => (isError ? 'refused' : output));
+    };
+    const native = scriptedModel([{ type: 'toolUse', name: 'lookup', json }], [text('Done.')]);
+    const written = scriptedModel(
+      [text(`Action: lookup\nAction Input: ${json}`)],
+      [text('Final Answer: Done.')],
+    );
+    const expected = runs ? ['found Oslo'] : ['refused'];
+    expect(await ran(native)).toEqual(expected);
+    expect((await ran(textTools(written, linesDialect()))).slice(0, 1)).toEqual(
+      runs ? expected : [],
+    );
   });
 
   it('are told of by an event with what was before and after, and are validated', async () => {

@@ -85,7 +85,6 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
 const isAwaited = ({ content }: ToolMessage, waiting: ReadonlyMap<string, unknown>): boolean =>
   content.every(({ toolUseId }) => waiting.has(toolUseId));
 
-/** Results that do not stand behind the message that asks for them. */
 const isLate = (
   message: Message,
   index: number,

@@ -1,4 +1,4 @@
-import { decodedEscape, isWholeEscape } from './json-escape.js';
+import { decodedEscape, isWholeEscape } from '../json-text/json-escape.js';
 import { isLiteralBackslash, opensFormula } from './literal-backslash.js';
 
 /** Hears of the texts of a JSON value while it arrives. */
