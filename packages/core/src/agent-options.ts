@@ -55,7 +55,6 @@ export const partsOf = (
 const areFunctions = (list: unknown): boolean =>
   Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'function');
 
-/** What the options of an agent may be. */
 export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   name: isText,
   model: isModel,

@@ -16,7 +16,6 @@ import type { OpenRun } from './run.js';
 import type { Cut } from './step.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
-/** What one message of the model came to. */
 export type Asked =
   | {
       readonly status: 'answered';
@@ -56,7 +55,6 @@ export interface Stage {
   readonly after: (answered: AfterModel, wish: Wish) => After;
 }
 
-/** What a transform that has ended the message wants of the call. */
 export interface Wish {
   readonly stop?: boolean;
   readonly again?: string;

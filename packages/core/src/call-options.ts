@@ -262,7 +262,6 @@ export const limitsOf = ({
   temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
 });
 
-/** What every request of a call says beside its messages and tools. */
 export const requestOf = (
   { temperature, maxTokens, toolChoice, stopSequences }: CallOptions,
   system: string | undefined,
@@ -301,7 +300,6 @@ const plainOptions: readonly (keyof CallOptions)[] = [
   'metadata',
 ];
 
-/** Those of some options that are plain JSON. */
 export const plainOptionsIn = (options: object): CallOptions =>
   Object.fromEntries(
     Object.entries(options).filter(([name]) => plainOptions.some((known) => known === name)),

@@ -61,7 +61,6 @@ export type Flatten = <In, Out>(
   project: (value: In) => ObservableInput<Out>,
 ) => OperatorFunction<In, Out>;
 
-/** Makes the four ways to call of one. */
 export const toCallable = <Output>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
   /** Rules for options beside those of a call. Only what remembers has some, and takes no history. */

@@ -110,7 +110,6 @@ export const checked$ = (
   );
 };
 
-/** How long a tool may take. */
 export const timeoutOf = (
   { name, timeoutMs }: Tool,
   { tools = {}, toolMs }: Timeouts,

@@ -61,7 +61,6 @@ export interface JoinableDemand extends Demand {
   join(demand: Demand): () => void;
 }
 
-/** Makes one demand of several. */
 export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableDemand => {
   const members$ = new BehaviorSubject(first.filter((demand) => demand !== undefined));
   return {

@@ -32,7 +32,6 @@ export interface Draft {
   message(): AssistantMessage;
 }
 
-/** What a draft needs to name things. */
 export interface DraftInit {
   readonly messageId: string;
   /** The agent that speaks. */

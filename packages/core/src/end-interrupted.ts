@@ -11,9 +11,8 @@ export const endInterrupted = (
   instead?: string,
 ): EndedRun => {
   const message = interruption.current?.message ?? instead;
-  const text = partial === undefined ? '' : textOf(partial);
-  return message === undefined && partial !== undefined && text !== ''
-    ? end(run, 'interrupted', { ...partial, content: [textBlock(text)] })
+  return message === undefined && partial !== undefined && textOf(partial) !== ''
+    ? end(run, 'interrupted', wordsOf(partial))
     : end(run, 'interrupted', says(call, 'interrupted', message ?? 'Interrupted.'));
 };
 
@@ -21,9 +20,14 @@ export const endInterrupted = (
 export const endStopped = (run: OpenRun, { call }: Pick<Context, 'call'>): EndedRun =>
   end(run, 'stopped', stoppedMessage(call));
 
-/** What a stopped call says. */
 export const stoppedMessage = (call: Context['call']): AssistantMessage =>
   says(call, 'stopped', 'Stopped.');
+
+/** A message without its thinking and tool calls. */
+export const wordsOf = (message: AssistantMessage): AssistantMessage => ({
+  ...message,
+  content: [textBlock(textOf(message))],
+});
 
 /** Makes a message of the agent's that no model wrote; `position` makes its id. */
 export const says = (

@@ -91,7 +91,6 @@ export class MillraceError extends Error {
   }
 }
 
-/** Makes the same error with more to it, or with other words. */
 export const revised = (
   error: MillraceError,
   { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
@@ -123,7 +122,6 @@ export const toMillraceError = (
     ? cause
     : new MillraceError(code, `${what}: ${messageOf(cause)}`, { cause });
 
-/** What a thrown value says, whatever it is. */
 export const messageOf = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
@@ -176,6 +174,5 @@ export const fatal = (error: MillraceError): MillraceError => {
   return error;
 };
 
-/** Whether an error ends the call, whatever it passes through. */
 export const isFatal = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && fatals.has(error);

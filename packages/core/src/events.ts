@@ -80,6 +80,12 @@ export type ModifiablePayload =
     } & AfterModel)
   | { readonly type: 'preActing'; readonly toolUse: ToolUseBlock }
   | {
+      readonly type: 'actingChunk';
+      readonly toolUse: ToolUseBlock;
+      /** What the tool emitted, as it is. An edit, or a veto, changes what subscribers receive, and not the result. */
+      readonly value: unknown;
+    }
+  | {
       readonly type: 'postActing';
       readonly toolUse: ToolUseBlock;
       readonly result: ToolResultBlock;
@@ -102,12 +108,6 @@ export type ReportedPayload =
   | ({ readonly type: 'reasoningChunk' } & ChunkOf)
   | ({ readonly type: 'summaryChunk' } & ChunkOf)
   | ({ readonly type: 'planningChunk' } & OfPhase & ChunkOf)
-  | {
-      readonly type: 'actingChunk';
-      readonly toolUse: ToolUseBlock;
-      /** What the tool emitted, as it is. */
-      readonly value: unknown;
-    }
   | { readonly type: 'messageDiscarded'; readonly messageId: string; readonly why: string }
   | {
       readonly type: 'vetoed';
@@ -214,6 +214,7 @@ export const modifiableTypes: readonly ModifiableType[] = [
   'preReasoning',
   'postReasoning',
   'preActing',
+  'actingChunk',
   'postActing',
   'preSummary',
   'postSummary',

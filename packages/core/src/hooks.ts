@@ -43,6 +43,8 @@ export interface Hooks {
     payload: Payload,
     next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
   ): Observable<T>;
+  /** Whether there are interceptors of a type of event. */
+  intercepts(type: ModifiableType): boolean;
   /** As `emit$`, but leaves the delivery to the caller. */
   intercepted$<Payload extends ModifiablePayload, T>(
     iteration: number,
@@ -71,7 +73,6 @@ export interface Attendant {
   readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
 }
 
-/** What the hooks of a call are made of. */
 export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Hook[];
@@ -84,7 +85,6 @@ export interface HooksInit {
   readonly nextSeq: () => number;
 }
 
-/** Makes the hooks of one call. */
 export const createHooks = ({
   call,
   interceptors,
@@ -177,6 +177,7 @@ export const createHooks = ({
     intercepted$: (iteration, payload, next) => passed$(iteration, payload, noop, next),
     emit$: (iteration, payload, next) =>
       passed$(iteration, payload, delivers(iteration, payload.type), next),
+    intercepts: (type) => stages.some((each) => each.type === type),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
       const outer = deliverBy;
@@ -213,13 +214,12 @@ const stageOf = (
     failOpen,
     operate$: (event) => (operate ??= open(call))(event),
     isUsable: (value) => isUsable(type, value),
-    onVeto: (event) =>
-      report(event.iteration, {
-        type: 'vetoed',
-        of: type,
-        name,
-        ...('toolUse' in event ? { toolUseId: event.toolUse.id } : {}),
-      }),
+    onVeto: (event) => {
+      // Progress that is held back is no news.
+      if (event.type === 'actingChunk') return;
+      const about = 'toolUse' in event ? { toolUseId: event.toolUse.id } : {};
+      report(event.iteration, { type: 'vetoed', of: type, name, ...about });
+    },
     onPassedOver: ({ iteration }, error) =>
       report(iteration, { type: 'handlerError', of: type, name, error }),
   });
@@ -252,7 +252,9 @@ const watchersOf = (
 /** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
-  for (const field of Object.values(event)) {
+  // What a tool emits is its own.
+  const fields = event.type === 'actingChunk' ? [event.toolUse] : Object.values(event);
+  for (const field of fields) {
     if (typeof field === 'object') frozen(field);
   }
   return Object.freeze(event);
@@ -285,6 +287,7 @@ const isWhole = (event: ModifiableEvent): boolean => {
     case 'postPlanning':
       return areBlocks(event.message.content);
     case 'preActing':
+    case 'actingChunk':
       return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
     case 'postActing':
       return areContentBlocks(event.result.content);

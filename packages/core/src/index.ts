@@ -72,17 +72,13 @@ export {
 } from './interceptors/log-events.js';
 export type { Patterns } from './interceptors/patterns.js';
 export { redact, type RedactOptions } from './interceptors/redact.js';
-export { only } from './streams/event-operators.js';
+export { byCall, only, replies, text, textSoFar, toolRuns } from './streams/event-operators.js';
 export { bounded, type BoundedOptions } from './streams/bounded.js';
-export { byCall } from './streams/event-operators.js';
 export { coalesceMap } from './streams/coalesce-map.js';
 export { fromReadableStream } from './streams/from-readable-stream.js';
 export type { CallsHeard } from './streams/heard.js';
-export { replies } from './streams/event-operators.js';
 export { sampleDeltas } from './streams/sample-deltas.js';
-export { text } from './streams/event-operators.js';
 export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
-export { toolRuns } from './streams/event-operators.js';
 export { usage$ } from './streams/usage.js';
 export type { Answer, Layer, LayerContext, Use } from './layer.js';
 export type { Call } from './call/call.js';

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   catchError,
   concatMap,
+  delay,
   EMPTY,
   filter,
   identity,
@@ -17,6 +18,8 @@ import {
   tap,
 } from 'rxjs';
 import {
+  type AgentEvent,
+  type CallOptions,
   createAgent,
   inProcessMemory,
   type Interceptor,
@@ -395,6 +398,52 @@ describe('an interceptor', () => {
     const model = scriptedModel([text('.')]);
     const agent = createAgent({ model, tools: [echo], use: [pop] });
     await expect(agent.call('?')).rejects.toThrow(/popper/);
+  });
+
+  describe('of actingChunk', () => {
+    const counting = tool({ name: 'echo', description: 'Counts.', run: () => of('a', 'b', 'c') });
+    const run = (interceptor: Interceptor, options: CallOptions = {}) => {
+      const model = scriptedModel([toolUse('echo', { say: 'a' })], [text('done')]);
+      return createAgent({ model, tools: [counting], use: [interceptor] }).stream$('?', options);
+    };
+    const progress = (events: readonly AgentEvent[]) =>
+      events.flatMap((it) => (it.type === 'actingChunk' ? [it.value] : []));
+
+    it('H8: maps and drops what subscribers receive; the result does not change', async () => {
+      const upper = on(
+        'actingChunk',
+        concatMap((event) =>
+          event.value === 'b' ? EMPTY : of({ ...event, value: String(event.value).toUpperCase() }),
+        ),
+      );
+      const events = await record(run(upper));
+      expect(progress(events)).toEqual(['A', 'C']);
+      expect(events.some(({ type }) => type === 'vetoed')).toBe(false);
+      expect(events.find((it) => it.type === 'postActing')?.result.content).toEqual([text('abc')]);
+    });
+
+    it('H2: the tool waits for a slow one', () => {
+      marbles(({ scheduler, expectObservable }) => {
+        const slow = on('actingChunk', delay(2, scheduler));
+        const type$ = run(slow, { scheduler }).pipe(
+          filter(({ type }) => type === 'actingChunk' || type === 'postCall'),
+          map(({ type }) => (type === 'postCall' ? 'p' : 'c')),
+        );
+        expectObservable(type$).toBe('--c-c-(cp|)');
+      });
+    });
+
+    it('H2: an error fails the call, and is no result of the tool', async () => {
+      const fails = on('actingChunk', () => throwError(() => new Error('No.')), { name: 'broken' });
+      await expect(lastValueFrom(run(fails))).rejects.toMatchObject({
+        code: 'interceptor',
+        message: expect.stringContaining('broken'),
+      });
+      const open = on('actingChunk', () => throwError(() => new Error('No.')), { failOpen: true });
+      const events = await record(run(open));
+      expect(progress(events)).toEqual(['a', 'b', 'c']);
+      expect(events.filter(({ type }) => type === 'handlerError')).toHaveLength(3);
+    });
   });
 
   it('refuses what only looks like one', () => {

@@ -131,11 +131,9 @@ export const watch = (
 
 const interceptor = (hook: Hook): Interceptor => ({ name: hook.name ?? labelOf(hook), hook });
 
-/** Whether a value is what one of these functions returns. */
 export const isInterceptor = (value: unknown): value is Interceptor =>
   isRecord(value) && isRecord(value['hook']) && typeof value['hook']['kind'] === 'string';
 
-/** Those of one kind in their order, each under a name. */
 export const ordered = <Kind extends Hook['kind']>(
   hooks: readonly Hook[],
   kind: Kind,

@@ -35,7 +35,6 @@ export interface Interruption {
   close(): void;
 }
 
-/** Makes the interruption of one call. */
 export const createInterruption = (): Interruption => {
   const signal$ = new AsyncSubject<Interrupt>();
   const asked$ = new AsyncSubject<Interrupt>();

@@ -173,7 +173,6 @@ export const trusted = <Own extends Layer>(layer: Own): Own => {
 export const mayInterrupt = (layer: Layer): boolean =>
   layer.info?.resumed === true || !(trustedOnes.has(layer) || isInterceptor(layer));
 
-/** What the interceptors among some layers do, in their order. */
 export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
   layers.flatMap((layer) => [
     ...(isInterceptor(layer) ? [layer.hook] : []),

@@ -1,11 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, lastValueFrom, map, of, timer } from 'rxjs';
 import {
+  type AgentOptions,
+  type CallOptions,
   createAgent,
   inProcessMemory,
   type Model,
   on,
   only,
+  textBlock,
   textOf,
   tool,
   toolOutput,
@@ -299,6 +302,43 @@ describe('the limit of iterations', () => {
       onLimit: 'partial',
     });
     expect([reply.reason, textOf(reply)]).toEqual(['maxIterations', 'Let me see.']);
+  });
+});
+
+describe('a reply that was said before', () => {
+  const textsIn = async (options: Partial<AgentOptions>, limits: CallOptions) => {
+    const memory = inProcessMemory();
+    const model = scriptedModel([text('Let me see.'), toolUse('clock')], [text('Again.')]);
+    const agent = createAgent({ model, tools: [clock], ...options });
+    const session = sessions(agent, { memory }).open('s');
+    const reply = await session.call('?', limits);
+    const stored = await lastValueFrom(memory('s').load$());
+    await session.call('And?');
+    expect(model.requests.at(-1)?.messages.map(({ role }) => role)).toEqual([
+      ...stored.map(({ role }) => role),
+      'user',
+    ]);
+    return [textOf(reply), ...stored.filter(({ role }) => role === 'assistant').map(textOf)];
+  };
+  const stop = (type: 'postReasoning' | 'postActing') =>
+    on(type, (event$) => event$.pipe(map((event) => ({ ...event, stop: true }))));
+  const shout = on(
+    'postCall',
+    map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('LET!')] } })),
+  );
+  const partial = { maxIterations: 1, onLimit: 'partial' } as const;
+
+  it.each<[string, Partial<AgentOptions>, CallOptions]>([
+    ["onLimit: 'partial'", {}, partial],
+    ['a stop at postReasoning', { use: [stop('postReasoning')] }, {}],
+    ['a stop at postActing', { use: [stop('postActing')] }, {}],
+  ])('L10: is stored once with %s', async (_, options, limits) => {
+    expect(await textsIn(options, limits)).toEqual(['Let me see.', 'Let me see.']);
+  });
+
+  it('L10, I11: is stored as it is edited at postCall', async () => {
+    const stored = await textsIn({ use: [shout] }, partial);
+    expect(stored).toEqual(['LET!', 'Let me see.', 'LET!']);
   });
 });
 

@@ -71,6 +71,5 @@ export const appended$ = (memory: Memory, messages: readonly Message[]): Observa
 export const kept$ = (memory: Memory): Observable<readonly Message[]> =>
   defer(() => memory.all$?.() ?? memory.load$());
 
-/** Tells whether a memory says what an append has done to it. */
 export const isMemoryChange = (value: unknown): value is MemoryChange =>
   isRecord(value) && Array.isArray(value['appended']) && Array.isArray(value['removed']);

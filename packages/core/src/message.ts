@@ -120,7 +120,6 @@ const contentTypes: readonly string[] = ['text', 'image', 'audio', 'file'];
 const isBlock = (value: unknown): value is { readonly type: string } =>
   isRecord(value) && typeof value['type'] === 'string';
 
-/** Tells whether a value is a block that people and tools may say. */
 export const isContentBlock = (value: unknown): value is ContentBlock =>
   isBlock(value) &&
   contentTypes.includes(value.type) &&
@@ -167,11 +166,9 @@ const plainSource = (source: MediaSource): MediaSource => {
   return { kind, url, ...(typeof mediaType === 'string' && { mediaType }) };
 };
 
-/** Tells whether a value is a list of such blocks. */
 export const areContentBlocks = (value: unknown): value is readonly ContentBlock[] =>
   Array.isArray(value) && value.every(isContentBlock);
 
-/** Tells whether a value is a list of blocks of any kind. */
 export const areBlocks = (value: unknown): value is readonly Block[] =>
   Array.isArray(value) &&
   value.every(

@@ -1,7 +1,6 @@
 import { freezeResult } from './frozen.js';
 import { type ContentBlock, textBlock, type ToolResultBlock } from './message.js';
 
-/** What stands for a result that an interceptor would not have. */
 export const rejectedResult = (toolUseId: string): ToolResultBlock =>
   freezeResult({
     type: 'tool_result',

@@ -89,7 +89,6 @@ export const having = (method: string, what: string): Rule => [
   what,
 ];
 
-/** What waits run on. */
 export const isScheduler = having('schedule', 'a scheduler of RxJS');
 
 /** A model, of whatever vendor. */

@@ -16,7 +16,6 @@ export const alsoEnded = (create: PhaseFactory): PhaseFactory => {
   return create;
 };
 
-/** Tells whether a phase is given ended runs. */
 export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
 
 /** Makes a phase that works on an open run; an ended one passes it untouched. */

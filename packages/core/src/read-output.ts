@@ -54,7 +54,6 @@ const objectsIn = (text: string): readonly Found[] => {
   return found;
 };
 
-/** Where the bracket is closed that is opened at an index. */
 const endOf = (text: string, from: number): number | undefined => {
   let depth = 0;
   let inString = false;

@@ -131,7 +131,6 @@ const finishOf = (draft: Draft, model: string): Finish => {
 const withUsage = (error: MillraceError, { usage }: Draft): MillraceError =>
   tokensIn(usage) > 0 ? revised(error, { usage }) : error;
 
-/** What had come of a message goes with the error that broke it off. */
 const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
   const partial = textOf(draft.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;

@@ -1,4 +1,14 @@
-import { catchError, concatMap, defer, identity, map, type Observable, of, reduce } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  identity,
+  map,
+  type Observable,
+  of,
+  reduce,
+} from 'rxjs';
 import { spentBelow, refuseHalted } from './places.js';
 import { contained } from './contained.js';
 import { copied } from './copied.js';
@@ -17,7 +27,6 @@ import { addCost, type CostBelow, costOf } from './spending.js';
 
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
 
-/** What a tool use came to. */
 export interface Ran extends CostBelow {
   /** As it was run, with the edits of those who approved of it. */
   readonly toolUse: ToolUseBlock;
@@ -62,6 +71,11 @@ export const createToolRunning = (
   const abort = createLazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
   const lent = context.lend({ toolUseId: toolUse.id, stepId }, run, abort);
+  let failure: unknown;
+  const failedInterceptor = (error: unknown): never => {
+    failure = error;
+    throw error;
+  };
   const ranTo = (output: ToolOutput): Ran => ({
     toolUse,
     output,
@@ -71,21 +85,21 @@ export const createToolRunning = (
   });
   return {
     ran$: ('value' in decision
-      ? output$(context, run, tool, decision, lent)
+      ? output$(context, run, tool, decision, lent, failedInterceptor)
       : // The value is not recorded: the input is read again.
         checked$(context, tool, toolUse, plan).pipe(
           concatMap((checked) =>
             checked.status === 'refused'
               ? of(failedOutput(checked.why))
-              : output$(context, run, tool, checked, lent),
+              : output$(context, run, tool, checked, lent, failedInterceptor),
           ),
         )
     ).pipe(
       deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
       abortsUnlessComplete(abort),
       catchError((error: unknown) => {
-        // It is the call's: nothing must be written down of a tool that was stopped with it.
-        if (isFatal(error)) throw error;
+        // The call's own errors: nothing must be recorded of a tool that was stopped with it.
+        if (isFatal(error) || (error !== undefined && error === failure)) throw error;
         return of(failedBy(context, run, name, error));
       }),
       map((output) => {
@@ -106,6 +120,7 @@ const output$ = (
   tool: Tool,
   { toolUse, value }: Pick<Decision, 'toolUse' | 'value'>,
   lent: ToolContext,
+  onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
@@ -124,10 +139,20 @@ const output$ = (
           hooks.report(iteration, { type: 'warning', message });
         }),
   );
+  const progressOf = (value: unknown) => ({ type: 'actingChunk', toolUse, value }) as const;
   return attempt$.pipe(
+    hooks.intercepts('actingChunk')
+      ? concatMap((emission) =>
+          emission.type === 'output'
+            ? of(emission)
+            : hooks
+                .emit$(iteration, progressOf(emission.value), () => EMPTY)
+                .pipe(catchError(onInterceptorError)),
+        )
+      : identity,
     reduce((last, emission) => {
       if (emission.type === 'output') return emission.output;
-      hooks.report(iteration, { type: 'actingChunk', toolUse, value: emission.value });
+      hooks.report(iteration, progressOf(emission.value));
       return last;
     }, toOutput(undefined)),
   );

@@ -135,7 +135,6 @@ const joined = (before: readonly Message[], added: readonly Message[]): readonly
 const rejoined = (before: readonly Message[], last: Message, added: Message): readonly Message[] =>
   joined(withoutLast(before), [last, added]);
 
-/** Counts one more reasoning call. */
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
 
 /** Adds messages, the tool uses among them answered in order; clears what was said for one request only. */

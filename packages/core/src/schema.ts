@@ -123,7 +123,6 @@ export interface Validator {
   readonly validation$: (input: unknown, hidden?: HiddenInput) => Observable<Validation>;
 }
 
-/** How inputs are read. */
 export interface ValidatorOptions extends CompileOptions {
   /** Whether keys that a JSON Schema does not name are left out; else they are a problem. Default: true. */
   readonly pruneInput?: boolean;

@@ -16,7 +16,6 @@ import { isVerdict } from './verdict.js';
 /** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
 export type Stage<T> = (value: T) => Observable<T>;
 
-/** What an interceptor makes a stage of. */
 export interface StageInit<T> {
   /** What errors and events call it. */
   readonly name: string;

@@ -94,7 +94,6 @@ export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, c
 /** The steps of a call that were replayed. What a layer answers from elsewhere costs nothing. */
 export const replayedSteps = cell('call', () => new Set<string>());
 
-/** What is recorded of a call, if it is. */
 export interface Recorded {
   /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
@@ -106,13 +105,11 @@ export interface Recorded {
   readonly passed: () => void;
 }
 
-/** What is recorded of the call. */
 export const recorded = cell('call', (): { by?: Recorded } => ({}));
 
 /** Returns the value of a cell. */
 export type Locals = <T>(cell: Cell<T>) => T;
 
-/** Makes the cells of a call in its family. */
 export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
   const own = new Map<Cell<unknown>, unknown>();
   return <T>(key: Cell<T>) => {

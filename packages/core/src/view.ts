@@ -2,7 +2,6 @@ import type { Observable } from 'rxjs';
 import type { AgentEvent } from './events.js';
 import type { Reply } from './reply.js';
 
-/** What a caller sees of a call. */
 export type View<Seen> = (call: {
   readonly events$: Observable<AgentEvent>;
   readonly reply$: Observable<Reply>;

@@ -20,7 +20,13 @@ import { readHistory } from '../input.js';
 import { isMessage } from '../shape.js';
 import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { noMemory } from '../memory.js';
-import type { Message, ToolMessage, ToolResultBlock, ToolUseBlock } from '../message.js';
+import {
+  type Message,
+  textOf,
+  type ToolMessage,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../message.js';
 import { withPlainResults } from '../plain-details.js';
 import { made$ } from '../contained.js';
 import { remember$ } from '../remember.js';
@@ -33,7 +39,6 @@ import { progress } from '../loop.js';
 import type { Call } from './call.js';
 import type { Hooks } from '../hooks.js';
 
-/** What an agent tells the model, or writes for each call. */
 export type Instructions = string | ((call: CallInfo) => string) | undefined;
 
 /** Loads the history from memory, with results for suspended tools in their places, and stores what the loop has not stored yet. */
@@ -81,10 +86,19 @@ const saved$ = (
   const end = local(outcome);
   end.isRemembered = true;
   const { run = local(progress).run } = end;
-  const last: Message = { id, role, content, ...(name === undefined ? {} : { name }) };
   // A layer may have made the reply by itself.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
-  const lacking = [...messages.slice(stored), ...(content.length > 0 ? [last] : [])];
+  const said = messages.findLast((message) => message.id === id);
+  const isSaid =
+    content.every(({ type }) => type === 'text') &&
+    textOf({ content }) === textOf(said ?? { content: [] });
+  const last: Message = {
+    id: said === undefined ? id : `${id}/reply`,
+    role,
+    content,
+    ...(name === undefined ? {} : { name }),
+  };
+  const lacking = [...messages.slice(stored), ...(isSaid ? [] : [last])];
   return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
 };
 

@@ -30,7 +30,6 @@ export type OutOf<AnyStep> =
           ? Out
           : never;
 
-/** Tells whether a value is a step. */
 export const isStep = (value: unknown): value is Composable =>
   typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
 
@@ -56,7 +55,6 @@ export const runnersOf = (
 /** For steps that take part in an answer, and do not give it. */
 export const unspoken = ({ speaks: _, ...options }: CallOptions): CallOptions => options;
 
-/** Makes a step of the type that those say which it is made of. */
 export const composed = <Out>(run: StepRun): OperatorFunction<Input, Out> =>
   // What comes out is known by the types of the steps, which a list of them does not keep.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions

@@ -33,7 +33,6 @@ export const countRequest = (
   model?: string,
 ): number => costOf(weighRequest(counter, request), factorFor(counter, model));
 
-/** Counts what messages cost, in tokens. */
 export const countMessages = (
   counter: TokenCounter,
   messages: readonly Message[],
@@ -43,7 +42,6 @@ export const countMessages = (
   return messages.reduce((sum, message) => sum + costOf(weigh(counter, message), factor), 0);
 };
 
-/** What a count of this model is to be multiplied by. */
 export const factorFor = (counter: TokenCounter, model: string | undefined): number =>
   model === undefined ? 1 : (counter.factor?.(model) ?? 1);
 

@@ -27,7 +27,6 @@ const estimateOf = ({ latin, cjk, emoji, other }: TextClasses): number => {
   return Math.max(1, whole(latin / 4) + whole((cjk * 2 + 1) / 3) + emoji + whole(other / 3));
 };
 
-/** What a text is made of, counted in code points. */
 interface TextClasses {
   /** All of ASCII. */
   readonly latin: number;
@@ -43,7 +42,6 @@ interface TextClasses {
   readonly signRuns: number;
 }
 
-/** Counts what a text is made of, in one pass. */
 const textClasses = (text: string): TextClasses => {
   const { length } = text;
   let cjk = 0;

@@ -24,7 +24,6 @@ export interface EvictionOptions {
   readonly minTokens?: number;
 }
 
-/** What the tool is called by which a model reads what was put away. */
 export const readResultName = 'read_result';
 
 /**
@@ -88,7 +87,6 @@ const evictedOf = (
   return isSame ? message : freezeMessage({ ...message, content });
 };
 
-/** How much of a result its marker shows, in characters. */
 const shown = 200;
 
 /** What comes from elsewhere is quoted as JSON: it cannot end the marker. */

@@ -152,11 +152,9 @@ const marked = (message: Message, more: number, moreTokens: number): Message => 
   return kept;
 };
 
-/** What may not change is weighed once only. */
 const asFrozenAs = (plain: Message, made: Message): Message =>
   Object.isFrozen(plain) ? freezeMessage(made) : made;
 
-/** What says how much is left out. */
 export const marker = (omitted: number, tokens: number): string =>
   `[${omitted} earlier messages, about ${tokens} tokens, are left out here.]\n\n`;
 

@@ -1,6 +1,5 @@
 // What makes long conversations fit: `fitContext` for most, `withEviction` for agents whose tools bring much.
 export type { TokenSample } from './calibration.js';
-export { countRequest, type CountedRequest } from './count-request.js';
 export { estimateTokens } from './estimate-tokens.js';
 export { type EvictionOptions } from './evict-results.js';
 export { fitContext, type FitContextOptions } from './fit-context.js';

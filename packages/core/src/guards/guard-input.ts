@@ -66,7 +66,6 @@ export const guardInput = (
   );
 };
 
-/** What the options of a guard may be. */
 export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
   name: isText,
   userMessage: isText,

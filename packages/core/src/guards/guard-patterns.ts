@@ -2,7 +2,6 @@ import { misuse } from '../errors.js';
 import type { Patterns } from '../interceptors/patterns.js';
 import { cleaned, folded } from './cleaned.js';
 
-/** What is looked for in an input. */
 export type GuardPattern =
   | { readonly kind: 'words'; readonly words: string }
   | { readonly kind: 'pattern'; readonly pattern: RegExp };

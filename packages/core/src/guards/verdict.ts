@@ -20,7 +20,6 @@ export type GuardVerdict =
 /** A verdict as it has been read. */
 export type Decision = Exclude<GuardVerdict, boolean>;
 
-/** What a guard is called, and what it tells users. */
 export interface GuardInit {
   readonly name: string;
   readonly userMessage?: string | undefined;

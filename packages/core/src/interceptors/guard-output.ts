@@ -46,7 +46,6 @@ const rules: Readonly<Record<keyof GuardOutputOptions, Rule>> = {
   window: wholeNumber(1),
 };
 
-/** What stops a message. */
 interface Stopping {
   readonly patterns: readonly RegExp[];
   /** How many characters are held back, so that nothing is shown of a match which comes in pieces. */

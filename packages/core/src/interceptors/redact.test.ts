@@ -1,10 +1,12 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, of } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { textOf } from '../message.js';
 import { record, scriptedModel, text, thinking, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
+import { toolOutput } from '../tool-output.js';
 import { redact } from './redact.js';
 import { cutAt } from './text-window.test-support.js';
 import { sessions } from '../sessions/index.js';
@@ -143,6 +145,46 @@ describe('redact', () => {
     expect(shown).toBe('The key is [redacted]. Keep it.');
     const stored = await firstValueFrom(session.memory.load$());
     expect(stored.map(textOf)).toEqual(['?', shown]);
+  });
+
+  it('H8: covers the progress of a tool, also in pieces, and the details of its result', async () => {
+    const secret = 'KEY-abcdef';
+    class Found {
+      readonly key = secret;
+    }
+    const search = tool({
+      name: 'search',
+      description: 'Searches.',
+      run: () =>
+        of(
+          'The key is KE',
+          'Y-abc',
+          `def. ${'x'.repeat(20)}`,
+          { found: [new Found(), 7], at: new Map([[secret, 1]]) },
+          toolOutput({
+            content: `It is ${secret}.`,
+            details: { log: [`a ${secret}`], cause: new Error(secret), bytes: new Uint8Array(2) },
+          }),
+        ),
+    });
+    const model = scriptedModel([toolUse('search')], [text('Done.')]);
+    const agent = createAgent({
+      model,
+      tools: [search],
+      use: [redact(/KEY-[a-f]+/, { window: 12 })],
+    });
+    const events = await record(agent.stream$('?'));
+    const shown = events.flatMap((it) => (it.type === 'actingChunk' ? [it.value] : []));
+    const texts = shown.filter((it) => typeof it === 'string').join('');
+    expect(texts).toMatch(/^The key is \[redacted\]\. x+$/);
+    expect(shown.at(-1)).toEqual({ found: [{ key: '[redacted]' }, 7], at: [['[redacted]', 1]] });
+    const done = events.find((it) => it.type === 'postActing');
+    expect(done?.result.details).toMatchObject({
+      log: ['a [redacted]'],
+      cause: { message: '[redacted]' },
+      bytes: new Uint8Array(2),
+    });
+    expect(inspect(events, { depth: 20 })).not.toContain(secret);
   });
 
   it('X6: 20,000 deltas take linear time', async () => {

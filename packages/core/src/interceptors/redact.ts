@@ -1,17 +1,26 @@
-import { map } from 'rxjs';
+import { EMPTY, map, mergeMap, of } from 'rxjs';
 import {
   type Interceptor,
   type InterceptorOptions,
   on,
+  onCall,
   prepare,
   transformChunks,
 } from '../interceptor.js';
-import type { AfterModel, BeforeModel } from '../events.js';
+import type { AfterModel, BeforeModel, EventOf } from '../events.js';
 import type { AssistantBlock, ContentBlock, Message, ToolResultBlock } from '../message.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule, wholeNumber } from '../options.js';
 import { findRanges, type Patterns, readPatterns, replaced, type Range } from './patterns.js';
 import { characterStart } from './surrogates.js';
-import { type HeldText, heldFrom, heldWithin, textChunk, textWindow } from './text-window.js';
+import {
+  createTextWindow,
+  type HeldText,
+  heldFrom,
+  heldWithin,
+  type Release,
+  textChunk,
+  textWindow,
+} from './text-window.js';
 
 /** How text is redacted. */
 export interface RedactOptions extends InterceptorOptions {
@@ -24,7 +33,7 @@ export interface RedactOptions extends InterceptorOptions {
 /**
  * Takes what matches out of the texts of a call: out of its input, of the messages that it is steered with, of everything
  * that the model is sent, earlier messages and the system prompt included, of the results of tools, and of what the model
- * writes, while it streams. Not out of `preCall`, which shows the input as it came, of a tool's progress and `details`, of
+ * writes, while it streams, and of what subscribers see of a tool: its progress, of which the last characters of a text are held back as well, and the `details` of its result. Not out of `preCall`, which shows the input as it came, of
  * thinking, which its provider has signed, and of the arguments of tools. A match of no characters is none.
  *
  * A match that is longer than the window is removed while it streams too, where its first characters, not more than the
@@ -37,6 +46,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   const placed = { ...others, name };
   const patterns = readPatterns('redact()', secrets);
   const replace = typeof replacement === 'function' ? replacement : () => replacement;
+  const replacing = { patterns, window, replace };
   const clean = (text: string): string => {
     const ranges = findRanges(patterns, text);
     return ranges.length === 0 ? text : replaced(text, ranges, replace);
@@ -45,10 +55,23 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     block.type === 'text' ? { ...block, text: clean(block.text) } : block;
   const cleanSaid = (block: AssistantBlock): AssistantBlock =>
     block.type === 'text' ? { ...block, text: clean(block.text) } : block;
-  const cleanResult = (result: ToolResultBlock): ToolResultBlock => ({
+  const cleanResult = ({ details, ...result }: ToolResultBlock): ToolResultBlock => ({
     ...result,
     content: result.content.map(cleanBlock),
+    ...(details === undefined ? {} : { details: cleanedIn(details, clean) }),
   });
+  /** The strings that a tool emits are one text, so a match may come in pieces. */
+  const cleanProgress = () => {
+    const windows = new Map<string, ReturnType<typeof createTextWindow>>();
+    return mergeMap((event: EventOf<'actingChunk'>) => {
+      const { toolUse, value } = event;
+      if (typeof value !== 'string') return of({ ...event, value: cleanedIn(value, clean) });
+      const known = windows.get(toolUse.id) ?? createTextWindow(released(replacing));
+      windows.set(toolUse.id, known);
+      const text = known.push(value).map((chunk) => (chunk.type === 'text' ? chunk.text : ''));
+      return text.length === 0 ? EMPTY : of({ ...event, value: text.join('') });
+    });
+  };
   const cleanMessage = (message: Message): Message => {
     switch (message.role) {
       case 'user':
@@ -80,10 +103,11 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     on('preReasoning', map(cleanRequest), placed),
     on('preSummary', map(cleanRequest), placed),
     on('prePlanning', map(cleanRequest), placed),
-    transformChunks(replaceMatches({ patterns, window, replace }), placed),
+    transformChunks(replaceMatches(replacing), placed),
     on('postReasoning', map(cleanAnswer), placed),
     on('postSummary', map(cleanAnswer), placed),
     on('postPlanning', map(cleanAnswer), placed),
+    onCall('actingChunk', cleanProgress, placed),
     on(
       'postActing',
       map((event) => ({ ...event, result: cleanResult(event.result) })),
@@ -91,6 +115,34 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     ),
   ];
 };
+
+/** A value of a tool's with its strings cleaned: the value itself if none changes, else a copy made of plain objects and lists. */
+const cleanedIn = (
+  value: unknown,
+  clean: (text: string) => string,
+  above: readonly object[] = [],
+): unknown => {
+  if (typeof value === 'string') return clean(value);
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  if (above.includes(value) || above.length > maxDepth) return '[nested]';
+  const inside = (part: unknown): unknown => cleanedIn(part, clean, [...above, value]);
+  if (value instanceof Error) {
+    const [message, cause] = [clean(value.message), inside(value.cause)];
+    const isClean = message === value.message && cause === value.cause;
+    return isClean ? value : new Error(message, { cause });
+  }
+  const isList = Array.isArray(value) || value instanceof Map || value instanceof Set;
+  const parts: readonly unknown[] = isList ? [...value] : Object.entries(value).flat();
+  const cleaned = parts.map(inside);
+  if (cleaned.every((part, index) => part === parts[index])) return value;
+  return isList
+    ? cleaned
+    : Object.fromEntries(
+        Object.keys(value).map((_, index) => [String(cleaned[2 * index]), cleaned[2 * index + 1]]),
+      );
+};
+
+const maxDepth = 100;
 
 /** The messages of a conversation come with every request: each is looked at once. */
 const once = (clean: (message: Message) => Message): ((message: Message) => Message) => {
@@ -113,7 +165,6 @@ const rules: Readonly<Record<keyof RedactOptions, Rule>> = {
   window: wholeNumber(1),
 };
 
-/** What is to be put for what. */
 interface Replacing {
   readonly patterns: readonly RegExp[];
   /** How many characters are held back, so that a match which comes in pieces is seen whole. */
@@ -125,8 +176,11 @@ interface Replacing {
 const patience = 4;
 
 /** Replaces matches in a streamed message. Each delta costs a search of the window. An endless match is replaced once and dropped. */
-export const replaceMatches = ({ patterns, window, replace }: Replacing) =>
-  textWindow(({ text, passed, from }, isLast) => {
+export const replaceMatches = (replacing: Replacing) => textWindow(released(replacing));
+
+const released =
+  ({ patterns, window, replace }: Replacing) =>
+  ({ text, passed, from }: HeldText, isLast: boolean): Release => {
     const ranges = findRanges(patterns, text, from).filter(({ end }) => end > passed);
     const due = isLast ? text.length : Math.max(passed, characterStart(text, text.length - window));
     const across = ranges.find(({ start, end }) => start < due && due < end);
@@ -139,7 +193,7 @@ export const replaceMatches = ({ patterns, window, replace }: Replacing) =>
         ? remembered(heldWithin(text, across.start, cut), patterns, window)
         : heldFrom(text, cut),
     };
-  });
+  };
 
 /** Keeps the memory of a long match short, by leaving out turns of its loop without which the pattern still matches. */
 const remembered = (held: HeldText, patterns: readonly RegExp[], window: number): HeldText => {
@@ -160,6 +214,5 @@ const remembered = (held: HeldText, patterns: readonly RegExp[], window: number)
   return heldFrom(text, passed);
 };
 
-/** Where the match ends that has begun. */
 const reach = ({ text, from }: HeldText, patterns: readonly RegExp[]): number =>
   findRanges(patterns, text, from).find(({ start }: Range) => start === from)?.end ?? 0;

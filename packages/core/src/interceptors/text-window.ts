@@ -11,7 +11,6 @@ export interface HeldText {
   readonly from: number;
 }
 
-/** What is let through now, and what goes on being held. */
 export interface Release {
   readonly chunks: readonly (ContentChunk | StopChunk)[];
   readonly rest: HeldText;
@@ -20,32 +19,37 @@ export interface Release {
 /** Characters in front of what is held that a pattern may look back on. */
 export const lookBehind = 32;
 
-/**
- * Leads text through a function that says after each delta, and at the end, what of it is let through. What is no text
- * passes as it is, behind all of the text that came before it.
- */
+/** Text that passes a function which says after each piece, and at the end, what of it is let through. */
+export const createTextWindow = (release: (held: HeldText, isLast: boolean) => Release) => {
+  let held: HeldText = { text: '', passed: 0, from: 0 };
+  const released = (isLast: boolean): Release['chunks'] => {
+    if (held.passed === held.text.length) return [];
+    const { chunks, rest } = release(held, isLast);
+    held = rest;
+    return chunks;
+  };
+  return {
+    push: (text: string): Release['chunks'] => {
+      held = { ...held, text: held.text + text };
+      return released(false);
+    },
+    end: (): Release['chunks'] => released(true),
+  };
+};
+
+/** Leads the text of a message through a window. What is no text passes as it is, after all of the text that came before it. */
 export const textWindow =
   (
     release: (held: HeldText, isLast: boolean) => Release,
   ): OperatorFunction<ContentChunk, ContentChunk | StopChunk> =>
   (chunk$) =>
     defer(() => {
-      let held: HeldText = { text: '', passed: 0, from: 0 };
-      const released = (isLast: boolean): Release['chunks'] => {
-        if (held.passed === held.text.length) return [];
-        const { chunks, rest } = release(held, isLast);
-        held = rest;
-        return chunks;
-      };
+      const { push, end } = createTextWindow(release);
       return concat(
         chunk$.pipe(
-          mergeMap((chunk) => {
-            if (chunk.type !== 'text') return [...released(true), chunk];
-            held = { ...held, text: held.text + chunk.text };
-            return released(false);
-          }),
+          mergeMap((chunk) => (chunk.type === 'text' ? push(chunk.text) : [...end(), chunk])),
         ),
-        defer(() => released(true)),
+        defer(end),
       );
     });
 

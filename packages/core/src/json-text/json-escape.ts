@@ -9,7 +9,6 @@ const simple: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Tells whether an escape in a JSON text has all its characters. */
 export const isWholeEscape = (escape: string): boolean =>
   escape.startsWith('\\u') ? escape.length === 6 : escape.length === 2;
 

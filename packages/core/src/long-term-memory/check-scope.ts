@@ -10,7 +10,6 @@ export const checkScope = (owner: string, scope: unknown): void => {
   );
 };
 
-/** Tells whether something names a user. */
 export const isScope = (value: unknown): value is MemoryScope =>
   isRecord(value) &&
   isId(value['userId']) &&

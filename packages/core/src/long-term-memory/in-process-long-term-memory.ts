@@ -280,7 +280,6 @@ interface Shelf {
   clear(): number;
 }
 
-/** Makes an empty shelf for so many entries. */
 const createShelf = (maxEntries: number): Shelf => {
   const byId = new Map<string, MemoryEntry>();
   const byText = new Map<string, MemoryEntry>();
@@ -323,6 +322,5 @@ const createShelf = (maxEntries: number): Shelf => {
   };
 };
 
-/** What two texts have in common that say the same. */
 const essenceOf = (text: string): string =>
   text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();

@@ -15,7 +15,6 @@ export interface KeywordIndex<Item> {
   remove(item: Item, text: string): void;
 }
 
-/** Makes an empty index. */
 export const createKeywordIndex = <Item extends object>(): KeywordIndex<Item> => {
   const holders = new Map<string, Map<Item, number>>();
   const lengths = new Map<Item, number>();
@@ -55,7 +54,6 @@ const nowhere: ReadonlyMap<never, number> = new Map<never, number>();
 const formsIn = (text: string): readonly string[] =>
   termsIn(text).flatMap((term) => lookUpForm(term) ?? []);
 
-/** How soon it stops to count that a term occurs once more. */
 const k1 = 1.2;
 
 /** How much of its weight an item loses for being longer than others. */

@@ -116,7 +116,6 @@ export const toolSummary = ({ name, input, output, isError }: ToolRun): string =
     .join('')
     .trimEnd();
 
-/** What is looked for in a call. */
 interface Search {
   readonly scope: MemoryScope;
   /** Its place in the call. */
@@ -132,7 +131,6 @@ interface Search {
   readonly consult$: (consultation: Consultation) => Observable<Consulted>;
 }
 
-/** What was found. */
 interface Found {
   readonly memories: readonly RecalledMemory[];
   /** What it has cost to choose, where the model was asked. */

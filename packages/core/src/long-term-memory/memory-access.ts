@@ -88,7 +88,6 @@ const entriesIn = <Entry extends MemoryEntry>(found: readonly Entry[]): readonly
   throw new TypeError('a memory gives a list of entries');
 };
 
-/** What is written into a prompt is what it should be. */
 const isEntry = (value: unknown): boolean =>
   isRecord(value) &&
   ['id', 'text', 'kind'].every((name) => typeof value[name] === 'string') &&

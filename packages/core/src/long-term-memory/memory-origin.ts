@@ -1,7 +1,6 @@
 import type { CallInfo } from '../call-info.js';
 import type { NewMemory } from './long-term-memory.js';
 
-/** What a memory says of the call that it is from. */
 export const originIn = ({
   callId,
   sessionId,

@@ -42,8 +42,6 @@ export interface LongTermMemoryOptions {
 /** The same, with the defaults. */
 export type MemorySettings = Required<LongTermMemoryOptions>;
 
-/** Whether the framework recalls and records. */
 export const isStatic = ({ mode }: MemorySettings): boolean => mode !== 'agent';
 
-/** Whether the model has tools. */
 export const isAgentic = ({ mode }: MemorySettings): boolean => mode !== 'static';

@@ -8,7 +8,6 @@ import type { MemorySettings } from './memory-settings.js';
 import { scopeOfCall } from './scope-of-call.js';
 import { aboutOf, writtenMemories } from './written-memories.js';
 
-/** What the model calls the tool that shows it memories. */
 export const retrieveMemoryName = 'retrieve_memory';
 
 /** The names of all tools of a memory. */

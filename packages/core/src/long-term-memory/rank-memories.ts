@@ -5,7 +5,6 @@ import { quoted } from '../retrieval/quoted.js';
 import type { RecalledMemory } from './long-term-memory.js';
 import { aboutOf, cutText, writtenMemories } from './written-memories.js';
 
-/** What memories are to help with. */
 export interface Aim {
   /** What was asked. */
   readonly goal: string;
@@ -13,7 +12,6 @@ export interface Aim {
   readonly subGoal?: string;
 }
 
-/** What events and usage call it. */
 export const rankMemories = 'rankMemories';
 
 /** Asks a model which of these memories help the most. */

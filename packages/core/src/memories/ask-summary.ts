@@ -15,7 +15,6 @@ export type Summary =
   | { readonly status: 'made'; readonly text: string; readonly usage: Usage }
   | { readonly status: 'failed'; readonly why: string; readonly usage: Usage };
 
-/** What is to be summarised, and how. */
 export interface SummaryOrder {
   /** The summary of what was before the messages. */
   readonly former: string | undefined;

@@ -11,7 +11,6 @@ export const checkInner = (owner: string, inner: unknown): void => {
   throw misuse(`${owner} needs a factory of memories, such as inProcessMemory() makes.`);
 };
 
-/** What a memory holds, each result that came later in its place. */
 export const settled$ = (memory: Memory): Observable<readonly Message[]> =>
   defer(() => memory.load$()).pipe(map(withResults));
 

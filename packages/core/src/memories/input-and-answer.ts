@@ -43,7 +43,6 @@ const isAnswer = (message: Message | undefined): boolean =>
 const shown = (turn: readonly Message[]): readonly Message[] =>
   turn.some(isWaiting) ? turn : lastAnswers(turn.flatMap(essence));
 
-/** What is kept of a message that stands in its place. */
 const essence = (message: Message): readonly Message[] => {
   switch (message.role) {
     case 'user':

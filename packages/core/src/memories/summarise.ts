@@ -134,7 +134,6 @@ const rules: Readonly<Record<keyof SummariseOptions, Rule>> = {
   maxTokens: wholeNumber(1),
 };
 
-/** What of a run may be replaced by a summary. */
 interface Old {
   /** How many of the first messages are old, or stay from among these. */
   readonly upTo: number;
@@ -180,7 +179,6 @@ const unitStarts = (messages: readonly Message[], callId: string): readonly numb
   return messages.flatMap((message, index) => (begins(message, index) ? [index] : []));
 };
 
-/** What a model is told of a summary that may have so many tokens. */
 export const summaryPrompt = (
   maxTokens: number,
 ): string => `You keep the notes of a conversation between a user and an assistant that has tools. Its earlier part is given to you and will not be seen again: write the summary from which the assistant goes on.
@@ -203,7 +201,6 @@ export const summaryMessage = (id: string, text: string, count: number): UserMes
   content: [textBlock(`[Summary of ${count} earlier messages]\n${text}`)],
 });
 
-/** How many messages such a message stands for. */
 const summarisedBy = (message: Message): number => {
   const [block] = message.content;
   const text = block?.type === 'text' ? block.text : '';

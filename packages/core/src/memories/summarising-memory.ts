@@ -70,7 +70,6 @@ export interface SummarisingMemoryOptions {
 
 const defaultWhenTokens = 8_000;
 
-/** What is shared by all who load one session. */
 interface Shared {
   known?: Known;
   making?: { readonly lastId: string; readonly summary$: Observable<Summary> };
@@ -194,7 +193,6 @@ const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
   scheduler: isScheduler,
 };
 
-/** What a session's summary says, and of what. */
 interface Known {
   readonly text: string;
   /** The last message that it stands for. */
@@ -225,7 +223,6 @@ interface Recent<Value> {
   set(key: string, value: Value): Value;
 }
 
-/** Makes a place for so many values. */
 const createRecent = <Value>(most: number): Recent<Value> => {
   const values = new Map<string, Value>();
   const set = (key: string, value: Value): Value => {

@@ -29,7 +29,6 @@ export const beforeWaiting = (
     : (places.findLast((place) => place <= waiting) ?? 0);
 };
 
-/** Tells whether some results of a message are still to come. */
 export const isWaiting = (message: Message): boolean =>
   message.role === 'tool' && message.content.some(({ suspended }) => suspended !== undefined);
 

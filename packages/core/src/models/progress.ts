@@ -3,7 +3,6 @@ import type { MillraceError } from '../errors.js';
 import type { ModelChunk } from '../model.js';
 import { isContent } from './is-content.js';
 
-/** How far an attempt has come. */
 export interface Progress {
   /** Something has been emitted, be it a count only. */
   readonly isBegun: boolean;

@@ -1,6 +1,5 @@
 import type { RetryBudget } from '../model.js';
 
-/** Makes the budget of one call. */
 export const createRetryBudget = (requests: number): RetryBudget => {
   let left = requests;
   return {

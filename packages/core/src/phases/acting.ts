@@ -26,7 +26,7 @@ import {
 import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
 import { answerTools, end, type OpenRun, type Run, spend, unanswered } from '../run.js';
-import { says } from '../end-interrupted.js';
+import { says, wordsOf } from '../end-interrupted.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
@@ -170,9 +170,10 @@ const settle = (
   if (final !== undefined) {
     return end(answered, 'toolFinal', says(call, `${run.iteration}/final`, final));
   }
-  return run.stopping || acted.some(({ stop }) => stop)
-    ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, textOf(asked) || 'Stopped.'))
-    : answered;
+  if (!run.stopping && !acted.some(({ stop }) => stop)) return answered;
+  return textOf(asked) === ''
+    ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, 'Stopped.'))
+    : end(answered, 'stopped', wordsOf(asked));
 };
 
 const useOf = (

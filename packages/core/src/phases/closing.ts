@@ -19,7 +19,6 @@ import type { EndReason } from '../reply.js';
 import { append, end, type EndedRun, messagesOf, type OpenRun, type Run, spend } from '../run.js';
 import { withoutTools } from '../request-options.js';
 
-/** What the closing request needs of a call. */
 export type ClosingNeeds = Parameters<typeof ask$>[0] &
   Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
 

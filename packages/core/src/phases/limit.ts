@@ -4,7 +4,7 @@ import { type AssistantMessage, textOf } from '../message.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
 import { end, type OpenRun, type Run } from '../run.js';
-import { says } from '../end-interrupted.js';
+import { says, wordsOf } from '../end-interrupted.js';
 import { close$, type ClosingNeeds } from './closing.js';
 
 type Needs = ClosingNeeds & Pick<Context, 'limits'>;
@@ -28,12 +28,15 @@ export const limit = (context: Needs): Phase =>
     }
   });
 
+/** The reply is the message that said it: it is stored and shown once. */
 const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
   const said = messages.findLast(
-    ({ id, role, content }) =>
-      role === 'assistant' && id.startsWith(`${call.callId}/`) && textOf({ content }).trim() !== '',
+    (message): message is AssistantMessage =>
+      message.role === 'assistant' &&
+      message.id.startsWith(`${call.callId}/`) &&
+      textOf(message).trim() !== '',
   );
-  return says(call, 'partial', said === undefined ? 'All steps are used up.' : textOf(said));
+  return said === undefined ? says(call, 'partial', 'All steps are used up.') : wordsOf(said);
 };
 
 const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>

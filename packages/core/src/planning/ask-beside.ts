@@ -9,10 +9,8 @@ import { withoutTools } from '../request-options.js';
 import type { PlanningOptions } from './planning-options.js';
 import { type PlanningPrompt, writtenPrompt } from './planning-prompt.js';
 
-/** What a phase that asks beside the loop needs of a call. */
 export type AskNeeds = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 
-/** What is asked, and where the answer is noted. */
 export interface Aside extends PlanningOptions {
   readonly name: string;
   readonly prompt: PlanningPrompt;

@@ -78,6 +78,5 @@ export const createPlanTools = (): readonly Tool[] => {
   ];
 };
 
-/** Tells whether a use of a tool is about the plan. */
 export const isPlanUse = ({ name }: Pick<ToolUseBlock, 'name'>): boolean =>
   planTools.some((known) => known === name);

@@ -25,7 +25,6 @@ export interface PlanningPrompts {
   readonly plan?: string;
 }
 
-/** Writes a prompt. */
 export const writtenPrompt = (prompt: PlanningPrompt, view: PlanningView): string => {
   const written: unknown = typeof prompt === 'function' ? prompt(view) : prompt;
   if (typeof written === 'string') return written;

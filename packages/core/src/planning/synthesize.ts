@@ -189,7 +189,6 @@ const invalidOutput = (
     { partial: textOf(message) },
   );
 
-/** What interceptors refuse stays refused. */
 const isDecision = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'interceptor' || error.code === 'guardRejected');
 

@@ -1,7 +1,6 @@
 import { type Message, textBlock, type UserMessage } from '../message.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 
-/** What the system prompt of a request is made of. */
 export interface SystemParts {
   /** What the agent is told, the same in every call: it comes first, so that providers can cache it. */
   readonly instructions?: string | undefined;

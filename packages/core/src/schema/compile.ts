@@ -10,13 +10,11 @@ import { isRecord } from '../json.js';
 /** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
 export type PatternEngine = (pattern: string) => { test(text: string): boolean };
 
-/** How a schema is compiled. */
 export interface CompileOptions {
   /** What runs the patterns of a schema. */
   readonly patterns?: PatternEngine;
 }
 
-/** What came of a schema. */
 export interface Compiled {
   /** What is wrong with an input: an empty list where it is valid. */
   readonly problemsOf: (input: unknown) => readonly Problem[];

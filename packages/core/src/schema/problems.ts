@@ -39,7 +39,6 @@ export const describe = (
   return more > 0 ? [...told, `and ${more} more`] : told;
 };
 
-/** What a Standard Schema found wrong. */
 export const ofIssue = (
   { message, path = [] }: StandardSchemaV1.Issue,
   input: unknown,
@@ -53,7 +52,6 @@ export const ofIssue = (
   return { path: keys.map(String), message, received };
 };
 
-/** What ajv found wrong. */
 export const ofError = ({ instancePath, keyword, params, message, data }: ErrorObject): Problem => {
   const path = instancePath.split('/').slice(1).map(unescaped);
   if (keyword === 'required') {

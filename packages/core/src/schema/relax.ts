@@ -1,7 +1,6 @@
 import { isRecord } from '../json.js';
 import type { JsonSchema } from './json-schema.js';
 
-/** What a schema says no more of. */
 export interface Relaxation {
   /** Keys of the object that the schema is for, not of those within it. */
   readonly names: readonly string[];

@@ -1,4 +1,16 @@
-import { filter, groupBy, type GroupedObservable, map, type OperatorFunction, pipe } from 'rxjs';
+import {
+  defer,
+  distinctUntilChanged,
+  filter,
+  groupBy,
+  type GroupedObservable,
+  map,
+  type OperatorFunction,
+  pipe,
+  scan,
+  skip,
+  startWith,
+} from 'rxjs';
 import { type AgentEvent, type EventOf, type EventType, isEvent } from '../events.js';
 import { textOf } from '../message.js';
 import type { Reply, ToolRun } from '../reply.js';
@@ -24,17 +36,66 @@ export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, Too
   );
 
 /**
- * Emits the deltas of the answer's text as they come, of the closing request too: no thinking and no arguments of
- * tools. What a call below says for the root (`speaks`) is a part of the answer. Strings do not say whose they are: of several calls at once, group them with `byCall()` before. Nor can they
- * be unsaid: a message that is discarded leaves its text here, so a user interface also listens to
- * `messageDiscarded`. Ends as the events do.
+ * Emits the text of the answer as it arrives, also of the closing request: no thinking and no arguments of
+ * tools. What a call below says for the root (`speaks`) is part of the answer. An answer that was not streamed, such as the final answer of a tool or one of a cache, and one that an interceptor has edited since, is emitted as a whole with
+ * `postCall`. Strings do not say whose they are: group the events of several calls with `byCall()` first. Nor can they be taken back: a message that is discarded leaves its text here; `textSoFar()` takes it back.
+ * Completes with the events.
  */
 export const text = (options?: CallsHeard): OperatorFunction<AgentEvent, string> =>
   pipe(
     spoken('text()', options),
-    filter(isAnswerDelta),
-    filter(({ kind }) => kind === 'text'),
-    map(({ delta }) => delta),
+    (event$) =>
+      defer(() => {
+        const roots = new Map<string, Map<string, string>>();
+        return event$.pipe(map((event) => newText(event, roots)));
+      }),
+    filter((delta) => delta !== ''),
+  );
+
+/** What an event adds to the text that was shown of the messages of its family of calls. */
+const newText = (event: AgentEvent, roots: Map<string, Map<string, string>>): string => {
+  const { rootId } = event;
+  if (isAnswerDelta(event)) {
+    if (event.kind !== 'text') return '';
+    const shown = roots.get(rootId) ?? new Map<string, string>();
+    roots.set(rootId, shown.set(event.messageId, (shown.get(event.messageId) ?? '') + event.delta));
+    return event.delta;
+  }
+  if (event.type === 'error' && event.parentId === undefined) roots.delete(rootId);
+  if (event.type !== 'postCall' || event.speaks === true) return '';
+  const before = roots.get(rootId)?.get(event.reply.id) ?? '';
+  if (event.parentId === undefined) roots.delete(rootId);
+  const whole = textOf(event.reply);
+  // What was heard from its middle on is its end.
+  if (before !== '' && whole.endsWith(before)) return '';
+  return whole.startsWith(before) ? whole.slice(before.length) : whole;
+};
+
+/**
+ * Emits the text of the answer so far: of the message that arrives, starting over with the next one and, empty, when it is discarded. The last value is the text of
+ * the reply, edited or not. For one call at a time: group several with `byCall()`. Put `sampleDeltas()` before it to emit less often. Completes with the events.
+ */
+export const textSoFar = (): OperatorFunction<AgentEvent, string> =>
+  pipe(
+    spoken('textSoFar()'),
+    scan(
+      ({ id, soFar }, event) => {
+        if (isAnswerDelta(event) && event.kind === 'text') {
+          const { messageId, delta } = event;
+          return { id: messageId, soFar: messageId === id ? soFar + delta : delta };
+        }
+        if (event.type === 'messageDiscarded' && event.messageId === id) return { id, soFar: '' };
+        if (event.type === 'postCall' && event.parentId === undefined) {
+          return { id: event.reply.id, soFar: textOf(event.reply) };
+        }
+        return { id, soFar };
+      },
+      { id: '', soFar: '' },
+    ),
+    map(({ soFar }) => soFar),
+    startWith(''),
+    distinctUntilChanged(),
+    skip(1),
   );
 
 /** Emits the reply of each call when it has ended; a call that fails has none. Ends as the events do. */

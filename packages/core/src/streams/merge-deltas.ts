@@ -3,7 +3,6 @@ import type { AgentEvent, EventOf } from '../events.js';
 /** A piece of a message that grows. Every other event is structural: it is never merged. */
 export type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
-/** Tells whether an event is a piece of a message that grows. */
 export const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
   event.type === 'reasoningChunk' ||
   event.type === 'summaryChunk' ||

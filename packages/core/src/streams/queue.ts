@@ -1,4 +1,3 @@
-/** What waits, in the order in which it is taken out. */
 export interface Queue<T> {
   readonly size: number;
   push(value: T): void;

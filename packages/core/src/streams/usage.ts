@@ -21,7 +21,6 @@ export const usage$ = (event$: Observable<AgentEvent>): Observable<Usage> =>
 /** The calls that run, with what has been counted of each and those below it. */
 type Calls = Map<string, { readonly parentId: string | undefined; counted: Usage }>;
 
-/** What an event adds to the total. */
 const growth = (event: AgentEvent, calls: Calls): Usage => {
   const { callId, parentId } = event;
   const call = calls.get(callId) ?? { parentId, counted: noUsage };

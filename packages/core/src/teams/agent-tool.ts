@@ -112,7 +112,6 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   });
 };
 
-/** Tells whether a value is an agent, or something like one. */
 export const isAgent = (value: unknown): value is Agent =>
   isRecord(value) && typeof value['call$'] === 'function' && typeof value['name'] === 'string';
 
@@ -176,7 +175,6 @@ const answerOf = ({ content, output }: Reply): readonly ContentBlock[] => {
   return said.length > 0 ? said : [textBlock('(It has said nothing.)')];
 };
 
-/** What has become of it, and what it has said. */
 const noted = (what: string, reply: Reply): readonly ContentBlock[] => {
   if (reply.reason === 'suspended' || textOf(reply).trim() === '') return [textBlock(what)];
   return [textBlock(`${what} What it has said:\n`), ...answerOf(reply)];

@@ -77,7 +77,6 @@ export const asAgent = <
 
 const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
-/** What its options may be. */
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
 
 /** Makes the innermost answer of an agent that is made of a step: what the step emits last is the answer. */
@@ -157,7 +156,6 @@ const answer$ = (
     );
   });
 
-/** What a model would be shown before the input. */
 const historyOf = (
   { recalled, history, sources, notes }: Call,
   callId: string,
@@ -196,7 +194,6 @@ const ended$ = (
 
 const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
 
-/** What a program has come to. */
 interface StepAnswer {
   readonly message: AssistantMessage;
   /** The reply that it is, where it is one: it says more than a message. */
@@ -254,7 +251,6 @@ const isReply = (value: unknown): value is Reply =>
 const contentOf = ({ content }: Said): readonly ContentBlock[] =>
   content.filter(isContentBlock).map(plainBlock);
 
-/** What one of several has said, under its name. */
 const blocksOf = (part: unknown, call: CallInfo): readonly ContentBlock[] => {
   if (typeof part === 'string') return [textBlock(part)];
   if (!isSaid(part) && !isReply(part)) throw unreadable(call);

@@ -114,7 +114,6 @@ const isRoute = (given: unknown): boolean =>
 const isNoChoice = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'invalidResponse' || error.code === 'emptyAnswer');
 
-/** What the model reads of them. */
 const listed = (routes: Readonly<Record<string, ModelRoute>>): string =>
   [
     ...Object.entries(routes).map(([name, { when }]) => `- ${name}: ${when}`),

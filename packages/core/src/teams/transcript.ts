@@ -10,7 +10,6 @@ export type Transcript<Said extends Reply = Reply> = readonly Said[];
 /** What an agent says. */
 export type ReplyOf<AnyAgent> = AnyAgent extends Agent<infer Output> ? Reply<Output> : never;
 
-/** What an agent gets when it is its turn. */
 export interface Hearing {
   readonly history: readonly InputMessage[];
   readonly input: Input;

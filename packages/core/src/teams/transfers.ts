@@ -16,7 +16,6 @@ export interface Member {
   readonly description: string;
 }
 
-/** Where a conversation goes next. */
 export interface Move {
   readonly to: string;
   readonly reason?: string;

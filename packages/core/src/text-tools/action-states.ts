@@ -22,7 +22,6 @@ export interface ActionStates {
 
 const maxName = 200;
 
-/** Makes the states that read an action behind its label or tag. */
 export const createActionStates = (desk: Desk, json: JsonStates): ActionStates => {
   const { findings, words, needs, tape, voice } = desk;
 

@@ -43,6 +43,5 @@ export const behindSpace =
     return text === '' ? tape.isEnd && atEnd() : look(text);
   };
 
-/** Tells whether there is a mark at all. */
 export const hasMark = ({ label, tag, fence }: Ahead): boolean =>
   label !== undefined || tag !== undefined || fence !== undefined;

@@ -24,7 +24,6 @@ export interface Place {
   readonly bare?: string;
 }
 
-/** What the states that read one reply have in common. */
 export interface Desk {
   readonly dialect: Pick<Dialect, 'bareJson' | 'isList'>;
   readonly words: LabelWords;

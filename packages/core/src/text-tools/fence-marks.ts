@@ -2,7 +2,6 @@ import { ahead } from './ahead.js';
 import type { Desk, Found } from './desk.js';
 import { fenceAt, type FenceLine, reach } from './peek.js';
 
-/** What becomes of fences. */
 export interface FenceMarks {
   /** A fence may open here. */
   open(): Found;
@@ -12,7 +11,6 @@ export interface FenceMarks {
   inAnswer(fence: FenceLine): Found;
 }
 
-/** What fences need of the reader. */
 export interface FenceNeeds {
   /** JSON may stand here, in a fence or not. */
   readonly bareJson: (offset: number, fence: string, isWhole: boolean) => Found;
@@ -20,7 +18,6 @@ export interface FenceNeeds {
   readonly isLead: () => boolean;
 }
 
-/** Makes what deals with fences. */
 export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds): FenceMarks => {
   const { tape, voice } = desk;
 

@@ -4,7 +4,6 @@ import { textOf } from '../message.js';
 import { type CallsHeard, heard } from '../streams/heard.js';
 import { isAnswerDelta } from '../streams/merge-deltas.js';
 
-/** What stands before and behind the text of an answer. */
 export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;
 
 /**

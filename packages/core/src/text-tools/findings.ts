@@ -7,7 +7,6 @@ export interface Fault extends Problem {
   readonly text: string;
 }
 
-/** What a reply has been found to hold. It belongs to one reply. */
 export interface Findings {
   readonly asks: Ask[];
   readonly repairs: Repair[];
@@ -54,7 +53,6 @@ export const forget = (findings: Findings): void => {
   findings.hasLead = false;
 };
 
-/** Tells whether there has been an action, be it a broken one. */
 export const hasActed = ({ asks, fault }: Findings): boolean =>
   asks.length > 0 || fault !== undefined;
 

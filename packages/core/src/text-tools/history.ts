@@ -16,7 +16,6 @@ import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './
 
 type Needs = Pick<Dialect, 'write' | 'maxUses' | 'labels' | 'words'>;
 
-/** What the message before has to say to the next one. */
 interface Place {
   readonly names: ReadonlyMap<string, string>;
   readonly isOfTurn: boolean;

@@ -12,7 +12,6 @@ export interface TextListener {
   closes(path: readonly string[], text: string): void;
 }
 
-/** Where a value stands that has been looked through so far. */
 export interface JsonScan {
   /** Goes on behind what it has seen. Stops behind the end of the value or of a line, and before what no JSON has. */
   feed(text: string, from: number): { readonly to: number; readonly stop: Stop | undefined };

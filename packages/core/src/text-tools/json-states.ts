@@ -29,7 +29,6 @@ export interface JsonStates {
   settle(reading: Reading): true;
 }
 
-/** Makes the states that take JSON in. */
 export const createJsonStates = (desk: Desk): JsonStates => {
   const { dialect, words, findings, needs, tape, voice } = desk;
   const { speech } = voice;
@@ -309,11 +308,9 @@ export const createJsonStates = (desk: Desk): JsonStates => {
 
 const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
 
-/** What is wrong with an action that may be an example. */
 export const textBehind =
   'It has an action with other text behind it, so that the action may be an example. Write the action alone, or your answer in its own form.';
 
-/** Tells whether a line goes on with JSON that seemed to be over. */
 const goesOn = (line: string): boolean =>
   /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
 
@@ -387,7 +384,6 @@ const speakingCapture = (
   };
 };
 
-/** Reads the JSON of an action or an answer. */
 const readCaptured = (text: string, needs: ReadingNeeds): Reading => {
   const read = readJson(text);
   if ('problem' in read) {
@@ -419,7 +415,6 @@ const readArguments = (name: string, text: string, needs: ReadingNeeds): Reading
   );
 };
 
-/** Tells whether the arguments are the whole action once more. */
 const repeatsName = (
   name: string,
   value: Readonly<Record<string, unknown>>,

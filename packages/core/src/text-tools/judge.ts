@@ -4,7 +4,6 @@ import type { Dialect, DialectPrompts, PromptNeeds } from './dialect.js';
 import type { Fault, Findings } from './findings.js';
 import type { ToolTable } from './tool-table.js';
 
-/** What a reply is judged with. */
 export interface JudgeNeeds extends FeedbackNeeds {
   readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
   /** All that counts as a thought. */
@@ -15,7 +14,6 @@ export interface JudgeNeeds extends FeedbackNeeds {
   readonly mayRetract: boolean;
 }
 
-/** What comes of a reply at its end. */
 export interface Judgement {
   readonly chunks: readonly ModelChunk[];
   readonly reports: readonly ModelReport[];
@@ -104,7 +102,6 @@ const refusalOf = (
 const isAction = ({ text, tool }: Fault): boolean =>
   text.includes('{') || (tool !== undefined && text.startsWith(tool));
 
-/** Tells whether prose is the answer in the form that was asked for. */
 const isOutput = ({ prose }: Findings, { asked: { outputSchema } }: JudgeNeeds): boolean =>
   outputSchema !== undefined && typeof parsedJson(prose.join('')) === 'object';
 
@@ -146,7 +143,6 @@ const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
         },
       ];
 
-/** What the model is told with. */
 interface FeedbackNeeds {
   readonly prompts: DialectPrompts;
   readonly asked: PromptNeeds;
@@ -171,7 +167,6 @@ const feedbackOf = (
   written,
 });
 
-/** What the model is told that has only thought so far. */
 const goOn = ({ prompts, asked }: FeedbackNeeds): Malformed => ({
   feedback: prompts.goOn({ ...asked, forms: prompts.forms(asked) }),
   why: 'The model has only thought so far.',

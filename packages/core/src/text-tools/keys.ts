@@ -1,4 +1,3 @@
-/** What models call the parts of an action. */
 export const keys = {
   name: ['tool', 'tool_name', 'name', 'action', 'function'],
   input: [
@@ -21,8 +20,6 @@ const all: readonly string[] = Object.values(keys).flat();
 /** Tells whether a key is one that an action or an answer may begin with. */
 export const isKnownKey = (key: string): boolean => all.includes(key);
 
-/** Tells whether a word may become such a key. */
 export const beginsKnownKey = (word: string): boolean => all.some((key) => key.startsWith(word));
 
-/** Tells whether a key is one of these. */
 export const isOneOf = (list: readonly string[], key: string): boolean => list.includes(key);

@@ -30,7 +30,6 @@ const english: LabelWords = [
   ['final_answer', 'answer'],
 ];
 
-/** What calls the answer only where a thought has been labelled. */
 const englishBehindThought: LabelWords = [
   ['answer', 'answer'],
   ['ai answer', 'answer'],

@@ -7,7 +7,6 @@ import { type ToolTable, onlyText } from './tool-table.js';
 import type { ToolDeclaration } from '../model.js';
 import { readJson, type Repair } from '../json-text/read-json.js';
 
-/** What is known to whoever reads an action. */
 export interface ReadingNeeds {
   readonly tools: ToolTable;
   /** Names that stand for the final answer, where no tool has them. */
@@ -18,7 +17,6 @@ export interface ReadingNeeds {
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Reads a value that is an action, an answer, or a list of these. */
 export const readValue = (value: unknown, needs: ReadingNeeds): Reading => {
   if (Array.isArray(value)) return readList(value, needs);
   if (!isRecord(value)) return unreadable('An action must be a JSON object.');
@@ -62,7 +60,6 @@ const isOfType = (value: unknown, property: unknown): boolean => {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
-/** Reads one action or answer. */
 export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
   const nested = valuesOf(entry, keys.name).find(isRecord);
   const parts = nested === undefined ? [entry] : [entry, nested];
@@ -131,7 +128,6 @@ const answered = (
   };
 };
 
-/** Reads a use of a tool, or the final answer, by its name. */
 export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Reading => {
   const tool = needs.tools.get(name);
   if (tool === undefined && isCompletion(name, needs)) return completed(input, needs);
@@ -168,7 +164,6 @@ const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
   return texts.length === 0 ? undefined : texts.join('\n\n');
 };
 
-/** Tells whether a name says that no tool is to be used. */
 export const isNone = (name: unknown, { tools }: Pick<ReadingNeeds, 'tools'>): boolean =>
   name === null ||
   (typeof name === 'string' && !tools.has(name) && /^\s*(?:none|null)?\s*$/i.test(name));
@@ -215,7 +210,6 @@ const readText = (text: string, tool: ToolDeclaration | undefined): InputReading
     : { input: Object.fromEntries([[name, unquoted(trimmed)]]), repairs: [] };
 };
 
-/** Tells whether words say that there are no arguments. */
 const isNothing = (text: string): boolean =>
   /^[`"'(]{0,2}(?:none|nothing|empty|n\/a|no (?:input|arguments?|parameters?)(?: (?:needed|required))?)[`"').]{0,3}$/i.test(
     text,

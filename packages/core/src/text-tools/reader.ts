@@ -22,7 +22,6 @@ import { createTape, takeRun } from './tape.js';
 import { toolTable } from './tool-table.js';
 import { createVoice } from './voice.js';
 
-/** What a text is read with. */
 export interface ReaderInit {
   readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
   readonly tools: readonly ToolDeclaration[];
@@ -358,7 +357,6 @@ const createEnding = (): Ending => {
   };
 };
 
-/** What follows the marks that a text begins with. */
 const behindMarks = (text: string): string => {
   const token = ends.find((it) => text.startsWith(it));
   return token === undefined ? text : behindMarks(text.slice(token.length).trimStart());
@@ -382,7 +380,6 @@ interface ThoughtStates {
   endDraft(tag: Mark<Tag>): Found;
 }
 
-/** Makes the states that tell thoughts in tags from all else. */
 const createThoughtStates = (desk: Desk): ThoughtStates => {
   const { findings, tape, voice } = desk;
   let hasTag = false;

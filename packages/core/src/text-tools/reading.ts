@@ -6,14 +6,12 @@ export interface Ask {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** What was wrong with a text that was meant as an action. */
 export interface Problem {
   readonly what: string;
   /** The tool that it names, where that can be read. */
   readonly tool?: string;
 }
 
-/** What a piece of a text says. */
 export interface Reading {
   readonly asks: readonly Ask[];
   readonly repairs: readonly Repair[];
@@ -33,7 +31,6 @@ export const unreadable = (what: string, tool?: string): Reading => ({
   problem: { what, ...(tool === undefined ? {} : { tool }) },
 });
 
-/** What several pieces say together. */
 export const joined = (readings: readonly Reading[]): Reading => {
   const problem = readings.find((reading) => reading.problem !== undefined)?.problem;
   const answers = new Set(readings.flatMap(({ answer }) => answer ?? []));
@@ -50,7 +47,6 @@ export const joined = (readings: readonly Reading[]): Reading => {
   };
 };
 
-/** What a piece says that has been read in another spelling. */
 export const repairedFrom = (before: string, after: string, reading: Reading): Reading =>
   reading.problem === undefined
     ? { ...reading, repairs: [{ before, after }, ...reading.repairs] }

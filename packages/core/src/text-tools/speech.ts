@@ -12,7 +12,6 @@ export interface Speech {
 /** Each one says all that has been said again. */
 const maxRetractions = 3;
 
-/** Makes a speech of which each piece is emitted as it comes. */
 export const createSpeech = (emit: (chunk: ModelChunk) => void): Speech => {
   let current: 'text' | 'thinking' | undefined;
   let last: 'text' | 'thinking' | undefined;

@@ -27,7 +27,6 @@ export interface Tape {
   readonly last: string;
 }
 
-/** Makes an empty tape. */
 export const createTape = (): Tape => {
   let text = '';
   let at = 0;

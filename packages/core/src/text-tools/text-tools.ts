@@ -58,7 +58,6 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
 /** Options that the prompt takes care of. */
 const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
 
-/** What a value lacks to be a dialect. */
 const missingIn = (dialect: unknown): string | undefined => {
   if (!isRecord(dialect)) return 'everything';
   const lists = ['labels', 'completions', 'stopSequences'].find(
@@ -214,7 +213,6 @@ const read = (
     });
   });
 
-/** Tells whether a request has to do with tools at all. */
 const hasTools = ({ tools = [], messages }: ModelRequest): boolean =>
   tools.length > 0 ||
   messages.some(
@@ -222,7 +220,6 @@ const hasTools = ({ tools = [], messages }: ModelRequest): boolean =>
       message.role === 'tool' || (message.role === 'assistant' && toolUsesOf(message).length > 0),
   );
 
-/** What the prompt is made of. */
 const promptNeeds = ({ tools = [], toolChoice, outputSchema }: ModelRequest): PromptNeeds => ({
   tools,
   toolChoice,

@@ -2,7 +2,6 @@ import type { ModelChunk } from '../model.js';
 import type { Findings } from './findings.js';
 import { createSpeech, type Speech } from './speech.js';
 
-/** What text that no mark is in counts as. */
 export type Channel =
   /** Not decided: it is held back. */
   | 'open'
@@ -42,7 +41,6 @@ export interface Voice {
   end(): void;
 }
 
-/** What a voice is made of. */
 export interface VoiceInit {
   readonly findings: Findings;
   /** An action is a list: prose before it is a thought. */
@@ -55,7 +53,6 @@ export interface VoiceInit {
   readonly mayRetract: () => boolean;
 }
 
-/** Makes the voice of one reply. */
 export const createVoice = ({
   findings,
   isList,

@@ -51,7 +51,6 @@ export const contextValues = (
   return values;
 };
 
-/** Those of a call that nothing was given. */
 export const noValues: ContextValues = Object.freeze({ entries: [] });
 
 /** The value of a key, or a `config` error that names the fix. */
@@ -63,10 +62,8 @@ export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): V
   );
 };
 
-/** Tells a context key from other values. */
 export const isContextKey = (value: unknown): value is ContextKey<unknown> =>
   typeof value === 'object' && value !== null && brand in value;
 
-/** Tells what a key has made of a value. */
 export const isContextEntry = (value: unknown): value is ContextEntry =>
   typeof value === 'object' && value !== null && 'put' in value && typeof value.put === 'function';

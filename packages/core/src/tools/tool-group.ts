@@ -16,6 +16,5 @@ const rules: Readonly<Record<keyof ToolGroupDefinition, Rule>> = {
   managed: isFlag,
 };
 
-/** Tells a group from a tool. */
 export const isToolGroup = (value: unknown): value is ToolGroup =>
   typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);

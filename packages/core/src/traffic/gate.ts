@@ -4,7 +4,6 @@ import type { MillraceError } from '../errors.js';
 import { createQueue } from '../streams/queue.js';
 import { createLine } from './line.js';
 
-/** What one who comes to a gate needs there. */
 export interface Guest {
   /** Takes what it needs, and says whether there was enough. Asked when it comes, and again while it is the first who waits. */
   readonly admit: (isFirst: boolean) => boolean;

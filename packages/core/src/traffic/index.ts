@@ -1,5 +1,4 @@
 export { type Budget, budget, type BudgetOptions, sharedBudget, type Spent } from './budget.js';
-export { type KeyedBuckets, keyedBuckets, type KeyedBucketsOptions } from './keyed-buckets.js';
 export {
   type ConcurrencyLimit,
   limitConcurrency,

@@ -142,7 +142,6 @@ const rules: Readonly<Record<keyof LimitRateOptions, Rule>> = {
   countUsage: isFunction,
 };
 
-/** What an answer turns out to cost. */
 interface Bill {
   /** Reads what a chunk says of it. */
   read(chunk: ModelChunk): void;
@@ -202,7 +201,6 @@ interface Clock {
 /** A longer wait would be over at once. */
 const longestWait = 2 ** 31 - 1;
 
-/** Reads clocks, and calls a function when one rings. */
 const createClocks = (ring: () => void): Clocks => {
   const clocks = new Map<SchedulerLike, Clock>();
   let now = 0;

@@ -6,7 +6,6 @@ export interface Line<T> {
   add(value: T): () => void;
 }
 
-/** Makes an empty line. */
 export const createLine = <T>(): Line<T> => {
   let first: Place<T> | undefined;
   let last: Place<T> | undefined;

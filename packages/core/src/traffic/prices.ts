@@ -45,7 +45,6 @@ export const priceOf = (model: string, prices: PriceTable): Price => {
   );
 };
 
-/** What a usage costs. */
 export const costOf = (usage: Usage, price: Price): number => {
   const { input, output, cacheRead = input, cacheWrite = input } = price;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;

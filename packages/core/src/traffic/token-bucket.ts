@@ -74,7 +74,6 @@ export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
   };
 };
 
-/** What is no number would let everything through from then on. */
 const check = (amount: number, now: number): void => {
   if (Number.isFinite(amount) && Number.isFinite(now)) return;
   throw misuse(
@@ -88,7 +87,6 @@ export const isPositive: Rule = [
   'a number above 0',
 ];
 
-/** What the options of a bucket may be. */
 export const bucketRules: Readonly<Record<keyof TokenBucketOptions, Rule>> = {
   capacity: isPositive,
   refillPerMinute: isPositive,

@@ -18,7 +18,6 @@ export type DialectBase = Omit<
   readonly completions?: readonly string[];
 };
 
-/** Makes a dialect, with what is told otherwise of it. */
 export const makeDialect = (
   { prompts: own, completions = [], ...base }: DialectBase,
   options: DialectOptions,
