@@ -9,7 +9,7 @@ import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
 import { made$ } from './contained.js';
-import type { OpenRun } from './run.js';
+import { type OpenRun, progress } from './run.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
@@ -80,6 +80,7 @@ export const act$ = (
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
               const acted = sameUse(given, plan);
               const { toolUse, result, ms } = acted;
+              context.local(progress).acting?.results.push(result);
               // A layer has answered it, such as a cache.
               if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
                 context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });

@@ -35,6 +35,7 @@ import {
   tool,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { strictHistory } from './call/index.js';
 import { sessions } from './sessions/index.js';
 import { journal } from './journal/index.js';
 
@@ -509,12 +510,16 @@ describe('a session', () => {
     await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
   });
 
-  it('I1: a memory that holds a broken pair is a typed error before anything is sent', async () => {
+  it('S11: a memory that holds a broken pair is repaired, or refused before anything is sent', async () => {
     const memory = inProcessMemory();
     const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
     await lastValueFrom(memory('s').append$([{ id: 'a', role: 'assistant', content: [asks] }]));
-    const session = sessions(createAgent({ model: scriptedModel() }), { memory }).open('s');
-    await expect(session.call('?')).rejects.toMatchObject({ code: 'memory' });
+    const model = scriptedModel([text('Hi.')]);
+    const session = sessions(createAgent({ model }), { memory }).open('s');
+    const strict = session.call('?', { use: [strictHistory()] });
+    await expect(strict).rejects.toMatchObject({ code: 'memory' });
+    expect(model.requests).toEqual([]);
+    expect(textOf(await session.call('?'))).toBe('Hi.');
   });
 });
 

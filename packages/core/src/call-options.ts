@@ -181,6 +181,7 @@ const places: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
+  onFailure: ofSessions,
   journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
   interceptors: "Give them to 'use': [on(type, operator)].",

@@ -5,6 +5,7 @@ import {
   createAgent,
   inProcessMemory,
   type InputMessage,
+  type Message,
   sequential,
   suspend,
   textBlock,
@@ -12,7 +13,9 @@ import {
   tool,
   toolResults,
 } from './index.js';
-import { scriptedModel, text, toolUse } from './testing/index.js';
+import { strictHistory } from './call/index.js';
+import { unpaired } from './run.js';
+import { record, scriptedModel, text, toolUse } from './testing/index.js';
 import { asAgent } from './teams/index.js';
 import { sessions } from './sessions/index.js';
 import { journal } from './journal/index.js';
@@ -81,8 +84,6 @@ describe("the option 'history'", () => {
 
   it.each<readonly [string, unknown, string]>([
     ['a number', [5], 'it is neither a text, a content block nor a message'],
-    ['a use without its result', [useOf('u')], 'it holds a tool use without its one result'],
-    ['a result without its use', [resultOf('u')], 'it holds a tool use without its one result'],
     ['a function in a message', [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }], ''],
   ])('I10: %s cannot be read', async (_what, history, why) => {
     const agent = createAgent({ model: scriptedModel([text('a')]) });
@@ -90,6 +91,55 @@ describe("the option 'history'", () => {
     await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
     await expect(call).rejects.toThrow(`The history cannot be read: ${why}`);
   });
+
+  const calling: Message = {
+    id: 'a',
+    role: 'assistant',
+    content: [
+      { type: 'tool_use', id: 'u', name: 'look', input: {} },
+      { type: 'tool_use', id: 'v', name: 'look', input: {} },
+    ],
+  };
+  const result = (toolUseId: string, said: string): Message => ({
+    id: `of ${toolUseId}`,
+    role: 'tool',
+    content: [{ type: 'tool_result', toolUseId, content: [textBlock(said)], isError: false }],
+  });
+  const asking: Message = { id: 'q', role: 'user', content: [textBlock('Look twice.')] };
+  const missing = expect.stringContaining('No result');
+
+  it.each<[string, readonly Message[], readonly unknown[]]>([
+    ['no result', [asking, calling], [missing, missing]],
+    ['one of two results', [asking, calling, result('v', 'seen')], [missing, 'seen']],
+    ['results one by one', [asking, calling, result('v', '2'), result('u', '1')], ['1', '2']],
+    ['a result twice', [asking, calling, result('u', '1'), result('u', '2')], ['1', missing]],
+    ['a result of no call', [asking, result('x', 'lost'), calling], [missing, missing]],
+  ])(
+    'S11: a history with %s is repaired, in a session and from a caller',
+    async (_, held, said) => {
+      const memory = inProcessMemory();
+      await lastValueFrom(memory('s').append$(held));
+      const model = scriptedModel(...Array.from({ length: 4 }, () => [text('Done.')]));
+      const agent = createAgent({ model });
+      const session = sessions(agent, { memory }).open('s');
+      const events = await record(session.stream$('And?'));
+      await session.call('And then?');
+      await agent.call('?', { history: held });
+      expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
+      for (const { messages } of model.requests) {
+        expect(unpaired(messages)).toBeUndefined();
+        const results = messages.find((it) => it.role === 'tool');
+        expect(results?.content.map((it) => textOf(it))).toEqual(said);
+      }
+      const strict = { use: [strictHistory()] };
+      const refusal = {
+        code: 'memory',
+        message: expect.stringContaining('without its one result'),
+      };
+      await expect(agent.call('?', { ...strict, history: held })).rejects.toMatchObject(refusal);
+      await expect(session.call('?', strict)).rejects.toMatchObject(refusal);
+    },
+  );
 
   it('I8: nothing of it is stored, and a session refuses it', async () => {
     const memory = inProcessMemory();
@@ -165,13 +215,4 @@ describe("the option 'history'", () => {
   });
 });
 
-function useOf(id: string) {
-  return { role: 'assistant', content: [{ type: 'tool_use', id, name: 'x', input: {} }] };
-}
-function resultOf(toolUseId: string) {
-  return {
-    role: 'tool',
-    content: [{ type: 'tool_result', toolUseId, content: [textBlock('x')], isError: false }],
-  };
-}
 const fits = (contextWindow: number) => ({ use: [fitContext({ contextWindow, reserve: 10 })] });

@@ -79,8 +79,6 @@ export const readHistory = (
     // They are not the call's: its id would make them a part of its task.
     id: `history/${index}`,
   }));
-  const fault = unpaired(read);
-  if (fault !== undefined) throw unreadable('history', `it holds ${fault}`);
   return Object.freeze(read.map(freezeMessage));
 };
 

@@ -4,8 +4,7 @@ import { deadline } from './deadline.js';
 import { MillraceError } from './errors.js';
 import { oneRun } from './one-run.js';
 import type { PhaseFactory } from './phase.js';
-import { type EndedRun, hasEnded, type Run } from './run.js';
-import { cell } from './step.js';
+import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { subscribeOnTrampoline } from './trampoline.js';
 
 /** The ReAct loop: an open run takes turns until it ends. A turn is a pipe of phases. */
@@ -31,9 +30,6 @@ export const loop = (
     first(hasEnded),
   );
 };
-
-/** How far the loop of a call has come, for a layer that answers after it failed. */
-export const progress = cell('call', (): { run?: Run } => ({}));
 
 /** A turn that asks nothing would be followed by another like it, for ever. */
 const later =

@@ -8,9 +8,9 @@ export interface Memory {
   load$(): Observable<readonly Message[]>;
   /**
    * Adds messages, all of them or none, and completes. Known ids are skipped, so an append may be repeated. A memory that edits or drops
-   * messages emits a `MemoryChange`; other values are ignored. Cold.
+   * messages emits a `MemoryChange`; other values are ignored. `hasFailed`: the messages are what a failed call leaves, and no answer follows. Cold.
    */
-  append$(messages: readonly Message[]): Observable<unknown>;
+  append$(messages: readonly Message[], hasFailed?: boolean): Observable<unknown>;
   /** Emits all that is kept, as it was written, and completes. Cold. Default: what `load$` emits. */
   all$?(): Observable<readonly Message[]>;
   /** Puts messages in the place of all there are, all of them or none, and completes. `session.loadState` needs it. Cold. */
@@ -59,8 +59,12 @@ const empty = (): Conversation => ({ messages: [], ids: new Set() });
 export const noMemory: Memory = { load$: () => of([]), append$: () => of(undefined) };
 
 /** Appends, and emits what has changed by it. */
-export const appended$ = (memory: Memory, messages: readonly Message[]): Observable<MemoryChange> =>
-  defer(() => memory.append$(messages)).pipe(
+export const appended$ = (
+  memory: Memory,
+  messages: readonly Message[],
+  hasFailed = false,
+): Observable<MemoryChange> =>
+  defer(() => memory.append$(messages, hasFailed)).pipe(
     reduce<unknown, MemoryChange>(
       (change, emitted) => (isMemoryChange(emitted) ? emitted : change),
       { appended: messages, removed: [] },

@@ -22,11 +22,12 @@ export const remember$ = (
   { memory, hooks }: Remembering,
   { iteration, late }: Pick<Run, 'iteration' | 'late'>,
   messages: readonly Message[],
+  hasFailed = false,
 ): Observable<never> =>
   defer(() => {
     assertPaired(messages);
     if (memory === noMemory) return EMPTY;
-    return appended$(memory, [...late, ...messages].map(freezeMessage)).pipe(
+    return appended$(memory, [...late, ...messages].map(freezeMessage), hasFailed).pipe(
       contained(),
       failAs('memory', 'The memory could not be written'),
       tap((change) => memoryChanges(change).forEach((told) => hooks.report(iteration, told))),

@@ -2,6 +2,7 @@ import {
   asyncScheduler,
   AsyncSubject,
   catchError,
+  concat,
   concatMap,
   defer,
   EMPTY,
@@ -20,6 +21,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { Call } from './call/call.js';
+import { keptOnFailure$ } from './call/conversation.js';
 import { preparing } from './call/prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from './call-context.js';
@@ -155,8 +157,13 @@ const seen$ = <Seen>(
         defer(() => {
           const error = toMillraceError(cause);
           if (isFatal(error)) context.reportHalt(error);
-          fail(error);
-          return EMPTY;
+          return concat(
+            keptOnFailure$(context, error),
+            defer(() => {
+              fail(error);
+              return EMPTY;
+            }),
+          );
         }),
       ),
       ignoreElements(),

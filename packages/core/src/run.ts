@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import { taskOf } from './prompt/task.js';
@@ -6,7 +7,9 @@ import {
   type AssistantMessage,
   type Message,
   type Suspension,
+  textBlock,
   type ToolMessage,
+  type ToolResultBlock,
   toolUsesOf,
   type UserMessage,
 } from './message.js';
@@ -273,6 +276,29 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
     : `a tool use without its one result, or a result without its use (at the message '${fault.id}')`;
 };
 
+/** Messages in which each tool call has its one result: missing ones become errors, and results without a call are left out. */
+export const paired = (messages: readonly Message[]): readonly Message[] =>
+  messages.flatMap((message, index): readonly Message[] => {
+    if (message.role === 'tool') return [];
+    const uses = message.role === 'assistant' ? toolUsesOf(message) : [];
+    if (uses.length === 0) return [message];
+    const after = messages.slice(index + 1);
+    const end = after.findIndex(({ role }) => role !== 'tool');
+    const answers = after
+      .slice(0, end === -1 ? undefined : end)
+      .filter((answer): answer is ToolMessage => answer.role === 'tool');
+    const results = answers.flatMap(({ content }) => content);
+    const content = uses.map(({ id }) => results.find((it) => it.toolUseId === id) ?? noResult(id));
+    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
+  });
+
+const noResult = (toolUseId: string): ToolResultBlock => ({
+  type: 'tool_result',
+  toolUseId,
+  content: [textBlock('No result: the call ended before there was one. The tool may have run.')],
+  isError: true,
+});
+
 /** Refuses messages in which a tool use and its result are not together. */
 export const assertPaired = (messages: readonly Message[]): void => {
   const fault = unpaired(messages);
@@ -283,10 +309,22 @@ export const assertPaired = (messages: readonly Message[]): void => {
   );
 };
 
+/** How far the loop of a call has come, for what follows if it fails. */
+export const progress = cell('call', (): Progress => ({}));
+
+interface Progress {
+  /** As the last turn, or its tools, left it. */
+  run?: Run;
+  /** The tool calls under way, with the results that are there. */
+  acting?: { readonly asked: AssistantMessage; readonly results: ToolResultBlock[] } | undefined;
+}
+
 /** What has become of a call, for the layers around it. */
 export const outcome = cell('call', (): Outcome => ({}));
 
 interface Outcome {
+  /** Stores what a failed call leaves in memory, unless it has been stored. */
+  keep?: Observable<never> | undefined;
   /** What was asked, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;
   /** How the loop has ended. */

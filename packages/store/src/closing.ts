@@ -77,7 +77,7 @@ export const createClosing = (): Closing => {
       const memory = factory(sessionId);
       return {
         load$: () => whileOpen$(() => memory.load$()),
-        append$: (messages) => whileOpen$(() => counted$(memory.append$(messages))),
+        append$: (...given) => whileOpen$(() => counted$(memory.append$(...given))),
         replace$: (messages) => whileOpen$(() => counted$(memory.replace$(messages))),
       };
     },

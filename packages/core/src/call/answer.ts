@@ -6,7 +6,7 @@ import { endInterrupted } from '../end-interrupted.js';
 import { endStopped } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { type Answer, type Layer, type LayerContext, trusted, turnThrough } from '../layer.js';
-import { loop, progress } from '../loop.js';
+import { loop } from '../loop.js';
 import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
 import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
@@ -25,6 +25,7 @@ import {
   outcome,
   reportBeginning,
   type Run,
+  progress,
 } from '../run.js';
 import { says } from '../end-interrupted.js';
 import { recorded } from '../step.js';

@@ -1,20 +1,24 @@
 import {
+  catchError,
+  concat,
   concatMap,
   defaultIfEmpty,
   defer,
+  EMPTY,
   from,
-  identity,
   map,
   type Observable,
   of,
   take,
+  throwError,
   toArray,
 } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
 import { cutObservation, rejectedResult } from '../observation.js';
-import { fatal, MillraceError } from '../errors.js';
+import { deadline } from '../deadline.js';
+import { fatal, isMillraceError, messageOf, MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { readHistory } from '../input.js';
 import { isMessage } from '../shape.js';
@@ -31,11 +35,10 @@ import { withPlainResults } from '../plain-details.js';
 import { made$ } from '../contained.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
-import { outcome, unpaired } from '../run.js';
+import { outcome, paired, progress, unpaired } from '../run.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
-import type { StepForm } from '../step.js';
+import { cell, recorded, type StepForm } from '../step.js';
 import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
-import { progress } from '../loop.js';
 import type { Call } from './call.js';
 import type { Hooks } from '../hooks.js';
 
@@ -68,10 +71,18 @@ export const conversation = (instructions: Instructions): Layer =>
               input: splitInput(call.input).input,
               status: call.status === 'prepared' && isOver ? 'interrupted' : call.status,
             };
+            if (opened.memory === noMemory) return next(opened);
+            if (context.local(failures).mode === 'keep') {
+              context.local(outcome).keep = kept$(opened, context);
+            }
             return next(opened).pipe(
-              opened.memory === noMemory
-                ? identity
-                : concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
+              catchError((error: unknown) =>
+                concat(
+                  keptOnFailure$(context, error),
+                  throwError(() => error),
+                ),
+              ),
+              concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
             );
           }),
         );
@@ -85,6 +96,7 @@ const saved$ = (
 ): Observable<never> => {
   const end = local(outcome);
   end.isRemembered = true;
+  end.keep = undefined;
   const { run = local(progress).run } = end;
   // A layer may have made the reply by itself.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
@@ -101,6 +113,57 @@ const saved$ = (
   const lacking = [...messages.slice(stored), ...(isSaid ? [] : [last])];
   return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
 };
+
+/** What a call keeps in memory of what was said and done in it if it fails. */
+export const failures = cell('call', (): { mode: OnFailure } => ({ mode: 'keep' }));
+
+/** What memory keeps of a call that fails: the input and the tool calls, or nothing that was not stored before. */
+export type OnFailure = 'keep' | 'discard';
+
+/** How long a memory may take after a failure, which waits for it. */
+const keepMs = 5_000;
+
+/** Stores what a failed call leaves, once. An aborted call leaves nothing. Never errors. */
+export const keptOnFailure$ = (
+  { hooks, local, scheduler }: Pick<LayerContext, 'hooks' | 'local' | 'scheduler'>,
+  error: unknown,
+): Observable<never> =>
+  defer(() => {
+    const end = local(outcome);
+    const { keep = EMPTY } = end;
+    end.keep = undefined;
+    if (isMillraceError(error) && error.code === 'aborted') return EMPTY;
+    return keep.pipe(
+      deadline(keepMs, scheduler, 'The memory'),
+      catchError((cause: unknown) => {
+        const message = `What the failed call leaves was not stored. ${messageOf(cause)}`;
+        hooks.report(hooks.iteration(), { type: 'warning', message });
+        return EMPTY;
+      }),
+    );
+  });
+
+const kept$ = (
+  { memory, history, input }: Call,
+  { hooks, local }: LayerContext,
+): Observable<never> =>
+  defer(() => {
+    const { run, acting } = local(progress);
+    const { messages, stored } = run ?? {
+      messages: [...history, ...input],
+      stored: history.length,
+    };
+    // A journaled call may be resumed, and brings the results of its tools itself.
+    const open = acting === undefined || local(recorded).by !== undefined ? [] : [acting];
+    const begun = open.flatMap(({ asked, results }): readonly Message[] => [
+      asked,
+      { id: `${asked.id}/results`, role: 'tool', content: results },
+    ]);
+    const lacking = [...messages.slice(stored), ...begun];
+    // Results that were brought can be brought again.
+    const place = { iteration: hooks.iteration(), late: [] };
+    return remember$({ memory, hooks }, place, paired(lacking), true);
+  });
 
 /** Results of suspended tools come first, in a message of their own. */
 export const splitInput = (
@@ -158,7 +221,13 @@ const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): Mill
 const opening$ = (
   { memory, input: asked, options, said: before, late: past }: Call,
   instructions: Instructions,
-  { call, scheduler, hooks, given }: Pick<LayerContext, 'call' | 'scheduler' | 'hooks' | 'given'>,
+  {
+    call,
+    scheduler,
+    hooks,
+    given,
+    local,
+  }: Pick<LayerContext, 'call' | 'scheduler' | 'hooks' | 'given' | 'local'>,
   /** Whether the call is to run: only then results are taken. */
   goesOn: boolean,
   /** Whether it is interrupted while the memory is read: nothing is known of what was said then. */
@@ -180,7 +249,8 @@ const opening$ = (
   });
   return (isCut ? of([]) : (said$ ?? loaded$(memory))).pipe(
     concatMap((said) => {
-      const history = usable(said, results === undefined ? input : asked, call);
+      const settled = usable(said, results === undefined ? input : asked, call);
+      const history = repaired(settled, hooks, local(strictness).isStrict);
       if (goesOn) assertResumes(history, results);
       if (results === undefined) return of(openingOf(history, past));
       return brought$(hooks, history, results).pipe(
@@ -221,10 +291,6 @@ const usable = (
     throw new MillraceError('memory', 'The memory gave something that is no message.');
   }
   const history = withResults(loaded);
-  const fault = unpaired(history);
-  if (fault !== undefined) {
-    throw new MillraceError('memory', `The memory holds ${fault}: it cannot be sent to a model.`);
-  }
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
     throw new MillraceError(
       'conflict',
@@ -264,3 +330,34 @@ const after$ = (
     return of(rejected);
   });
 };
+
+const repaired = (
+  history: readonly Message[],
+  { report }: Pick<Hooks, 'report'>,
+  isStrict: boolean,
+): readonly Message[] => {
+  const fault = unpaired(history);
+  if (fault === undefined) return history;
+  if (isStrict) {
+    throw new MillraceError(
+      'memory',
+      `The history holds ${fault}: it cannot be sent to a model. Without strictHistory() it is repaired.`,
+    );
+  }
+  const message = `The history holds ${fault}. Each tool call without a result has got an error result.`;
+  report(0, { type: 'warning', message });
+  return paired(history);
+};
+
+const strictness = cell('call', () => ({ isStrict: false }));
+
+/** Refuses a history in which a tool call has no result, with the error code `memory`. Without it such a history is repaired, and a `warning` says so. */
+export const strictHistory = (): Layer =>
+  trusted({
+    name: 'strictHistory',
+    priority: 59,
+    call: (context) => (next) => (call) => {
+      context.local(strictness).isStrict = true;
+      return next(call);
+    },
+  });

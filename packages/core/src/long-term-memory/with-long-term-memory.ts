@@ -350,7 +350,8 @@ const withoutRecalled =
     const memory = inner(sessionId);
     return {
       load$: () => memory.load$(),
-      append$: (messages) => defer(() => appended$(memory, stripped(messages))),
+      append$: (messages, hasFailed) =>
+        defer(() => appended$(memory, stripped(messages), hasFailed)),
     };
   };
 

@@ -29,7 +29,7 @@ export const shownBy =
     const memory = inner(sessionId);
     return {
       load$: () => show(sessionId, settled$(memory)),
-      append$: (messages) => defer(() => memory.append$(messages)),
+      append$: (...given) => defer(() => memory.append$(...given)),
       ...wholeOf(memory, () => forget(sessionId)),
     };
   };

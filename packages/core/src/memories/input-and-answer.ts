@@ -7,7 +7,7 @@ import { checkInner, settled$, wholeOf } from './inner-memory.js';
 import { isWaiting, turnStarts } from './turns.js';
 
 /**
- * Makes memories that keep what users said and what they were answered: no tools, no thinking. Of a turn that waits for a result all is kept, and shown until it is answered:
+ * Makes memories that keep what users said and what they were answered: no tools, no thinking. Of a turn that failed, or waits for a result, all is kept, and shown until it is answered:
  * whoever brings the result has to go on with what the turn has found. For that, memory must be written at the end of a call, as in the preset `guarded`; what the phase `storeMemory`
  * has written of a turn before it came to wait has no tools. A message whose tools have no results at all is refused with
  * `invalidState`. What memory held before is shown in the same way, and stays as it is.
@@ -18,12 +18,13 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
     const memory = inner(sessionId);
     return {
       load$: () => settled$(memory).pipe(map((messages) => turnsOf(messages).flatMap(shown))),
-      append$: (messages) =>
+      append$: (messages, hasFailed = false) =>
         defer(() => {
           assertPaired(messages.filter((message, index) => !isLate(message, messages[index - 1])));
           return appended$(
             memory,
-            messages.some(isWaiting) ? messages : messages.flatMap(essenceOrLate),
+            hasFailed || messages.some(isWaiting) ? messages : messages.flatMap(essenceOrLate),
+            hasFailed,
           );
         }),
       ...wholeOf(memory),
@@ -41,7 +42,7 @@ const isAnswer = (message: Message | undefined): boolean =>
   message?.role === 'assistant' && toolUsesOf(message).length === 0;
 
 const shown = (turn: readonly Message[]): readonly Message[] =>
-  turn.some(isWaiting) ? turn : lastAnswers(turn.flatMap(essence));
+  turn.some(isWaiting) || !isAnswer(turn.at(-1)) ? turn : lastAnswers(turn.flatMap(essence));
 
 const essence = (message: Message): readonly Message[] => {
   switch (message.role) {

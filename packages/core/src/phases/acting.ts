@@ -25,7 +25,7 @@ import {
 } from '../message.js';
 import { type Phase, phase } from '../phase.js';
 import type { ToolRun } from '../reply.js';
-import { answerTools, end, type OpenRun, type Run, spend, unanswered } from '../run.js';
+import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
 import { says, wordsOf } from '../end-interrupted.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../tools/extras.js';
@@ -33,7 +33,7 @@ import { addUsage, noUsage, tokensIn } from '../usage.js';
 import { isRecord } from '../json.js';
 import { readJson } from '../json-text/read-json.js';
 
-type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory'>;
+type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
 
 /** They may be no JSON, and another process may go on with the call. */
 const extrasLost = (names: readonly string[]): string =>
@@ -48,6 +48,8 @@ export const acting = (context: Needs): Phase =>
     const asked = unanswered(run);
     if (asked === undefined) return of(run);
     const { parallel, maxToolCalls } = context.limits;
+    const latest = context.local(progress);
+    latest.acting = { asked, results: [] };
     const toolUses = toolUsesOf(asked).map((toolUse) => readable(toolUse, run, context));
     const { uses, extras, isLimited } = planned(run, toolUses, context.toolkit, maxToolCalls);
     if (isLimited) {
@@ -73,7 +75,9 @@ export const acting = (context: Needs): Phase =>
           ),
       map((acted) => {
         acted.sort((a, b) => a.index - b.index);
-        return settle(run, asked, uses, acted, extras, context);
+        latest.run = settle(run, asked, uses, acted, extras, context);
+        latest.acting = undefined;
+        return latest.run;
       }),
     );
   });

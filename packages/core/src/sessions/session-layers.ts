@@ -18,6 +18,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
+import { failures, type OnFailure } from '../call/conversation.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
 import type { Layer, LayerContext } from '../layer.js';
@@ -49,6 +50,7 @@ export interface Opened extends SessionPlace {
 export interface Entry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
+  readonly onFailure: OnFailure;
   /** Its place among the calls that were made. A resumed call has had it before. */
   readonly arrival?: Arrival;
   /** The call has tools of its own: what it does to them is no matter of the session's. */
@@ -141,7 +143,10 @@ const acquiredBy$ = (
 };
 
 /** Waits for the turn of a call, and gives it the memory and tools of its session, unless it was interrupted before. */
-const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Entry): Layer => ({
+const waiting = (
+  { memory, record }: SessionPlace,
+  { arrival, hasOwnTools, onFailure }: Entry,
+): Layer => ({
   name: 'sessionTurn',
   priority: 50,
   call: (context) => (next) => (call) =>
@@ -149,6 +154,7 @@ const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Ent
       concatMap((turn) => {
         const { call: info, hooks, interruption, local } = context;
         local(placeOfCall).turn = turn;
+        local(failures).mode = onFailure;
         if (turn.as === 'interrupted') {
           interruption.trigger(messageOf(turn));
           return next(call);

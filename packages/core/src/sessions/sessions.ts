@@ -19,6 +19,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
+import type { OnFailure } from '../call/conversation.js';
 import type { Agent } from '../agent.js';
 import { type Callable, toCallable } from '../callable.js';
 import { type CallOptions, isContext, withDefaults } from '../call-options.js';
@@ -119,6 +120,8 @@ export interface SessionCallOptions {
   readonly onBusy?: OnBusy;
   /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
   readonly maxQueue?: number;
+  /** What memory keeps of a call that fails: `keep` its input and its tool calls, or `discard` what was not stored before. An aborted call leaves nothing more either way. Default: `keep`. */
+  readonly onFailure?: OnFailure;
 }
 
 /** Options of all sessions of an agent. Those of a call override them. */
@@ -163,6 +166,7 @@ export const sessions = <Output>(
 export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
+  onFailure: oneOf('keep', 'discard'),
 };
 
 type PlaceOf = (id: string) => SessionPlace;
@@ -223,10 +227,14 @@ const createSession = <Output>(
     options: CallOptions & SessionCallOptions,
     view: View<Seen>,
   ): Observable<Seen> => {
-    const { onBusy = 'reject', maxQueue = 16, ...given } = { ...defaults, ...defined(options) };
+    const settings = { ...defaults, ...defined(options) };
+    const { onBusy = 'reject', maxQueue = 16, onFailure = 'keep', ...given } = settings;
     const hasOwnTools = given.tools !== undefined;
-    const begun = (own: SessionPlace, entry: Omit<Entry, 'hasOwnTools'>): Observable<Seen> => {
-      const around = sessionLayers({ ...own, context }, { ...entry, hasOwnTools });
+    const begun = (
+      own: SessionPlace,
+      entry: Omit<Entry, 'hasOwnTools' | 'onFailure'>,
+    ): Observable<Seen> => {
+      const around = sessionLayers({ ...own, context }, { ...entry, onFailure, hasOwnTools });
       return view(lazily(agent.with(layers, around), input, given));
     };
     // It waits however long, and must not end a call that has come since.
@@ -389,10 +397,10 @@ const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): 
   return {
     load$: () => memory.load$(),
     all$: () => kept$(memory),
-    append$: (messages) =>
+    append$: (messages, hasFailed) =>
       defer(() => {
         let change: MemoryChange = { appended: messages, removed: [] };
-        return memory.append$(messages).pipe(
+        return memory.append$(messages, hasFailed).pipe(
           tap({
             next: (emitted) => {
               if (isMemoryChange(emitted)) change = emitted;
@@ -459,11 +467,11 @@ const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
       ),
     all$: () =>
       defer(isBegun$).pipe(concatMap((isBegun) => (isBegun ? kept$(own) : past$(kept$(original))))),
-    append$: (messages) =>
+    append$: (messages, hasFailed) =>
       defer(isBegun$).pipe(
         concatMap((isBegun) =>
           isBegun
-            ? own.append$(messages)
+            ? own.append$(messages, hasFailed)
             : past$(kept$(original)).pipe(
                 concatMap((past) => appended$(own, [...past, ...messages])),
               ),

@@ -58,7 +58,7 @@ describe('aggregate', () => {
     const step = aggregate(sequential(saying('a', 'word')), (reply) => textOf(reply).toUpperCase());
     const events = await record(asAgent(step, { name: 'team' }).stream$('?'));
     expect(events.filter(({ speaks }) => speaks)).toEqual([]);
-    expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual([]);
+    expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual(['WORD']);
     const begun = events.filter(({ type }) => type === 'preCall');
     expect(begun.map(({ agent }) => agent.join('/'))).toEqual(['team', 'team/a']);
     const last = events.at(-1);

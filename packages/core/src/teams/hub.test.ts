@@ -229,7 +229,9 @@ describe('hub', () => {
     const team = asAgent(hub({ agents }), { name: 'team' });
     const events = await record(team.stream$('?', { callId: 'c' }));
     expect(events.filter(({ speaks }) => speaks)).toEqual([]);
-    expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual([]);
+    expect(await lastValueFrom(of(...events).pipe(textIn(), toArray()))).toEqual([
+      'a:\na1\n\nb:\nb1',
+    ]);
     const begun = events.filter(({ type }) => type === 'preCall');
     expect(begun.map(({ agent, callId }) => `${callId} ${agent.join('/')}`)).toEqual([
       'c team',

@@ -7,10 +7,12 @@ import {
   on,
   suspend,
   suspensionsIn,
+  textOf,
   tool,
   toolOutput,
   toolResults,
 } from '../index.js';
+import { strictHistory } from '../call/index.js';
 import { unpaired } from '../run.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
@@ -253,14 +255,16 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('I1: leaves results that are there as they are, whatever else the memory says', async () => {
-    const { memory, session, id } = await suspended([text('Signed.')]);
+    const { memory, model, session, id } = await suspended([text('Signed.')]);
     const [, , results] = await stored(memory);
     const other = results?.role === 'tool' ? (results.content[1]?.toolUseId ?? '') : '';
     const forged = toolResults({ [other]: 'forged' });
     await lastValueFrom(memory('s').append$([{ ...forged, id: 'forged' }]));
-    await expect(session.call(toolResults({ [id]: 'yes' }))).rejects.toMatchObject({
-      code: 'memory',
-    });
+    const forgery = { code: 'memory' };
+    const strict = session.with(strictHistory());
+    await expect(strict.call(toolResults({ [id]: 'yes' }))).rejects.toMatchObject(forgery);
+    expect(textOf(await session.call(toolResults({ [id]: 'yes' })))).toBe('Signed.');
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('forged');
   });
 
   it('T14: cuts a long result that is brought', async () => {
