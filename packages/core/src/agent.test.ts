@@ -617,8 +617,8 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'a tool with an impossible name',
-      () => tool({ name: 'my tool', description: 'y', run: () => 1 }),
-      /letters, digits/,
+      () => tool({ name: 'my\ntool', description: 'y', run: () => 1 }),
+      /1 to 256 characters/,
     ],
     ['a tool without run', () => tool({ name: 'x', description: 'y' } as never), /needs 'run'/],
   ])('%s', (_, build, message) => {

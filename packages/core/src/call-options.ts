@@ -50,7 +50,7 @@ export interface CallOptions<
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Its first value interrupts the call politely; a string is the text of the reply. */
+  /** Its first value interrupts the call politely; a string, or the text of a `message`, is the text of the reply. */
   readonly interruptOn?: Observable<unknown>;
   /** Stops the call at once: it errors with `aborted`. */
   readonly signal?: AbortSignal;

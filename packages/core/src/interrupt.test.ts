@@ -45,6 +45,18 @@ describe('an interrupt', () => {
     expect(stored.map((message) => textOf(message))).toEqual(['?', 'Not now.']);
   });
 
+  it.each<[string, unknown, string]>([
+    ['an object with a message', { message: 'Not now.' }, 'Not now.'],
+    ['a message', { role: 'assistant', content: [text('Not now.')] }, 'Not now.'],
+    ['a message in an object', { message: { role: 'user', content: [text('Go.')] } }, 'Go.'],
+    ['an error, which is only a signal', new Error('secret'), 'Interrupted.'],
+    ['an object without a message', { type: 'click' }, 'Interrupted.'],
+  ])('S1: replies with what it is given: %s', async (_, signal, said) => {
+    const agent = createAgent({ model: scriptedModel() });
+    const reply = await agent.call('?', { interruptOn: of(signal) });
+    expect([reply.reason, textOf(reply)]).toEqual(['interrupted', said]);
+  });
+
   it('S1: while the model streams, stops listening at once and replies with the partial text', () => {
     marbles(({ model, cold, expectObservable, expectSubscriptions, scheduler }) => {
       const scripted = model('-t-t------(f|)');

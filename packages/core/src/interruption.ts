@@ -10,6 +10,8 @@ import {
   Subject,
   tap,
 } from 'rxjs';
+import { isRecord } from './json.js';
+import { areBlocks, textOf } from './message.js';
 
 /** A polite stop of one call. */
 export interface Interrupt {
@@ -83,9 +85,14 @@ export const createInterruption = (): Interruption => {
   };
 };
 
-/** Reads what an `interruptOn` emitted: a string is the reply's text, anything else only a signal. */
-export const toInterrupt = (signal: unknown): Interrupt =>
-  typeof signal === 'string' ? { message: signal } : {};
+/** Reads what an `interruptOn` emitted: the reply's text is a string, a `message` that is one, or the text of a message; anything else is only a signal. */
+export const toInterrupt = (signal: unknown): Interrupt => {
+  if (typeof signal === 'string') return { message: signal };
+  if (!isRecord(signal) || signal instanceof Error) return {};
+  const { content, message } = signal;
+  if (areBlocks(content)) return { message: textOf({ content }) };
+  return message === undefined ? {} : toInterrupt(message);
+};
 
 /** What must end before a step is cut: the calls below it, so that interrupts work from the inside out, and interceptors after the fact. */
 export interface Holds {

@@ -1,9 +1,9 @@
 /** What the loop may do when its iterations are used up. */
 export type OnLimit = 'answer' | 'error' | 'partial';
 
-/** How long things may take, in milliseconds. What is absent may take for ever. */
+/** How long things may take, in milliseconds. What is absent and has no default may take for ever. */
 export interface Timeouts {
-  /** The whole call: hooks, model and tools. */
+  /** The whole call: interceptors, model and tools; not the wait in the queue of a session, nor for an approval. Default: 1,800,000, which is 30 minutes; sub-agents have none of their own. */
   readonly callMs?: number;
   /** Each turn of the loop: the model, the tools it asks for, and what interceptors do. */
   readonly iterationMs?: number;

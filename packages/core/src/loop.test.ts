@@ -226,7 +226,7 @@ describe('the loop', () => {
         })),
       );
       const reply$ = createAgent({ model: patient, use: [texts] })
-        .call$('?', { scheduler })
+        .call$('?', { scheduler, timeouts: { callMs: 10_000_000 } })
         .pipe(map(textOf));
       expectObservable(reply$).toBe('7200s (r|)', { r: 'late' });
       expect(model('f|').name).toBe('scripted');

@@ -100,6 +100,12 @@ export type ModelReport =
       readonly error: MillraceError;
     }
   | {
+      readonly type: 'modelWaiting';
+      readonly model: string;
+      /** Milliseconds without any content of the answer. Reported once for each attempt, after 10 seconds. */
+      readonly waitedMs: number;
+    }
+  | {
       readonly type: 'modelFallback';
       readonly from: string;
       readonly to: string;

@@ -8,7 +8,6 @@ import {
   EMPTY,
   finalize,
   ignoreElements,
-  map,
   merge,
   NEVER,
   noop,
@@ -151,7 +150,11 @@ const seen$ = <Seen>(
     // The reply ends the wait for an interrupt too.
     (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$).pipe(take(1))).pipe(
       stopBy(options, context),
-      tap({ complete: end }),
+      concatMap((reply) => {
+        complete(frozen(reply), context);
+        end();
+        return EMPTY;
+      }),
       // Deferred, so that all is torn down before anybody hears of the error.
       catchError((cause: unknown) =>
         defer(() => {
@@ -166,7 +169,6 @@ const seen$ = <Seen>(
           );
         }),
       ),
-      ignoreElements(),
     ),
   ).pipe(
     finalize(() => {
@@ -185,13 +187,10 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
     const input = readInput(setup.input, call);
     local(outcome).input = input;
     const answer = answerThrough(layers, context, setup.answer(context));
-    return answer(callOf(setup, input, scheduler.now())).pipe(
-      take(1),
-      map((reply) => completed(frozen(reply), context)),
-    );
+    return answer(callOf(setup, input, scheduler.now())).pipe(take(1));
   });
 
-const completed = (reply: Reply, context: CallContext): Reply => {
+const complete = (reply: Reply, context: CallContext): void => {
   const { call, hooks, reply$, local } = context;
   // A layer may have answered it from further out.
   reportBeginning(context);
@@ -202,7 +201,6 @@ const completed = (reply: Reply, context: CallContext): Reply => {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
   }
   hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
-  return reply;
 };
 
 const callOf = (

@@ -156,8 +156,9 @@ const standardValidator = (
   options: ValidatorOptions,
 ): Validator => {
   if (!canSayJsonSchema(schema)) {
+    const { vendor } = schema['~standard'];
     throw misuse(
-      `${owner}: the '${schema['~standard'].vendor}' schema cannot be shown to a model, because it has no JSON Schema form. Wrap it so that it has one (for valibot: toStandardJsonSchema(schema)).`,
+      `${owner}: this ${vendor} schema cannot be shown to a model, because it cannot export JSON Schema. ${exportWith[vendor] ?? 'Use a version of the library that can, or pass a JSON Schema.'}`,
     );
   }
   if (Object.keys(options).length > 0) {
@@ -190,6 +191,12 @@ const standardValidator = (
       );
     },
   };
+};
+
+/** How the schemas of a library are made to export JSON Schema. */
+const exportWith: Readonly<Partial<Record<string, string>>> = {
+  zod: 'Update zod to 4.2 or later.',
+  valibot: 'Wrap it: toStandardJsonSchema(schema) of @valibot/to-json-schema.',
 };
 
 const saidAsJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {
@@ -287,9 +294,9 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
     const isRequired = (key: string): boolean => (required ??= requiredBy(known)).has(key);
     const ruleOf = (key: string): unknown =>
       Object.hasOwn(properties, key) ? properties[key] : undefined;
-    const kept = Object.entries(value).filter(([key]) => {
+    const kept = Object.entries(value).filter(([key, item]) => {
       const isKnown = !closed || Object.hasOwn(properties, key) || isRequired(key);
-      const keep = isKnown && key !== '__proto__';
+      const keep = isKnown && !meansPrototype(key, item);
       if (!keep) unknown.push(pathOf({ key, above: place }));
       return keep;
     });
@@ -299,6 +306,11 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   };
   return { value: copy(input, schema), unknown, infinite };
 };
+
+/** What a careless merge of the input would write into the prototype of all objects. */
+const meansPrototype = (key: string, value: unknown): boolean =>
+  key === '__proto__' ||
+  (key === 'constructor' && isRecord(value) && Object.hasOwn(value, 'prototype'));
 
 /** A text as what a schema asks for: `"5"` as 5, `"true"` as true. A number that cannot be held as it is written stays a text. */
 const readAs = (type: unknown, text: string): unknown => {

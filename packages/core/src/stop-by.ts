@@ -22,16 +22,18 @@ import {
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallContext } from './call-context.js';
-import { deadline } from './deadline.js';
+import { deadline, uncounted } from './deadline.js';
 import { contained } from './contained.js';
 import { MillraceError, toMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type Interruption, toInterrupt } from './interruption.js';
 
+const defaultCallMs = 30 * 60_000;
+
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
 export const stopBy = <T>(
   { signal, parent, timeouts }: CallOptions,
-  { call, scheduler }: Pick<CallContext, 'call' | 'scheduler'>,
+  { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
 ): MonoTypeOperatorFunction<T> =>
   pipe(
     signal === undefined && parent === undefined
@@ -41,7 +43,13 @@ export const stopBy = <T>(
             mergeMap((reason) => throwError(() => abortedError(call, reason))),
           ),
         ),
-    deadline(timeouts?.callMs, scheduler, 'The call', 'callMs'),
+    deadline(
+      timeouts?.callMs ?? (parent === undefined ? defaultCallMs : undefined),
+      scheduler,
+      'The call',
+      'callMs',
+      local(uncounted),
+    ),
   );
 
 /** The error of a call that somebody has left. */

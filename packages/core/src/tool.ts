@@ -21,7 +21,7 @@ export type NoParameters = Readonly<Record<'type', 'object'>>;
 
 /** What `tool()` makes a tool of. */
 export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
-  /** What the model calls it: letters, digits, `_`, `-` and `.`, at most 64 of them. */
+  /** What the model calls it: up to 256 characters of any script. A name that a provider refuses is mapped on the wire. */
   readonly name: string;
   /** Tells the model what it is for, and when to use it. */
   readonly description: string;
@@ -81,10 +81,13 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
   };
 };
 
+/** Any Unicode but what breaks lines or turns text around. Names that a provider refuses are mapped on the wire. */
+const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
+
 const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   name: [
-    (value) => typeof value === 'string' && /^[\w.-]{1,64}$/.test(value),
-    "1 to 64 letters, digits, '_', '-' or '.', so that a model can call it",
+    (value) => typeof value === 'string' && value.trim() === value && toolName.test(value),
+    'a string of 1 to 256 characters, without control characters and without spaces around it',
   ],
   description: [
     (value) => typeof value === 'string' && value.trim() !== '',

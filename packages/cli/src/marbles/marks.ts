@@ -80,6 +80,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'handlerError':
     case 'retrieved':
     case 'recalled':
+    case 'modelWaiting':
     case 'queued':
     case 'steered':
     case 'stateChanged':

@@ -39,6 +39,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(`${event.name} vetoed ${event.of}.`);
     case 'handlerError':
       return note(`Passed over at ${event.of}: ${event.error.message}`);
+    case 'modelWaiting':
+      return note(`${event.model}: no answer for ${milliseconds(event.waitedMs)}, still waiting`);
     case 'modelRetry': {
       const wait = milliseconds(event.waitMs);
       return note(

@@ -84,6 +84,7 @@ const levelOf = ({ type }: AgentEvent): keyof Logger => {
     case 'handlerError':
     case 'vetoed':
     case 'modelRetry':
+    case 'modelWaiting':
     case 'modelFallback':
     case 'messageDiscarded':
     case 'repaired':
@@ -169,6 +170,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       return errorFields(event.error);
     case 'handlerError':
       return { of: event.of, handler: event.name, ...errorFields(event.error) };
+    case 'modelWaiting':
+      return { model: event.model, waitedMs: event.waitedMs };
     case 'modelRetry': {
       const { model, attempt, attempts, waitMs, error } = event;
       return { model, attempt, attempts, waitMs, ...errorFields(error) };

@@ -18,7 +18,7 @@ export const inTime = (model: Model): Model =>
 /** Errors with `timeout` when a model is silent for too long. The clock stops while demand is closed. One timer checks for silence: one per delta would cost too much. */
 const watched = (
   name: string,
-  { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler }: ModelContext,
+  { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler, report }: ModelContext,
 ): MonoTypeOperatorFunction<ModelChunk> => {
   if (firstChunkMs === undefined && chunkMs === undefined) return (source) => source;
   const first = {
@@ -32,15 +32,26 @@ const watched = (
       let since = scheduler.now();
       let closedAt: number | undefined;
       let looking: Subscription | undefined;
+      let isReported = false;
 
       const look = (): void => {
         looking?.unsubscribe();
         looking = undefined;
-        if (closedAt !== undefined || limit?.ms === undefined) return;
-        const left = since + limit.ms - scheduler.now();
-        if (left <= 0)
-          subscriber.error(new MillraceError('timeout', `The model '${name}' ${limit.what}.`));
-        else looking = scheduler.schedule(look, left);
+        if (closedAt !== undefined || limit === undefined) return;
+        const { ms = Infinity, what } = limit;
+        const waitedMs = scheduler.now() - since;
+        if (waitedMs >= ms) {
+          const error = new MillraceError('timeout', `The model '${name}' ${what}.`);
+          if (limit === first) silences.add(error);
+          subscriber.error(error);
+          return;
+        }
+        if (limit === first && !isReported && waitedMs >= longWaitMs) {
+          isReported = true;
+          report({ type: 'modelWaiting', model: name, waitedMs });
+        }
+        const next = limit === first && !isReported ? Math.min(ms, longWaitMs) : ms;
+        if (next < Infinity) looking = scheduler.schedule(look, next - waitedMs);
       };
       const turnTo = (other: Limit | undefined): void => {
         if (limit === other) return;
@@ -77,6 +88,14 @@ const watched = (
       });
     });
 };
+
+const silences = new WeakSet<object>();
+
+/** Whether a model has not begun to answer in time. */
+export const isSilence = (error: MillraceError): boolean => silences.has(error);
+
+/** A longer wait for the first content is reported. */
+const longWaitMs = 10_000;
 
 interface Limit {
   readonly ms: number | undefined;

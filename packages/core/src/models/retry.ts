@@ -13,7 +13,7 @@ import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js'
 import { checkOptions, defined, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
 import { around } from './around.js';
 import { checkModel } from './check-model.js';
-import { inTime } from './in-time.js';
+import { inTime, isSilence } from './in-time.js';
 import { nothingYet, progressBehind, voiding$ } from './progress.js';
 
 /** How often and when a request is sent again. */
@@ -47,7 +47,7 @@ const defaults: Policy = {
 };
 
 /**
- * Sends a request again when its error is retryable: after the wait that the provider asked for, else
+ * Sends a request again when its error is retryable, only once if the model did not begin to answer in time: after the wait that the provider asked for, else
  * after one that doubles, with jitter. Each is announced by a `modelRetry` event. The attempts are also
  * bounded by the call's `retryBudget`. Around a model that retries already, this policy replaces that one.
  */
@@ -71,6 +71,7 @@ const attempts$ = (
 ): Observable<ModelChunk> =>
   defer(() => {
     let progress = nothingYet;
+    let silences = 0;
     let void$: Observable<ModelChunk> = EMPTY;
     const lent: ModelContext = { ...context, isRetried: true };
     return defer(() => {
@@ -83,7 +84,15 @@ const attempts$ = (
       resubscribe({
         delay: (error: unknown, attempt) => {
           const refused = !isMillraceError(error) || !error.retryable || progress.isWhole;
-          if (refused || (progress.isShown && !policy.retryPartial) || attempt >= policy.attempts) {
+          // Who has waited that long twice is not made to wait a third time.
+          const isSilent = !refused && isSilence(error);
+          if (isSilent) silences += 1;
+          if (
+            refused ||
+            (isSilent && silences > 1) ||
+            (progress.isShown && !policy.retryPartial) ||
+            attempt >= policy.attempts
+          ) {
             return throwError(() => toMillraceError(error));
           }
           void$ = voiding$(progress, error);

@@ -7,7 +7,7 @@ import { flatDialect } from '../text-tools/dialects/flat.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 /**
- * An agent of any model at all, in the dialect `flat`: each reply is one JSON object. 10 steps; a temperature that rises by 0.2 with each
+ * An agent of any model at all, in the dialect `flat`: each reply is one JSON object. 10 steps; a temperature of 0.7 that rises by 0.2 with each
  * text in which no action can be read; observations of 500 characters; the closing attempt at temperature 0, and a `maxIterations` error where it says
  * nothing. What the options say goes before that.
  */
@@ -20,6 +20,7 @@ export const flat = <const Output extends InputSchema | undefined = undefined>(
   use: [calmAtTheEnd, ...(options.use ?? [])],
   defaults: {
     maxIterations: 10,
+    temperature: 0.7,
     temperatureRamp: { step: 0.2, max: 1.5 },
     maxObservation: 500,
     ...options.defaults,

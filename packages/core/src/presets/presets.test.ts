@@ -66,9 +66,13 @@ describe('the preset flat', () => {
   it('M: raises the temperature by 0.2 with each text that cannot be read', async () => {
     const bad = says('{"tool": "look", "arguments": {');
     const model = scriptedModel(bad, bad, says('{"answer": "Seen."}'));
+    await createAgent(flat({ model, tools: [look] })).call('?', atOnce);
+    const temperatures = model.requests.map(({ temperature = 0 }) => temperature.toFixed(1));
+    expect(temperatures).toEqual(['0.7', '0.9', '1.1']);
+    const own = scriptedModel(bad, says('{"answer": "Seen."}'));
     const options = { ...atOnce, temperature: 0.5 };
-    await createAgent(flat({ model, tools: [look] })).call('?', options);
-    expect(model.requests.map(({ temperature }) => temperature)).toEqual([0.5, 0.7, 0.9]);
+    await createAgent(flat({ model: own, tools: [look] })).call('?', options);
+    expect(own.requests.map(({ temperature }) => temperature)).toEqual([0.5, 0.7]);
   });
 
   it('M: has ten steps, then a closing attempt at temperature 0, then an error', async () => {

@@ -119,6 +119,8 @@ describe('the layers of a session', () => {
         error: (error: unknown) => failed.push(Reflect.get(Object(error), 'code')),
       }),
     );
+    // Before the time of a call is up.
+    time.maxFrames = 60_000;
     time.flush();
     const ids: string[] = [];
     calls$({ driver }).subscribe(({ callId }) => ids.push(callId));

@@ -18,6 +18,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
+import { offTheClock } from '../deadline.js';
 import { failures, type OnFailure } from '../call/conversation.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
@@ -150,7 +151,7 @@ const waiting = (
   name: 'sessionTurn',
   priority: 50,
   call: (context) => (next) => (call) =>
-    turn$(context).pipe(
+    offTheClock(context, turn$(context)).pipe(
       concatMap((turn) => {
         const { call: info, hooks, interruption, local } = context;
         local(placeOfCall).turn = turn;

@@ -63,7 +63,7 @@ export interface Steer {
 /** A call that runs in a session. */
 export interface RunningCall extends Pick<
   LayerContext,
-  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks'
+  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
 > {
   readonly steering: Steering;
 }

@@ -127,6 +127,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       heard.ended = true;
       return;
     case 'modelRetry':
+    case 'modelWaiting':
     case 'modelFallback':
     case 'vetoed':
     case 'warning':

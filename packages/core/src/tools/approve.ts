@@ -18,6 +18,7 @@ import {
 import { contained } from '../contained.js';
 import type { Context } from '../context.js';
 import { copied } from '../copied.js';
+import { offTheClock } from '../deadline.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
@@ -46,7 +47,7 @@ interface Decision {
 
 /** Asks an approver. Emits one decision, and never errors: nothing runs because an approver has failed, or is late. */
 const decided$ = (
-  { hooks, scheduler, limits }: Needs,
+  { hooks, scheduler, limits, local }: Needs,
   { iteration }: OpenRun,
   approver: boolean | Approver,
   request: ApprovalRequest,
@@ -60,7 +61,8 @@ const decided$ = (
     hooks.report(iteration, { type: 'handlerError', of: 'approve', name: request.tool, error });
     return { approved: false, reason: 'It could not be decided on.' };
   };
-  return defer(() => verdicts(approver(request))).pipe(
+  const verdict$ = defer(() => verdicts(approver(request)));
+  return offTheClock({ local, scheduler }, verdict$).pipe(
     contained(),
     take(1),
     approvalMs === undefined

@@ -4,7 +4,7 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { createAgent, tool } from '../index.js';
-import { type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 
 /** What came of arguments that a model wrote as this text. */
 const use = async (json: string, name = 'lookup') => {
@@ -72,7 +72,7 @@ describe('hostile arguments', () => {
     [
       'constructor where anything goes',
       '{"city":"a","any":{"constructor":{"prototype":{"polluted":1}}}}',
-      '{"city":"a","any":{"constructor":{"prototype":{"polluted":1}}}}',
+      '{"city":"a","any":{}}',
     ],
     ['toString and its like', '{"city":"a","toString":1,"hasOwnProperty":2}', '{"city":"a"}'],
     [
@@ -87,6 +87,48 @@ describe('hostile arguments', () => {
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
     expect(Object.getPrototypeOf(seen[0])).toBe(Object.prototype);
   });
+
+  it('T17, X15: constructor.prototype is left out where any key is allowed, and nothing else', async () => {
+    const run = jest.fn((given: unknown) => JSON.stringify(given));
+    const input = { type: 'object', properties: { any: {} }, additionalProperties: true } as const;
+    const store = tool({ name: 'store', description: 'Stores.', input, run });
+    const json =
+      '{"constructor":{"prototype":{"polluted":1}},"any":{"constructor":{"prototype":1}},"b":{"constructor":"Ada"},"prototype":1}';
+    const model = scriptedModel([{ type: 'toolUse', name: 'store', json }], [text('done')]);
+    const reply = await createAgent({ model, tools: [store] }).call('?');
+    expect(reply.toolUses[0]?.output).toBe('{"any":{},"b":{"constructor":"Ada"},"prototype":1}');
+  });
+
+  it.each([
+    ['zod', 'Update zod to 4.2'],
+    ['valibot', 'toStandardJsonSchema'],
+    ['other', 'Use a version of the library'],
+  ])(
+    'X13: a schema of %s that cannot export JSON Schema is refused with the fix',
+    (vendor, fix) => {
+      const validate = (value: unknown) => ({ value });
+      const input = { '~standard': { version: 1, vendor, validate } } as never;
+      const make = () => tool({ name: 'f', description: 'F.', input, run: () => 'x' });
+      expect(make).toThrow(fix);
+    },
+  );
+
+  it.each(['天気', 'weather today', 'ü'.repeat(256), '👩‍👩‍👧', '__proto__', 'a/b:c'])(
+    'X14: a tool may be called %s',
+    async (name) => {
+      const named = tool({ name, description: 'Named.', run: () => 'ran' });
+      const model = scriptedModel([toolUse(name)], [text('done')]);
+      const reply = await createAgent({ model, tools: [named] }).call('?');
+      expect(reply.toolUses).toMatchObject([{ name, output: 'ran' }]);
+    },
+  );
+
+  it.each(['', ' a', 'a\nb', 'a\u0000', 'a\u202Eb', 'a'.repeat(257), '\uD800'])(
+    'X14: a tool may not be called %j',
+    (name) => {
+      expect(() => tool({ name, description: 'Named.', run: () => 'ran' })).toThrow(/1 to 256/);
+    },
+  );
 
   it.each([
     ['zod', z.looseObject({ city: z.string() })],
