@@ -4,6 +4,7 @@ import {
   at,
   countAt,
   type JsonRecord,
+  listAt,
   placeOf,
   type Reader,
   signatureChunks,
@@ -34,11 +35,15 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
 ]);
 
 /**
- * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. `toolNameOf` turns
- * the wire's name of a tool into ours.
+ * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. Some servers put
+ * content into `message_start`, which is read like streamed content. `toolNameOf` turns the wire's name of a tool
+ * into ours.
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
+  /** The blocks in `message_start`, by index, until an event mentions one of them or a later one. */
+  const given = new Map<unknown, unknown>();
+  let givenReason: unknown;
 
   const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
@@ -89,36 +94,60 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       : [];
   };
 
+  const give = (message: unknown): Chunks => {
+    listAt(message, 'content').forEach((block, index) => given.set(index, block));
+    givenReason = at(message, 'stop_reason');
+    return usageChunks(at(message, 'usage'));
+  };
+
+  const takeUntil = (end = Infinity): Chunks =>
+    [...given].flatMap(([index, block]) => {
+      if (Number(index) >= end) return [];
+      given.delete(index);
+      return [...start(index, block), ...stop(index)];
+    });
+
+  const startAfter = (index: unknown, block: unknown): Chunks => {
+    // The stream repeats this block, and may add to it.
+    if (isSame(given.get(index), block)) given.delete(index);
+    return [...takeUntil(Number(index) + 1), ...start(index, block)];
+  };
+
+  const addAfter = (index: unknown, delta: unknown): Chunks => {
+    if (given.size === 0) return addTo(index, delta);
+    const block = given.get(index);
+    given.delete(index);
+    return [...takeUntil(Number(index)), ...start(index, block), ...addTo(index, delta)];
+  };
+
+  const end = (reason: unknown, usage?: unknown): Chunks => {
+    const finish = finishChunks(reason);
+    if (finish.length > 0) givenReason = undefined;
+    return [...takeUntil(), ...usageChunks(usage), ...finish];
+  };
+
   const read = (data: unknown): Chunks => {
     const index = at(data, 'index');
     switch (at(data, 'type')) {
       case 'message_start':
-        return usageChunks(at(data, 'message', 'usage'));
+        return give(at(data, 'message'));
       case 'content_block_start':
-        return start(index, at(data, 'content_block'));
+        return startAfter(index, at(data, 'content_block'));
       case 'content_block_delta':
-        return addTo(index, at(data, 'delta'));
+        return addAfter(index, at(data, 'delta'));
       case 'content_block_stop':
-        return stop(index);
+        return [...takeUntil(Number(index) + 1), ...stop(index)];
       case 'message_delta':
-        return [
-          ...usageChunks(at(data, 'usage')),
-          ...finishChunks(at(data, 'delta', 'stop_reason')),
-        ];
+        return end(at(data, 'delta', 'stop_reason'), at(data, 'usage'));
+      case 'message_stop':
+        return end(givenReason);
       default:
         return [];
     }
   };
 
-  const readWhole = (body: unknown): Chunks => {
-    const blocks = at(body, 'content');
-    if (!Array.isArray(blocks)) return [];
-    return [
-      ...usageChunks(at(body, 'usage')),
-      ...blocks.flatMap((block: unknown, index) => [...start(index, block), ...stop(index)]),
-      ...finishChunks(at(body, 'stop_reason')),
-    ];
-  };
+  const readWhole = (body: unknown): Chunks =>
+    Array.isArray(at(body, 'content')) ? [...give(body), ...end(at(body, 'stop_reason'))] : [];
 
   return {
     read: ({ data }) => read(data),
@@ -126,6 +155,9 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     isLast: ({ data }) => at(data, 'type') === 'message_stop',
   };
 };
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  at(one, 'type') === at(other, 'type') && at(one, 'id') === at(other, 'id');
 
 /** Arguments come as text in pieces; some servers that speak this wire send them as an object. */
 const argumentsOf = (value: unknown): { readonly json?: string; readonly input?: unknown } => {
