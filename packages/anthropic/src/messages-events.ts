@@ -41,8 +41,10 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
-  /** The blocks in `message_start`, by index, until an event mentions one of them or a later one. */
-  const given = new Map<unknown, unknown>();
+  /** The content of `message_start`, and how much of it has been read. */
+  let given: readonly unknown[] = [];
+  let taken = 0;
+  /** The stop reason in `message_start`: it counts if no other one comes, as an answer has one finish. */
   let givenReason: unknown;
 
   const start = (index: unknown, block: unknown): Chunks => {
@@ -94,60 +96,53 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       : [];
   };
 
-  const give = (message: unknown): Chunks => {
-    listAt(message, 'content').forEach((block, index) => given.set(index, block));
-    givenReason = at(message, 'stop_reason');
-    return usageChunks(at(message, 'usage'));
-  };
-
-  const takeUntil = (end = Infinity): Chunks =>
-    [...given].flatMap(([index, block]) => {
-      if (Number(index) >= end) return [];
-      given.delete(index);
-      return [...start(index, block), ...stop(index)];
+  /** Reads the blocks of `message_start` up to the one that an event is about. */
+  const takeGiven = (data: unknown): Chunks => {
+    const index = at(data, 'index');
+    const end = textAt(data, 'type').startsWith('message_') ? Infinity : Number(index) + 1;
+    return given.slice(taken, end).flatMap((block) => {
+      const place = taken++;
+      // The stream repeats this block, and may add to it.
+      const isRepeated =
+        place === index &&
+        ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
+      return isRepeated ? [] : [...start(place, block), ...stop(place)];
     });
-
-  const startAfter = (index: unknown, block: unknown): Chunks => {
-    // The stream repeats this block, and may add to it.
-    if (isSame(given.get(index), block)) given.delete(index);
-    return [...takeUntil(Number(index) + 1), ...start(index, block)];
   };
 
-  const addAfter = (index: unknown, delta: unknown): Chunks => {
-    if (given.size === 0) return addTo(index, delta);
-    const block = given.get(index);
-    given.delete(index);
-    return [...takeUntil(Number(index)), ...start(index, block), ...addTo(index, delta)];
-  };
-
-  const end = (reason: unknown, usage?: unknown): Chunks => {
-    const finish = finishChunks(reason);
-    if (finish.length > 0) givenReason = undefined;
-    return [...takeUntil(), ...usageChunks(usage), ...finish];
-  };
-
-  const read = (data: unknown): Chunks => {
+  const readNext = (data: unknown): Chunks => {
     const index = at(data, 'index');
     switch (at(data, 'type')) {
       case 'message_start':
-        return give(at(data, 'message'));
+        given = listAt(data, 'message', 'content');
+        givenReason = at(data, 'message', 'stop_reason');
+        return usageChunks(at(data, 'message', 'usage'));
       case 'content_block_start':
-        return startAfter(index, at(data, 'content_block'));
+        return start(index, at(data, 'content_block'));
       case 'content_block_delta':
-        return addAfter(index, at(data, 'delta'));
+        return addTo(index, at(data, 'delta'));
       case 'content_block_stop':
-        return [...takeUntil(Number(index) + 1), ...stop(index)];
+        return stop(index);
       case 'message_delta':
-        return end(at(data, 'delta', 'stop_reason'), at(data, 'usage'));
+        return [
+          ...usageChunks(at(data, 'usage')),
+          ...finishChunks(at(data, 'delta', 'stop_reason')),
+        ];
       case 'message_stop':
-        return end(givenReason);
+        return finishChunks(givenReason);
       default:
         return [];
     }
   };
 
-  const readWhole = (body: unknown): Chunks =>
-    Array.isArray(at(body, 'content')) ? [...give(body), ...end(at(body, 'stop_reason'))] : [];
+  const read = (data: unknown): Chunks =>
+    taken === given.length ? readNext(data) : [...takeGiven(data), ...readNext(data)];
+
+  /** It is a start that has everything. */
+  const readWhole = (message: unknown): Chunks =>
+    Array.isArray(at(message, 'content'))
+      ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
+      : [];
 
   return {
     read: ({ data }) => read(data),
@@ -155,9 +150,6 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     isLast: ({ data }) => at(data, 'type') === 'message_stop',
   };
 };
-
-const isSame = (one: unknown, other: unknown): boolean =>
-  at(one, 'type') === at(other, 'type') && at(one, 'id') === at(other, 'id');
 
 /** Arguments come as text in pieces; some servers that speak this wire send them as an object. */
 const argumentsOf = (value: unknown): { readonly json?: string; readonly input?: unknown } => {
