@@ -56,16 +56,19 @@ const question: ModelRequest = { messages: [user('Hi')] };
 const ask = (model: Model, request: ModelRequest = question): Promise<readonly ModelChunk[]> =>
   lastValueFrom(model.stream$(request, lentContext()).pipe(toArray()));
 
-const weather = tool({
-  name: 'city.weather',
-  description: 'Tells the weather.',
-  input: {
-    type: 'object',
-    properties: { city: { type: 'string' } },
-    required: ['city'],
-  } as const,
-  run: ({ city }) => `Rain in ${city}.`,
-});
+const weatherBy = (run: (input: { readonly city: string }) => unknown) =>
+  tool({
+    name: 'city.weather',
+    description: 'Tells the weather.',
+    input: {
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+    } as const,
+    run,
+  });
+
+const weather = weatherBy(({ city }) => `Rain in ${city}.`);
 
 /** What the tool above is called on a wire: points are not taken. */
 const weatherOnWire = toolNames(['city.weather']).toWire('city.weather');
@@ -365,7 +368,7 @@ describe('errors', () => {
       `${name}data: ${JSON.stringify({ error })}\n\n`,
     ]);
     const runs: unknown[] = [];
-    const counted = { ...weather, run: (input: unknown) => runs.push(input) };
+    const counted = weatherBy((input) => runs.push(input));
     const played = await play([failed, hello('chat')]);
     const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
     const reply = await createAgent({ model, tools: [counted] }).call('How is the weather?');
@@ -397,7 +400,7 @@ describe('errors', () => {
       ]),
     ]);
     const runs: unknown[] = [];
-    const counted = { ...weather, run: (input: unknown) => runs.push(input) };
+    const counted = weatherBy((input) => runs.push(input));
     const model = openai('m', { apiKey, baseUrl: played.url, retry: false });
     await expect(
       createAgent({ model, tools: [counted] }).call('How is the weather?'),
