@@ -130,7 +130,7 @@ describe('anthropic()', () => {
     [
       'thinking by effort',
       () => anthropic('claude', { apiKey: key, thinking: 'high' } as object),
-      `'effort' says how much`,
+      `see 'effort'`,
     ],
     [
       'a beta that is no list',

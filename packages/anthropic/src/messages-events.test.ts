@@ -88,6 +88,90 @@ describe('the reader of messages', () => {
     ]);
   });
 
+  describe('X8: reads the content of message_start once', () => {
+    const opening = (...content: readonly unknown[]): Data => ({
+      type: 'message_start',
+      message: { content, stop_reason: null },
+    });
+    const thought = { type: 'thinking', thinking: 'Hm.', signature: 'sig' };
+    const hello = { type: 'text', text: 'Hello.' };
+    const use = { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } };
+    const stopped = { type: 'finish', finish: 'stop' };
+    const chunks = [
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'thinking', text: '', signature: 'sig' },
+      { type: 'text', text: 'Hello.' },
+      { type: 'toolUse', index: 2, id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } },
+    ];
+
+    it('if nothing else comes', () => {
+      expect(readAll(opening(thought, hello, use), end('tool_use'))).toEqual([...chunks, stopped]);
+    });
+
+    it('if the stop reason is in it, too, as soon as the message stops', () => {
+      const message = { content: [hello], stop_reason: 'max_tokens' };
+      const start = { type: 'message_start', message };
+      expect(readAll(start)).toEqual([]);
+      expect(readAll(start, { type: 'message_stop' })).toEqual([
+        chunks[2],
+        { type: 'finish', finish: 'length' },
+      ]);
+    });
+
+    it('if later blocks stream, in order', () => {
+      const streamed = [
+        begin(2, { ...use, input: {} }),
+        delta(2, json('{"city":"Oslo"}')),
+        stop(2),
+        end('tool_use'),
+      ];
+      expect(readAll(opening(thought, hello), ...streamed)).toEqual([
+        ...chunks.slice(0, 3),
+        { type: 'toolUse', index: 2, id: 'toolu_1', name: 'weather' },
+        { type: 'toolUse', index: 2, json: '{"city":"Oslo"}' },
+        stopped,
+      ]);
+    });
+
+    it('if the stream repeats its blocks', () => {
+      const repeated = [
+        begin(0, { type: 'thinking', thinking: '' }),
+        delta(0, { type: 'thinking_delta', thinking: 'Hm.' }),
+        delta(0, { type: 'signature_delta', signature: 'sig' }),
+        stop(0),
+        begin(1, hello),
+        stop(1),
+        begin(2, use),
+        stop(2),
+        end('tool_use'),
+      ];
+      expect(readAll(opening(thought, hello, use), ...repeated)).toEqual([...chunks, stopped]);
+    });
+
+    it('if the stream continues and stops its blocks', () => {
+      const continued = [
+        stop(0),
+        delta(1, { type: 'text_delta', text: ' You.' }),
+        stop(1),
+        end('end_turn'),
+      ];
+      expect(readAll(opening(thought, hello), ...continued)).toEqual([
+        ...chunks.slice(0, 3),
+        { type: 'text', text: ' You.' },
+        stopped,
+      ]);
+    });
+
+    it('if the stream counts its own blocks from 0 again', () => {
+      const other = { ...use, id: 'toolu_2' };
+      expect(readAll(opening(use), begin(0, other), stop(0), end('tool_use'))).toEqual([
+        { ...chunks[3], index: 0 },
+        { ...chunks[3], index: 0, id: 'toolu_2' },
+        stopped,
+      ]);
+    });
+  });
+
   it.each([
     ['end_turn', 'stop'],
     ['tool_use', 'stop'],

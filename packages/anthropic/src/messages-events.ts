@@ -4,6 +4,7 @@ import {
   at,
   countAt,
   type JsonRecord,
+  listAt,
   placeOf,
   type Reader,
   signatureChunks,
@@ -34,11 +35,17 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
 ]);
 
 /**
- * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. `toolNameOf` turns
- * the wire's name of a tool into ours.
+ * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. Some servers put
+ * content into `message_start`, which is read like streamed content. `toolNameOf` turns the wire's name of a tool
+ * into ours.
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
+  /** The content of `message_start`, and how much of it has been read. */
+  let given: readonly unknown[] = [];
+  let taken = 0;
+  /** The stop reason in `message_start`: it counts if no other one comes, as an answer has one finish. */
+  let givenReason: unknown;
 
   const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
@@ -89,10 +96,26 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       : [];
   };
 
-  const read = (data: unknown): Chunks => {
+  /** Reads the blocks of `message_start` up to the one that an event is about. */
+  const takeGiven = (data: unknown): Chunks => {
+    const index = at(data, 'index');
+    const end = textAt(data, 'type').startsWith('message_') ? Infinity : Number(index) + 1;
+    return given.slice(taken, end).flatMap((block) => {
+      const place = taken++;
+      // The stream repeats this block, and may add to it.
+      const isRepeated =
+        place === index &&
+        ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
+      return isRepeated ? [] : [...start(place, block), ...stop(place)];
+    });
+  };
+
+  const readNext = (data: unknown): Chunks => {
     const index = at(data, 'index');
     switch (at(data, 'type')) {
       case 'message_start':
+        given = listAt(data, 'message', 'content');
+        givenReason = at(data, 'message', 'stop_reason');
         return usageChunks(at(data, 'message', 'usage'));
       case 'content_block_start':
         return start(index, at(data, 'content_block'));
@@ -105,20 +128,21 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
           ...usageChunks(at(data, 'usage')),
           ...finishChunks(at(data, 'delta', 'stop_reason')),
         ];
+      case 'message_stop':
+        return finishChunks(givenReason);
       default:
         return [];
     }
   };
 
-  const readWhole = (body: unknown): Chunks => {
-    const blocks = at(body, 'content');
-    if (!Array.isArray(blocks)) return [];
-    return [
-      ...usageChunks(at(body, 'usage')),
-      ...blocks.flatMap((block: unknown, index) => [...start(index, block), ...stop(index)]),
-      ...finishChunks(at(body, 'stop_reason')),
-    ];
-  };
+  const read = (data: unknown): Chunks =>
+    taken === given.length ? readNext(data) : [...takeGiven(data), ...readNext(data)];
+
+  /** It is a start that has everything. */
+  const readWhole = (message: unknown): Chunks =>
+    Array.isArray(at(message, 'content'))
+      ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
+      : [];
 
   return {
     read: ({ data }) => read(data),

@@ -34,7 +34,7 @@ export const optionRules: Readonly<Record<keyof AnthropicOptions, Rule>> = {
   maxTokens: wholeNumber(1),
   thinking: [
     (value) => isThinking(value),
-    `false, 'adaptive' or { budgetTokens: 1024 }, or more of them ('effort' says how much)`,
+    `false, 'adaptive' or { budgetTokens: 1024 } or more (see 'effort')`,
   ],
   effort: oneOf('low', 'medium', 'high', 'xhigh', 'max'),
   cache: [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createAgent, tool } from '@millrace/core';
+import { createAgent, tool, type Tool } from '@millrace/core';
 import { record } from '@millrace/core/testing';
 import {
   type Answer,
@@ -13,6 +13,7 @@ import {
   streamOf,
   wires,
 } from '@millrace/fault-server';
+import { toolNames } from '@millrace/wire';
 import { subjects } from './subjects.js';
 
 // Real sockets and processes may have to wait for a busy machine.
@@ -30,6 +31,12 @@ const weather = tool({
   description: 'Tells the weather of a city.',
   input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
   run: ({ city }) => `Sunny in ${city}.`,
+});
+
+/** A tool that says its name, whatever name that is. */
+const named = (name: string): Tool => ({
+  ...tool({ name: 'named', description: 'Says its name.', run: () => `This is ${name}.` }),
+  name,
 });
 
 const asks: Answer = {
@@ -82,6 +89,67 @@ describe.each(wires)('the same agent over %s', (wire) => {
     expect(deltasOf('thinking')).toBe('Two cities, two questions.');
     expect(deltasOf('text')).toBe('Let me look.Sunny in both.');
     expect((await requests()).map(({ violations }) => violations)).toEqual([[], []]);
+  });
+
+  it('X14: calls tools of any name, and names them in the reply as they are', async () => {
+    const names = [
+      ...[
+        '😀',
+        '👩‍👩‍👧‍👦 weather',
+        '天気',
+        'שלום עולם',
+        '\u202egnp.exe',
+        'é',
+        'e\u0301',
+        '\ud800',
+        '\udbff',
+      ],
+      // Code points up to the most that a name may have.
+      ...['x'.repeat(64), 'x'.repeat(65), 'x'.repeat(256), '𝒳'.repeat(255), '𝒳'.repeat(256)],
+      // Nothing but the hash tells these apart, and the last one is what the first is called on the wire.
+      ...['a.b', 'a b', 'a/b', 'a_b', toolNames(['a.b']).toWire('a.b')],
+      ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', ' ', '"', '</tool>', '../../x'],
+    ];
+    const onWire = toolNames(names);
+    const toolCalls = names.map((name) => ({ name: onWire.toWire(name), arguments: '{}' }));
+    const { url, requests } = await server.play({
+      responses: [{ toolCalls }, answers].map((answer) => streamed(streamOf(wire, answer))),
+    });
+    const agent = createAgent({ model: subjects[wire](url), tools: names.map(named) });
+    const events = await record(agent.stream$('Use them all.'));
+    const last = events.at(-1);
+    expect(last?.type === 'postCall' && last.reply.toolUses).toMatchObject(
+      names.map((name) => ({ name, output: `This is ${name}.`, isError: false })),
+    );
+    const called = events.flatMap((event) =>
+      event.type === 'preActing' ? [event.toolUse.name] : [],
+    );
+    expect(called).toEqual(names);
+    // The vendor takes each name, and in the history each call is named as its tool is declared.
+    const seen = await requests();
+    expect(seen.map(({ violations }) => violations)).toEqual([[], []]);
+    for (const { name } of toolCalls) {
+      const uses = JSON.stringify(seen[1]?.body).split(`"name":${JSON.stringify(name)}`).length - 1;
+      expect(uses).toBe(2);
+    }
+  });
+
+  it('X14: forces a tool of any name', async () => {
+    const name = 'wetter/münchen 🌦️';
+    const wireName = toolNames([name]).toWire(name);
+    const { url, requests } = await server.play({
+      responses: [{ toolCalls: [{ name: wireName, arguments: '{}' }] }, answers].map((answer) =>
+        streamed(streamOf(wire, answer)),
+      ),
+    });
+    const agent = createAgent({ model: subjects[wire](url), tools: [named(name)] });
+    const reply = await agent.call('?', { toolChoice: { name } });
+    expect(reply.toolUses).toMatchObject([{ name, output: `This is ${name}.` }]);
+    const [first] = await requests();
+    expect(first?.violations).toEqual([]);
+    expect(JSON.stringify(first?.body)).toMatch(
+      new RegExp(`"tool_choice":\\{[^}]*(?:\\{[^}]*)?"name":"${wireName}"`),
+    );
   });
 
   it('R3: holds the model to a schema in the way that the vendor has', async () => {

@@ -4,6 +4,7 @@ import { at, countAt, type JsonRecord, type Reader, textAt, textChunks } from '@
 import { callChunks, callOf, type CallSource } from './chat-calls.js';
 import { fieldsOf, listIn, textIn } from './fields.js';
 import { finishChunks } from './finish-reason.js';
+import { malformedReason } from './malformed-call.js';
 import { createReasoningDetails, detailText } from './reasoning-details.js';
 import { chatUsage, usageChunks } from './usage.js';
 import type { ReaderSource } from './wire-model.js';
@@ -12,6 +13,8 @@ import type { ReaderSource } from './wire-model.js';
 export interface ChatSource extends ReaderSource, CallSource {
   /** See `Profile.finishesEachCall`. */
   readonly finishesEachCall?: boolean | undefined;
+  /** See `Profile.finishesWithDone`. */
+  readonly finishesWithDone?: boolean | undefined;
 }
 
 /**
@@ -22,6 +25,7 @@ export const chatReader = (source: ChatSource): Reader => {
   const { server } = source;
   const details = createReasoningDetails(source.vendor);
   let refused = false;
+  let isCalling = false;
   let held = '';
 
   /** The finish beside a call is none yet where another call may follow: another one, or usage alone, comes last. */
@@ -33,6 +37,9 @@ export const chatReader = (source: ChatSource): Reader => {
     return '';
   };
 
+  const finishBy = (reason: string): readonly ModelChunk[] =>
+    finishChunks(reason, { server, refused, hasCalls: isCalling });
+
   const read = (data: unknown, isWhole: boolean): readonly ModelChunk[] => {
     const event = fieldsOf(data);
     const choice = listIn(event['choices']).find(isFirst);
@@ -42,6 +49,7 @@ export const chatReader = (source: ChatSource): Reader => {
     const thinking = reasoningOf(said);
     const refusal = textIn(said['refusal']);
     const calls = listIn(tool_calls).filter(isRecord);
+    isCalling ||= calls.length > 0 || isRecord(function_call);
     const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
     const reason = finishOf(choice, textIn(chosen['finish_reason']), calls.length > 0 && !isWhole);
 
@@ -54,12 +62,18 @@ export const chatReader = (source: ChatSource): Reader => {
     for (const call of calls) chunks.push(...callChunks(call, source));
     if (isRecord(function_call)) chunks.push(callOf(function_call, source));
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
-    if (reason !== '') chunks.push(...finishChunks(reason, { server, refused }));
+    if (reason !== '') chunks.push(...finishBy(reason));
     return details.seal(chunks);
   };
   return {
     read: ({ data }) => read(data, false),
     readWhole: (body) => read(body, true),
+    readError: (data) => {
+      const reason = malformedReason(at(data, 'error') ?? data);
+      return reason === undefined ? [] : details.seal(finishBy(reason));
+    },
+    readDone: () =>
+      source.finishesWithDone === true ? details.seal(finishBy(held || 'stop')) : [],
   };
 };
 

@@ -9,13 +9,14 @@ import { wireModel } from './wire-model.js';
 
 /** Makes a model that is asked over chat completions. */
 export const chatModel = (profile: Profile, model: string, options: EndpointOptions): Model => {
-  const { sendsWholeCalls, finishesEachCall } = profile;
+  const { sendsWholeCalls, finishesEachCall, finishesWithDone } = profile;
   return wireModel(profile, model, options, {
     unsupported: unsupportedBy(profile, model, options.reasoningEffort),
     toolIds: profile.toolIds,
     write: chatRequest({ profile, model }, options),
     send: (sdk, body, sending) =>
       post(sdk, '/chat/completions', body, sending).catch(malformedCall),
-    reader: (source) => chatReader({ ...source, sendsWholeCalls, finishesEachCall }),
+    reader: (source) =>
+      chatReader({ ...source, sendsWholeCalls, finishesEachCall, finishesWithDone }),
   });
 };

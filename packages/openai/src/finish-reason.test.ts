@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { finishChunks } from './finish-reason.js';
 
-const read = (reason: string, refused = false) => finishChunks(reason, { server: 'Mine', refused });
+const read = (reason: string, refused = false, hasCalls = false) =>
+  finishChunks(reason, { server: 'Mine', refused, hasCalls });
 
 describe('a finish reason', () => {
   it.each([
@@ -56,6 +57,15 @@ describe('a finish reason', () => {
       { type: 'malformed', feedback: expect.stringContaining(reason) },
       { type: 'finish', finish: 'stop' },
     ]);
+  });
+
+  it('X2: voids the tool calls before one that cannot be parsed', () => {
+    expect(read('malformed_function_call', false, true)).toMatchObject([
+      { type: 'restart' },
+      { type: 'malformed' },
+      { type: 'finish' },
+    ]);
+    expect(read('stop', false, true)).toEqual([{ type: 'finish', finish: 'stop' }]);
   });
 
   it('is a refusal where the model said one', () => {

@@ -7,6 +7,8 @@ export interface FinishSource {
   readonly server: string;
   /** The model refused, in a field of its own. */
   readonly refused: boolean;
+  /** It has tool calls. */
+  readonly hasCalls: boolean;
 }
 
 /**
@@ -15,7 +17,7 @@ export interface FinishSource {
  */
 export const finishChunks = (
   reason: string,
-  { server, refused }: FinishSource,
+  { server, refused, hasCalls }: FinishSource,
 ): readonly ModelChunk[] => {
   const word = reason.trim().toLowerCase();
   if (word === '' || word === 'null') return [];
@@ -27,6 +29,8 @@ export const finishChunks = (
     }
     case 'malformed':
       return [
+        // The calls before the one that cannot be parsed belong to the same failed answer: they must not run.
+        ...(hasCalls ? [restart] : []),
         { type: 'malformed', feedback: unreadable(reason) },
         { type: 'finish', finish: 'stop' },
       ];
@@ -34,6 +38,8 @@ export const finishChunks = (
       return [{ type: 'finish', finish: refused ? 'refusal' : kind }];
   }
 };
+
+const restart: ModelChunk = { type: 'restart', why: 'A tool call in the answer cannot be parsed.' };
 
 const unreadable = (reason: string): string =>
   `Your tool call could not be read (${reason.slice(0, 500)}). Call a tool that there is, with arguments in JSON, or answer in text.`;

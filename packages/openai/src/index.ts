@@ -21,6 +21,7 @@ export {
   openrouter,
   profiles,
   qwen,
+  snowflake,
   type VendorName,
   vllm,
 } from './vendors.js';

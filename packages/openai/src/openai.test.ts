@@ -28,7 +28,7 @@ import { toolNames } from '@millrace/wire';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { user } from './conversation.test-support.js';
 import { endpoint } from './endpoint.js';
-import { azure, deepseek, gemini, groq, ollama, openai, vllm } from './vendors.js';
+import { azure, deepseek, gemini, groq, ollama, openai, snowflake, vllm } from './vendors.js';
 
 let server: FaultServer;
 beforeAll(async () => {
@@ -56,16 +56,19 @@ const question: ModelRequest = { messages: [user('Hi')] };
 const ask = (model: Model, request: ModelRequest = question): Promise<readonly ModelChunk[]> =>
   lastValueFrom(model.stream$(request, lentContext()).pipe(toArray()));
 
-const weather = tool({
-  name: 'city.weather',
-  description: 'Tells the weather.',
-  input: {
-    type: 'object',
-    properties: { city: { type: 'string' } },
-    required: ['city'],
-  } as const,
-  run: ({ city }) => `Rain in ${city}.`,
-});
+const weatherBy = (run: (input: { readonly city: string }) => unknown) =>
+  tool({
+    name: 'city.weather',
+    description: 'Tells the weather.',
+    input: {
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+    } as const,
+    run,
+  });
+
+const weather = weatherBy(({ city }) => `Rain in ${city}.`);
 
 /** What the tool above is called on a wire: points are not taken. */
 const weatherOnWire = toolNames(['city.weather']).toWire('city.weather');
@@ -272,6 +275,54 @@ describe('what leaves', () => {
   });
 });
 
+describe('X1: a stream without a finish reason that ends with [DONE]', () => {
+  const chunk = (delta: object) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+  const call = { id: 'c1', function: { name: weatherOnWire, arguments: '{"city":"Oslo"}' } };
+  const calls = chunk({ tool_calls: [{ index: 0, ...call }] });
+  const answer = chunk({ content: 'Sunny.' });
+  const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3 } })}\n\n`;
+  const done = 'data: [DONE]\n\n';
+
+  it('is complete for an endpoint that ends its answers so, also with tool calls', async () => {
+    const makers = [
+      (baseUrl: string) =>
+        endpoint({ name: 'Mine', baseUrl, finishesWithDone: true })('m', { apiKey }),
+      (baseUrl: string) => snowflake('m', { apiKey, baseUrl }),
+    ];
+    for (const make of makers) {
+      const played = await play([streamed([calls, done]), streamed([answer, usage, done])]);
+      const model = make(played.url);
+      const reply = await createAgent({ model, tools: [weather] }).call('How is the weather?');
+      expect(textOf(reply)).toBe('Sunny.');
+      expect(reply).toMatchObject({ reason: 'answer', finish: 'stop', usage: { inputTokens: 3 } });
+      expect((await played.settled()).map(({ violations }) => violations)).toEqual([[], []]);
+    }
+  });
+
+  it('is an error without [DONE], and for every other endpoint', async () => {
+    for (const [finishesWithDone, events] of [
+      [true, [answer, usage]],
+      [false, [answer, usage, done]],
+    ] as const) {
+      const played = await play([streamed(events)]);
+      const mine = endpoint({ name: 'Mine', baseUrl: played.url, finishesWithDone });
+      await expect(ask(mine('m', { apiKey, retry: false }))).rejects.toMatchObject({
+        code: 'invalidResponse',
+      });
+    }
+  });
+
+  it('keeps the finish reason that it has', async () => {
+    const cut = `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'length' }] })}\n\n`;
+    const played = await play([streamed([answer, cut, done])]);
+    const chunks = await ask(snowflake('m', { apiKey, baseUrl: played.url }));
+    expect(chunks.filter(({ type }) => type === 'finish')).toEqual([
+      { type: 'finish', finish: 'length' },
+    ]);
+  });
+});
+
 describe('errors', () => {
   it('X10: hold no key, also where the vendor says it', async () => {
     const body = vendorError('chat', 401, { message: `Incorrect API key provided: ${apiKey}.` });
@@ -301,6 +352,44 @@ describe('errors', () => {
     expect(JSON.stringify(second?.body)).toContain('<function=weather');
   });
 
+  it.each([
+    ['an event', 'event: error\n'],
+    ['a chunk', ''],
+  ])('P4, L7: in %s of a stream reach the model if its call cannot be parsed', async (_, name) => {
+    const error = {
+      message: 'Failed to call a function.',
+      code: 'tool_use_failed',
+      failed_generation: '<function=weather{"city"',
+    };
+    const call = { id: 'c1', function: { name: weatherOnWire, arguments: '{"city":"Oslo"}' } };
+    const choices = [{ delta: { content: 'Let me see.', tool_calls: [{ index: 0, ...call }] } }];
+    const failed = streamed([
+      `data: ${JSON.stringify({ choices })}\n\n`,
+      `${name}data: ${JSON.stringify({ error })}\n\n`,
+    ]);
+    const runs: unknown[] = [];
+    const counted = weatherBy((input) => runs.push(input));
+    const played = await play([failed, hello('chat')]);
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    const reply = await createAgent({ model, tools: [counted] }).call('How is the weather?');
+    expect(textOf(reply)).toBe('Hello.');
+    expect(runs).toEqual([]);
+    const [, second, ...more] = await played.settled();
+    expect(second?.violations).toEqual([]);
+    expect(JSON.stringify(second?.body)).toContain('<function=weather');
+    expect(more).toEqual([]);
+  });
+
+  it('P4: are thrown if the model writes calls that cannot be parsed again and again', async () => {
+    const error = { message: 'Failed to call a function.', code: 'tool_use_failed' };
+    const played = await play([streamed([`data: ${JSON.stringify({ error })}\n\n`])]);
+    const model = groq('llama-3.3-70b-versatile', { apiKey, baseUrl: played.url });
+    await expect(
+      createAgent({ model, tools: [weather] }).call('How is the weather?'),
+    ).rejects.toMatchObject({ code: 'invalidResponse' });
+    expect(await played.settled()).toHaveLength(3);
+  });
+
   it('X1: come of a stream that was aborted, and no tool runs', async () => {
     const call = { id: 'c1', function: { name: weatherOnWire, arguments: '{"city":"Oslo"}' } };
     const event = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`;
@@ -311,7 +400,7 @@ describe('errors', () => {
       ]),
     ]);
     const runs: unknown[] = [];
-    const counted = { ...weather, run: (input: unknown) => runs.push(input) };
+    const counted = weatherBy((input) => runs.push(input));
     const model = openai('m', { apiKey, baseUrl: played.url, retry: false });
     await expect(
       createAgent({ model, tools: [counted] }).call('How is the weather?'),

@@ -69,6 +69,7 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   thinkingField: isText,
   sendsWholeCalls: isFlag,
   finishesEachCall: isFlag,
+  finishesWithDone: isFlag,
   takesNoContent: isFlag,
   takesNamedChoice: isFlag,
   unsignedCall: isObject,

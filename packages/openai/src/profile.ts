@@ -55,6 +55,11 @@ export interface Profile {
    * false.
    */
   readonly finishesEachCall?: boolean | undefined;
+  /**
+   * An answer without a finish reason is complete when `[DONE]` comes. Without it such a stream is an
+   * `invalidResponse`, because it may be cut. Default: false.
+   */
+  readonly finishesWithDone?: boolean | undefined;
   /** A message of nothing but tool calls has `content: null`; else an empty text, which more take. Default: false. */
   readonly takesNoContent?: boolean | undefined;
   /** One tool can be forced by its name; else it is offered alone, and required. Default: true. */

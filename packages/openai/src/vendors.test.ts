@@ -26,6 +26,7 @@ describe('the profile of', () => {
     ['openai', 'max_completion_tokens'],
     ['azure', 'max_completion_tokens'],
     ['groq', 'max_completion_tokens'],
+    ['snowflake', 'max_completion_tokens'],
     ['mistral', 'max_tokens'],
     ['ollama', 'max_tokens'],
     ['vllm', 'max_tokens'],

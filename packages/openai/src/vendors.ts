@@ -28,6 +28,7 @@ export type VendorName =
   | 'mistral'
   | 'groq'
   | 'openrouter'
+  | 'snowflake'
   | 'gemini'
   | 'ollama'
   | 'vllm'
@@ -94,6 +95,13 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
     takesNoContent: true,
+  },
+  snowflake: {
+    name: 'Snowflake Cortex',
+    baseUrlVariable: 'SNOWFLAKE_BASE_URL',
+    keyVariable: 'SNOWFLAKE_PAT',
+    maxTokensField: 'max_completion_tokens',
+    finishesWithDone: true,
   },
   gemini: {
     name: 'Gemini',
@@ -173,6 +181,9 @@ export const groq = endpoint(profiles.groq);
 
 /** The models that OpenRouter reaches. The key is `OPENROUTER_API_KEY`. */
 export const openrouter = endpoint(profiles.openrouter);
+
+/** The models of a Snowflake account: `SNOWFLAKE_BASE_URL` is `https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1`. The key is `SNOWFLAKE_PAT`, a programmatic access token. */
+export const snowflake = endpoint(profiles.snowflake);
 
 /** Google's Gemini, over its compatible endpoint. The key is `GEMINI_API_KEY`. */
 export const gemini = endpoint(profiles.gemini);

@@ -190,7 +190,7 @@ describe('an address', () => {
     [{ baseUrl: 'mine.example:80/v1' }, /write 'http:\/\/mine\.example:80\/v1'/u],
     [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is no http address: set/u],
     [{ baseUrl: 'sk-hunter22' }, /is no http address: set/u],
-    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /leave out what is behind '\?'/u],
+    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /leave out what follows '\?'/u],
     [{ baseUrl: 'https://mine.example/v1#hunter22' }, /leave out/u],
     [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
   ])('C7, X10: is refused at construction where it is none: %j', (settings, why) => {

@@ -37,12 +37,12 @@ export const addressOf = (source: AddressSource, given: string | undefined): str
   }
   if (url.username !== '' || url.password !== '') {
     throw misuse(
-      `The address of ${vendor} holds a name and password, which cannot be sent so: pass the option 'headers' instead.`,
+      `The address of ${vendor} holds a name and password: pass the option 'headers' instead.`,
     );
   }
   if (url.search !== '' || url.hash !== '') {
     throw misuse(
-      `The address of ${vendor} holds a query or a fragment, which would end up within the path: leave out what is behind '?' or '#'.`,
+      `The address of ${vendor} holds a query or a fragment, which would end up in the path: leave out what follows '?' or '#'.`,
     );
   }
   return address.trim().replace(/\/+$/u, '');

@@ -2,7 +2,7 @@ import { checkOptions, defined, type Rule } from '@millrace/core/adapter';
 
 /** How much of an answer is taken before it is given up with a `tooLarge` error, and its socket closed. */
 export interface Caps {
-  /** Characters of text and thinking. Default: 10,000,000. */
+  /** Characters of text and thinking. Default: 1,000,000. */
   readonly textLength: number;
   /** Characters of one tool use: its arguments, name and id. Default: 1,000,000. */
   readonly argumentLength: number;
@@ -18,7 +18,7 @@ export interface Caps {
 
 /** The caps, where nobody says otherwise. */
 export const defaultCaps: Caps = {
-  textLength: 10_000_000,
+  textLength: 1_000_000,
   argumentLength: 1_000_000,
   toolUses: 128,
   depth: 100,

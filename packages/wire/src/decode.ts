@@ -53,14 +53,14 @@ const decodeEvent = (
   decoder: Decoder,
   { name, data: text, unterminated }: Extract<Frame, { type: 'event' }>,
 ): readonly Piece[] => {
-  if (text.startsWith('[DONE]')) return [done];
+  if (text.startsWith('[DONE]')) return [...(decoder.readDone?.() ?? []), done];
   const data = parsedJson(text);
-  if (name === 'error') throw reported(decoder, faultOfBody(data) ?? { message: text });
+  const fault = name === 'error' ? (faultOfBody(data) ?? { message: text }) : faultOf(data);
+  if (fault !== undefined) return decodeFault(decoder, data, fault);
   if (data === undefined) {
     if (unterminated || text.trim() === '') return [];
     throw unreadable(decoder, 'an event that is no JSON', text);
   }
-  throwFault(decoder, faultOf(data));
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {
     const isLast = decoder.isLast?.(event) === true;
@@ -74,7 +74,8 @@ const decodeEvent = (
 const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
   const body = parsedJson(text);
   if (body === undefined) throw unreadable(decoder, 'what is neither a stream nor JSON', text);
-  throwFault(decoder, faultOfBody(body));
+  const fault = faultOfBody(body);
+  if (fault !== undefined) return decodeFault(decoder, body, fault);
   const chunks = wholeChunks(decoder, body, text);
   if (chunks.some(({ type }) => type === 'finish')) return chunks;
   throw unreadable(decoder, 'a JSON that is no answer', text);
@@ -88,13 +89,16 @@ const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Pi
   }
 };
 
-const throwFault = (decoder: Decoder, fault: Fault | undefined): void => {
-  if (fault !== undefined) throw reported(decoder, fault);
+const decodeFault = (
+  { vendor, redactor, readError }: Decoder,
+  data: unknown,
+  fault: Fault,
+): readonly Piece[] => {
+  const chunks = readError?.(data) ?? [];
+  if (chunks.length > 0) return chunks;
+  // Clean before it is shortened: half a secret would not be found.
+  throw failure(vendor, { ...fault, message: redactor.error(fault.message ?? '') });
 };
-
-/** Clean before it is shortened: half a secret would not be found. */
-const reported = ({ vendor, redactor }: Decoder, fault: Fault): MillraceError =>
-  failure(vendor, { ...fault, message: redactor.error(fault.message ?? '') });
 
 /** A reader throws on purpose, or trips over a shape that no vendor has written before. */
 const misread = (decoder: Decoder, text: string, thrown: unknown): MillraceError =>

@@ -16,6 +16,13 @@ export interface Reader {
   readonly readWhole: (body: unknown) => readonly ModelChunk[];
   /** Tells whether a vendor says with an event that nothing follows, as `[DONE]` does. Default: none says so. */
   readonly isLast?: (event: WireEvent) => boolean;
+  /**
+   * Reads an error in a 200 response that is an answer of the model, such as a tool call that the vendor cannot parse.
+   * Without chunks it stays an error. Default: every error stays one.
+   */
+  readonly readError?: (data: unknown) => readonly ModelChunk[];
+  /** The chunks that `[DONE]` stands for, if a vendor ends its answers with it alone. Default: none. */
+  readonly readDone?: () => readonly ModelChunk[];
 }
 
 /** One request to a vendor, and how to read what comes back. */

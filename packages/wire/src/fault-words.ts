@@ -8,7 +8,7 @@ export const contextWords: ReadonlySet<string> = new Set([
 
 /** What vendors write where they have no type or code for it. */
 export const contextMessages: readonly RegExp[] = [
-  // OpenAI, DeepSeek, vLLM, OpenRouter
+  // OpenAI, DeepSeek, vLLM, OpenRouter, Mistral
   /maximum context length/i,
   // OpenAI's Responses
   /exceeds the context window/i,
@@ -18,9 +18,7 @@ export const contextMessages: readonly RegExp[] = [
   // vLLM
   /longer than the maximum model length/i,
   /too long to fit into the model/i,
-  /exceeds (the )?model's (maximum )?context length/i,
-  // Mistral
-  /too large for model with \d+ maximum context length/i,
+  /exceeds (the )?model's context length/i,
   // Groq
   /reduce the length of the messages/i,
   // Gemini

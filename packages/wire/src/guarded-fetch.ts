@@ -3,6 +3,7 @@ import { noteAddress } from './asked.js';
 import { readerOf } from './body-reader.js';
 import { defaultCaps } from './caps.js';
 import { faultOfBody } from './fault-of.js';
+import { withoutLimits } from './fetch-limits.js';
 import { readCapped } from './read-capped.js';
 import { hasBody, responseWith } from './response-with.js';
 import type { VendorSettings } from './settings.js';
@@ -15,7 +16,7 @@ const mostRedirects = 5;
  * body stay (307 and 308, at most 5), because the prompt would go with them; any other comes back as it is. Of
  * a response that is an error it reads the body, up to `caps.errorBytes`, so that an SDK which reads it whole cannot
  * be flooded, and hands it on in the shape `{ error: { message, type, code } }`, the only one that SDKs
- * understand. It asks for no compression unless the request does, and puts U+FFFD in place of half characters in a
+ * understand. It lifts the 5 minutes after which the `fetch` of Node fails by itself. It asks for no compression unless the request does, and puts U+FFFD in place of half characters in a
  * body that is a JSON text.
  */
 export const guardedFetch =
@@ -46,12 +47,12 @@ const prepared = (input: Parameters<typeof fetch>[0], init: RequestInit = {}): R
   const headers = new Headers(given);
   // The `fetch` of Node 20 waits for ever behind compressed data that is broken.
   if (!headers.has('accept-encoding')) headers.set('accept-encoding', 'identity');
-  return {
+  return withoutLimits({
     ...init,
     ...(typeof body === 'string' ? { body: wellFormed(body) } : {}),
     headers,
     redirect: 'manual',
-  };
+  });
 };
 
 /** An error of `fetch` does not tell whom it asked. */

@@ -25,7 +25,7 @@ export interface VendorSettings {
   readonly fetch?: typeof fetch | undefined;
   /** How failed requests are sent again; `false` sends each once. Default: as `retry()` does. */
   readonly retry?: false | RetryOptions | undefined;
-  /** How long the vendor may be silent. Default: 10 minutes up to the first content, then 5. */
+  /** How long the vendor may be silent. Default: 2 minutes before the first content, 60 seconds after it. Longer waits work, too. */
   readonly timeouts?: ModelTimeouts | undefined;
   /** What is not set of the caps is as in `defaultCaps`. */
   readonly caps?: Partial<Caps> | undefined;

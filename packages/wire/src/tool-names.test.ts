@@ -13,6 +13,9 @@ describe('toolNames', () => {
   it('X14: maps any names reversibly, without collision, to names that every vendor takes', () => {
     const name = fc.oneof(
       fc.string(),
+      // Any code points, up to as many as a name may have, and halves of some.
+      fc.string({ unit: 'binary', maxLength: 256, size: 'max' }),
+      fc.constantFrom('\ud800', '\udbff', 'é', 'e\u0301'),
       fc.constantFrom('a.b', 'a/b', 'a_b', '', '__proto__', 'x'.repeat(90)),
     );
     fc.assert(

@@ -1,7 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { ModelChunk, ModelReport, ModelRequest } from '@millrace/core';
 import { lentContext, modelContract } from '@millrace/core/testing';
-import { lastValueFrom, toArray, VirtualTimeScheduler } from 'rxjs';
+import { lastValueFrom, tap, toArray, VirtualTimeScheduler } from 'rxjs';
+import { defaultCaps } from './caps.js';
 import type { Exchange } from './exchange.js';
 import type { VendorSettings } from './settings.js';
 import { vendorModel } from './vendor-model.js';
@@ -52,12 +53,13 @@ describe('vendorModel', () => {
     expect(send).toHaveBeenCalledTimes(1);
   });
 
-  it('X3: gives a silent vendor up after 10 minutes, or what the settings say', async () => {
+  it('C5, X3: times out a vendor without content after 2 minutes, or after what the settings say', async () => {
     const silent = () => new Promise<Response>(() => undefined);
     for (const [timeouts, ms] of [
-      [undefined, 600_000],
-      [{ firstChunkMs: undefined, chunkMs: undefined }, 600_000],
+      [undefined, 120_000],
+      [{ firstChunkMs: undefined, chunkMs: undefined }, 120_000],
       [{ firstChunkMs: 7 }, 7],
+      [{ firstChunkMs: 600_000 }, 600_000],
     ] as const) {
       const scheduler = new VirtualTimeScheduler();
       const settings = { retry: false, timeouts } as VendorSettings;
@@ -67,6 +69,47 @@ describe('vendorModel', () => {
       await failed;
       expect(scheduler.now()).toBe(ms);
     }
+  });
+
+  it('C5, X3: times out a vendor that stops after some content after 60 seconds, or after what the settings say', async () => {
+    for (const [timeouts, ms] of [
+      [undefined, 60_000],
+      [{ chunkMs: 600_000 }, 600_000],
+    ] as const) {
+      const scheduler = new VirtualTimeScheduler();
+      const stalls = () =>
+        Promise.resolve(
+          new Response(
+            new ReadableStream({
+              start: (controller) =>
+                controller.enqueue(new TextEncoder().encode(textEvent('Hello'))),
+            }),
+          ),
+        );
+      const answer$ = model(stalls, { retry: false, timeouts }).stream$(
+        request,
+        lentContext({ scheduler }),
+      );
+      const failed = lastValueFrom(answer$.pipe(tap(() => setImmediate(() => scheduler.flush()))));
+      await expect(failed).rejects.toMatchObject({ code: 'timeout' });
+      expect(scheduler.now()).toBe(ms);
+    }
+  });
+
+  it('X6: takes a text of 1,000,000 characters, and no more', async () => {
+    expect(defaultCaps).toMatchObject({ textLength: 1_000_000, argumentLength: 1_000_000 });
+    const lengthOf = async (length: number): Promise<unknown> => {
+      const send = respond([textEvent('x'.repeat(length)) + finishEvent]);
+      const chunks = await lastValueFrom(
+        model(send).stream$(request, lentContext()).pipe(toArray()),
+      );
+      return chunks.length;
+    };
+    expect(await lengthOf(1_000_000)).toBe(2);
+    await expect(lengthOf(1_000_001)).rejects.toMatchObject({
+      code: 'tooLarge',
+      message: expect.stringContaining('caps.textLength'),
+    });
   });
 
   it('passes on what the mapping throws, and sends nothing', async () => {

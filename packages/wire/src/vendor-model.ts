@@ -24,8 +24,8 @@ export interface VendorSpec {
   exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps'>;
 }
 
-/** As long as the vendors' own clients wait: a model that thinks may be silent for minutes. */
-const patience: ModelTimeouts = { firstChunkMs: 600_000, chunkMs: 300_000 };
+/** Long enough for a model that thinks in silence, short enough that a user still waits. */
+const patience: ModelTimeouts = { firstChunkMs: 120_000, chunkMs: 60_000 };
 
 /**
  * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again if that may

@@ -5,7 +5,16 @@ import { messagesEvent } from '../streams/messages-stream.js';
 import { responseObject } from '../streams/responses-stream.js';
 import { sse } from '../streams/sse.js';
 import { streamOf } from '../streams/wires.js';
-import { answering, fails, failsThrice, type Fault, isSunny, sunny, upTo } from './fault.js';
+import {
+  answering,
+  askOslo,
+  fails,
+  failsThrice,
+  type Fault,
+  isSunny,
+  sunny,
+  upTo,
+} from './fault.js';
 
 /** An error as an event. Its kind is Anthropic's type; the others say it in their own way. */
 const errorEvent = (
@@ -181,6 +190,28 @@ export const inStreamFaults: readonly Fault[] = [
     },
     expects: fails('invalidResponse', 1),
   },
+  ...[undefined, 'error'].map((name): Fault => ({
+    id: `stream-tool-use-failed${name === undefined ? '' : '-event'}`,
+    row: 'L7',
+    about: `The stream says${name === undefined ? '' : ' in an error event'} that a tool call cannot be parsed; then success.`,
+    wires: ['chat'],
+    scenario: () => {
+      const error = {
+        message: 'Failed to call a function.',
+        type: 'invalid_request_error',
+        code: 'tool_use_failed',
+        failed_generation: '<function=weather{"city"',
+        status_code: 400,
+      };
+      return {
+        responses: [
+          streamed([...upTo(streamOf('chat', askOslo), '\\"Oslo'), sse({ error }, name)]),
+          answering('chat', sunny),
+        ],
+      };
+    },
+    expects: { outcome: isSunny, requests: 2 },
+  })),
   {
     id: 'event-null',
     row: 'X5',

@@ -73,6 +73,16 @@ const messagesOddities: readonly Oddity[] = [
     runs: runsBoth,
   },
   {
+    id: 'in-message-start',
+    about: 'The first tool use is in `message_start`, the second one streams.',
+    script: streamed([
+      messageStart(usage, undefined, [toolUse({ id: 'toolu_1', input: { city: 'Oslo' } })]),
+      ...messagesBlock(1, toolUse({ id: 'toolu_2' }), [json(rome)]),
+      ...messageEnd('tool_use', usage),
+    ]),
+    runs: runsBoth,
+  },
+  {
     id: 'no-block-stop',
     about: 'The blocks are not closed before the message is.',
     script: streamed(

@@ -1,6 +1,7 @@
 import { wires } from '../scenario.js';
 import { json, streamed } from '../steps.js';
 import { chatDelta, chatDone } from '../streams/chat-stream.js';
+import { messageEnd, messageStart } from '../streams/messages-stream.js';
 import { bodyOf, streamOf } from '../streams/wires.js';
 import { answering, type Expectation, type Fault, isSunny, sunny } from './fault.js';
 
@@ -57,6 +58,21 @@ export const quirkFaults: readonly Fault[] = [
     about: 'The model thinks before it speaks.',
     wires,
     scenario: (wire) => ({ responses: [answering(wire, { ...sunny, thinking: 'Let me see.' })] }),
+    expects: isRight,
+  },
+  {
+    id: 'content-in-message-start',
+    row: 'X8',
+    about: 'All the content is in `message_start`.',
+    wires: ['messages'],
+    scenario: () => ({
+      responses: [
+        streamed([
+          messageStart(null, undefined, [{ type: 'text', text: 'It is sunny.' }]),
+          ...messageEnd('end_turn', null),
+        ]),
+      ],
+    }),
     expects: isRight,
   },
   {

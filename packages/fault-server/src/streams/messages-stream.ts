@@ -29,11 +29,15 @@ export const messagesUsage = ({ input, cached, output }: AnsweredUsage): Json =>
 export const messagesEvent = (data: Json & { readonly type: string }): string =>
   sse(data, data.type);
 
-/** The first event. */
-export const messageStart = (usage: Json | null, model = defaultModel): string =>
+/** The first event. Its `content` is empty, but not with every server that speaks this wire. */
+export const messageStart = (
+  usage: Json | null,
+  model = defaultModel,
+  content: readonly Json[] = [],
+): string =>
   messagesEvent({
     type: 'message_start',
-    message: { ...messageHead(model), content: [], stop_reason: null, usage },
+    message: { ...messageHead(model), content, stop_reason: null, usage },
   });
 
 /** A sign of life. */
