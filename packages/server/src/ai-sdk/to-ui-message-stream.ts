@@ -1,9 +1,9 @@
 import type { AgentEvent } from '@millrace/core';
 import { checkOptions, type Rule } from '@millrace/core/adapter';
-import { concatMap, type OperatorFunction } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules } from '../masks.js';
-import { toParts } from '../parts/to-parts.js';
-import { type TicketOptions, ticketRules, withTickets } from '../parts/with-tickets.js';
+import { encodeParts } from '../parts/encode-parts.js';
+import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
 import { agentChunks } from './agent-chunks.js';
 import { messageChunks } from './message-chunks.js';
 import { type Reader, readers } from './readers.js';
@@ -18,8 +18,8 @@ export interface UiMessageStreamOptions<Target extends AiSdkVersion = AiSdkVersi
 
 /**
  * Turns the events of a call into the chunks of an AI SDK UI message stream (protocol v1), from `start` to `finish`,
- * or `abort` where the call was aborted. A call that fails ends with `error` and `finish`; the stream of chunks
- * completes, and does not error. The text of the last step that is not void is the text of the reply. Cold or hot
+ * or `abort` where the call was aborted. Whatever fails, the stream ends with `error` and `finish`, and completes: it never
+ * errors. The text of the last step that is not void is the text of the reply. Cold or hot
  * as the events are: a hot stream makes one message of each root call, and those of overlapping calls are mixed.
  */
 export function toUiMessageStream(
@@ -48,14 +48,7 @@ const chunksFor = <Chunk>(
   options: MaskOptions & TicketOptions,
 ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {
   const masks = createMasks(options);
-  return (event$) =>
-    event$.pipe(
-      toParts,
-      withTickets(options),
-      concatMap((part) =>
-        part.by.parentId === undefined
-          ? messageChunks(part, reader, masks)
-          : agentChunks(part, masks),
-      ),
-    );
+  return encodeParts<Chunk | CommonUiMessageChunk>(options, masks, (part) =>
+    part.by.parentId === undefined ? messageChunks(part, reader, masks) : agentChunks(part, masks),
+  );
 };
