@@ -3,6 +3,7 @@ import type { AgentEvent, Usage } from '@millrace/core';
 import { checkOptions, isText, type Rule } from '@millrace/core/adapter';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
+import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
 import { encodeParts } from '../parts/encode-parts.js';
 import type { Part, PartOf, Speaker } from '../parts/part.js';
 import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
@@ -11,7 +12,7 @@ import { millrace } from './metadata.js';
 import { partEvents } from './part-events.js';
 
 /** What a stream of AG-UI events says, and of which run. */
-export interface AgUiOptions extends MaskOptions, TicketOptions {
+export interface AgUiOptions extends MaskOptions, TicketOptions, ClientResultOptions {
   /** The conversation. Default: the session's id, else that of the call. */
   readonly threadId?: string;
   /** The run, as the client has named it. Default: the call's id. */
@@ -39,6 +40,7 @@ const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
   runId: isText,
   ...maskRules,
   ...ticketRules,
+  ...clientResultRules,
 };
 
 const rootEvents = (part: Part, options: AgUiOptions, masks: Masks): readonly AGUIEvent[] => {

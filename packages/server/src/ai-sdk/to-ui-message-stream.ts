@@ -1,7 +1,8 @@
 import type { AgentEvent } from '@millrace/core';
-import { checkOptions, type Rule } from '@millrace/core/adapter';
+import { checkOptions, isText, type Rule } from '@millrace/core/adapter';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules } from '../masks.js';
+import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
 import { encodeParts } from '../parts/encode-parts.js';
 import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
 import { agentChunks } from './agent-chunks.js';
@@ -11,9 +12,11 @@ import type { AiSdkVersion, CommonUiMessageChunk, UiMessageChunk } from './ui-me
 
 /** What a UI message stream says, and to whom. */
 export interface UiMessageStreamOptions<Target extends AiSdkVersion = AiSdkVersion>
-  extends MaskOptions, TicketOptions {
+  extends MaskOptions, TicketOptions, ClientResultOptions {
   /** The major version of the AI SDK in the client. Default: 6. */
   readonly target?: Target;
+  /** The id of the message in the client. A call that brings the results of its tools continues it. Default: the call's id. */
+  readonly messageId?: string;
 }
 
 /**
@@ -39,16 +42,20 @@ const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
 
 const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
   target: isVersion,
+  messageId: isText,
   ...maskRules,
   ...ticketRules,
+  ...clientResultRules,
 };
 
 const chunksFor = <Chunk>(
   reader: Reader<Chunk>,
-  options: MaskOptions & TicketOptions,
+  options: UiMessageStreamOptions,
 ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {
   const masks = createMasks(options);
   return encodeParts<Chunk | CommonUiMessageChunk>(options, masks, (part) =>
-    part.by.parentId === undefined ? messageChunks(part, reader, masks) : agentChunks(part, masks),
+    part.by.parentId === undefined
+      ? messageChunks(part, options.messageId, reader, masks)
+      : agentChunks(part, masks),
   );
 };

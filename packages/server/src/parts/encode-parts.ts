@@ -2,6 +2,7 @@ import type { AgentEvent } from '@millrace/core';
 import { noUsage } from '@millrace/core/adapter';
 import { catchError, concatMap, type OperatorFunction } from 'rxjs';
 import type { Masks } from '../masks.js';
+import { type ClientResultOptions, withoutClientResults } from './client-results.js';
 import type { Part } from './part.js';
 import { toCallError, toParts } from './to-parts.js';
 import { type TicketOptions, withTickets } from './with-tickets.js';
@@ -12,13 +13,14 @@ import { type TicketOptions, withTickets } from './with-tickets.js';
  */
 export const encodeParts =
   <Chunk>(
-    options: TicketOptions,
+    options: TicketOptions & ClientResultOptions,
     masks: Masks,
     encode: (part: Part) => readonly Chunk[],
   ): OperatorFunction<AgentEvent, Chunk> =>
   (event$) =>
     event$.pipe(
       toParts((error) => masks.error(error)),
+      withoutClientResults(options),
       withTickets(options),
       concatMap(encode),
       catchError((cause: unknown) => encode(failure(cause))),
