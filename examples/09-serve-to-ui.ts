@@ -1,6 +1,6 @@
 // One agent, two protocols: a call goes no faster than its socket takes it, and ends when its client leaves.
 import { serve } from '@hono/node-server';
-import { createAgent } from '@millrace/core';
+import { createAgent, type Demand } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { embedded } from '@millrace/embedded';
 import { agUiResponse, inputOfAgUi } from '@millrace/server';
@@ -12,8 +12,9 @@ const app = new Hono();
 
 // What `useChat` of the AI SDK asks, and what it reads.
 app.post('/chat', async ({ req }) => {
-  const { input, chatId } = inputOfUiMessages(await req.json());
-  return uiMessageStreamResponse((demand) => chats.open(chatId).stream$(input, { demand }));
+  const { input, chatId, ...message } = inputOfUiMessages(await req.json());
+  const open = (demand: Demand) => chats.open(chatId).stream$(input, { demand });
+  return uiMessageStreamResponse(open, message);
 });
 
 // What `HttpAgent` of AG-UI asks, and what it reads.

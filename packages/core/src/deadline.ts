@@ -1,5 +1,4 @@
 import {
-  defaultIfEmpty,
   defer,
   EMPTY,
   finalize,
@@ -75,7 +74,10 @@ export const deadline = <T>(
             if (left <= 0) subscriber.error(late(ms, what, option));
             else
               subscriber.add(
-                (off?.end$ ?? EMPTY).pipe(defaultIfEmpty(undefined)).subscribe(() => wait(left)),
+                (off?.end$ ?? EMPTY).subscribe({
+                  error: (error: unknown) => subscriber.error(error),
+                  complete: () => wait(left),
+                }),
               );
           };
           const wait = (left: number): void => {

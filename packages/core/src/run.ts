@@ -324,7 +324,7 @@ export const outcome = cell('call', (): Outcome => ({}));
 
 interface Outcome {
   /** Stores what a failed call leaves in memory, unless it has been stored. */
-  keep?: Observable<never> | undefined;
+  keep$?: Observable<never> | undefined;
   /** What was asked, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;
   /** How the loop has ended. */

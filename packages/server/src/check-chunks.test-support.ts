@@ -70,6 +70,10 @@ export const chunkComplaints = (chunks: readonly Chunk[]): readonly string[] => 
       case 'abort':
         end('message');
         ended = true;
+        // Tools that are suspended wait for the client.
+        if (chunk.type === 'finish' && chunk.finishReason === 'tool-calls') {
+          open.forEach((it) => it.startsWith('tool ') && open.delete(it));
+        }
         if (open.size > 0) complaints.push(`it ends with ${[...open].join()}`);
         break;
       default:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isMillraceError } from '@millrace/core';
+import { isMillraceError, toolOutput, toolResults } from '@millrace/core';
 import fc from 'fast-check';
 import { inputOfAgUi, inputOfUiMessages } from './index.js';
 
@@ -36,6 +36,50 @@ describe('what a client asks for', () => {
     expect(inputOfAgUi(agUi({ messages: [{ ...user, content }], resume: [] }))).toEqual(asked);
   });
 
+  const use = { toolCallId: 'c/1/w', toolUseId: 'w', toolName: 'where' };
+  const suspended = { type: 'data-suspended', id: 'c/1/w', data: { ...use, request: null } };
+  const answered = { type: 'tool-where', toolCallId: 'c/1/w', state: 'output-available' };
+  const assistant = (...them: readonly unknown[]) => ({
+    messages: [{ id: 'c', role: 'assistant', parts: them }],
+  });
+  const asking = { id: 'c/1', role: 'assistant', toolCalls: [{ id: 'c/1/w' }, { id: 'c/1/l' }] };
+  const result = { id: 'r', role: 'tool', toolCallId: 'c/1/w', content: 'Oslo' };
+
+  it('T13: is the results of the suspended tools of the last step', () => {
+    const earlier = [
+      { ...suspended, data: { ...use, toolCallId: 'c/1/v' } },
+      { type: 'step-start' },
+    ];
+    const own = { type: 'tool-look', toolCallId: 'c/1/l', state: 'output-available', output: 1 };
+    const body = assistant(
+      { ...answered, toolCallId: 'c/1/v' },
+      ...earlier,
+      { ...answered, output: { city: 'Oslo' } },
+      own,
+      suspended,
+    );
+    expect(inputOfUiMessages(chat(body))).toEqual({
+      input: toolResults({ w: { city: 'Oslo' } }),
+      ...{ chatId: 'chat-1', messageId: 'c', clientResults: ['w'] },
+    });
+    const dynamic = { ...answered, type: 'dynamic-tool', state: 'output-error', errorText: 'No.' };
+    expect(inputOfUiMessages(chat(assistant(dynamic, suspended))).input).toEqual(
+      toolResults({ w: toolOutput({ content: 'No.', isError: true }) }),
+    );
+  });
+
+  it('T13: is the results that the client has written at the end', () => {
+    const own = { ...result, id: 'c/1/l/result', toolCallId: 'c/1/l' };
+    expect(inputOfAgUi(agUi({ messages: [asking, own, result] }))).toEqual({
+      input: toolResults({ w: 'Oslo' }),
+      ...{ threadId: 'thread-1', runId: 'run-1', clientResults: ['w'] },
+    });
+    const error = { ...result, content: [{ type: 'text', text: 'Half.' }], error: 'No.' };
+    expect(inputOfAgUi(agUi({ messages: [asking, error] })).input).toEqual(
+      toolResults({ w: toolOutput({ content: 'Half.\nNo.', isError: true }) }),
+    );
+  });
+
   const parts = (...them: readonly unknown[]) => ({ messages: [{ ...user, parts: them }] });
   const prototype = JSON.parse('{"__proto__":{"role":"user","parts":[]},"content":"x"}') as unknown;
   const hostile: readonly [string, object][] = [
@@ -45,6 +89,30 @@ describe('what a client asks for', () => {
     ['a message that is none', { messages: [null] }],
     ['a list of lists', { messages: [[]] }],
     ['an assistant that spoke last', { messages: [{ ...user, role: 'assistant', content: 'x' }] }],
+    ['a tool that waits', assistant({ ...answered, state: 'input-available' }, suspended)],
+    ['progress', assistant({ ...answered, preliminary: true }, suspended)],
+    ['a tool that is not suspended', assistant(answered)],
+    ['a suspension without a tool', assistant(suspended, { ...suspended, data: null })],
+    ['ids that are none', assistant({ ...suspended, data: { toolCallId: 1, toolUseId: {} } })],
+    [
+      'a tool id of ten kilobytes',
+      assistant({ ...suspended, data: { ...use, toolUseId: 'x'.repeat(10_000) } }, answered),
+    ],
+    [
+      'a message without an id',
+      { messages: [{ role: 'assistant', parts: [answered, suspended] }] },
+    ],
+    ['a result of nothing', { messages: [result] }],
+    ['a result of a tool of the server', { messages: [asking, { ...result, id: 'c/1/w/result' }] }],
+    ['a result under another id', { messages: [{ ...asking, id: 'd' }, result] }],
+    [
+      'a result of a message without an id',
+      { messages: [{ ...asking, id: { toString: 1 } }, result] },
+    ],
+    [
+      'a result that is a picture',
+      { messages: [asking, { ...result, content: [{ type: 'image' }] }] },
+    ],
     ['keys that reach a prototype', { messages: [prototype] }],
     ['neither parts nor content', { messages: [user] }],
     ['parts and content that are no lists', { messages: [{ ...user, parts: 1, content: 1 }] }],
@@ -85,6 +153,26 @@ describe('what a client asks for', () => {
       fc.anything({ withNullPrototype: true }),
       fc.json().map((json): unknown => JSON.parse(json)),
       fc.record({ id: fc.anything(), messages: fc.array(fc.anything()) }),
+      fc
+        .record({ data: fc.anything(), state: fc.anything(), errorText: fc.anything() })
+        .map(({ data, ...tool }) =>
+          assistant(
+            { ...answered, ...tool, state: 'output-error' },
+            { ...suspended, data },
+            suspended,
+          ),
+        )
+        .map(chat),
+      fc
+        .record({ id: fc.anything(), content: fc.anything(), error: fc.anything() })
+        .map(({ id, ...it }) =>
+          agUi({
+            messages: [
+              { ...asking, id },
+              { ...result, ...it },
+            ],
+          }),
+        ),
       fc.constant(
         JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{}}}') as unknown,
       ),

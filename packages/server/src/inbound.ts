@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/core';
+import { type Input, MillraceError, toolOutput, toolResults } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 
 /** The error for a request that cannot be read. Its message says what is wrong, and nothing of what came. */
@@ -23,15 +23,15 @@ export const idOf = (value: unknown, name: string): string => {
   throw badRequest(`'${name}' must be an id of at most 128 letters, digits and . : @ _ -`);
 };
 
-/** The last message, which must be the user's. */
-export const lastOfUser = (body: unknown): unknown => {
+/** An id that only goes back to the client, or is looked up among those that there are. */
+export const isShort = (id: unknown): id is string =>
+  typeof id === 'string' && id !== '' && id.length <= 512;
+
+/** The messages of a request. */
+export const messagesOf = (body: unknown): readonly unknown[] => {
   const messages = fieldOf(body, 'messages');
-  if (!Array.isArray(messages)) throw badRequest("'messages' must be a list");
-  const last: unknown = messages.at(-1);
-  if (fieldOf(last, 'role') !== 'user') {
-    throw badRequest("the last of the 'messages' must be the user's");
-  }
-  return last;
+  if (Array.isArray(messages)) return messages;
+  throw badRequest("'messages' must be a list");
 };
 
 /** The text of a message that is made of parts. Parts that are no text are refused, so that none is passed over in silence. */
@@ -51,4 +51,28 @@ export const textOfParts = (parts: unknown): string => {
 export const saying = (text: unknown): string => {
   if (typeof text === 'string' && text.trim() !== '') return text;
   throw badRequest('the last message has no text');
+};
+
+/** The result of a suspended tool call that a client brings: its id in its own call, and what the tool gave. */
+export type ClientResult = readonly [toolUseId: string, output: unknown];
+
+/** The output of a tool that has failed in the client. */
+export const failedInClient = (...said: readonly unknown[]): unknown => {
+  const text = said.filter((it) => typeof it === 'string').join('\n');
+  return toolOutput({ content: text.trim() || 'The tool failed.', isError: true });
+};
+
+/** What results are to a call: the input that resumes it, and their ids for the stream. */
+export const resumingBy = (
+  results: readonly ClientResult[],
+): { readonly input: Input; readonly clientResults: readonly string[] } => {
+  if (results.length === 0) {
+    throw badRequest(
+      "the last message must be the user's, or bring the result of a suspended tool",
+    );
+  }
+  return {
+    input: toolResults(Object.fromEntries(results)),
+    clientResults: results.map(([toolUseId]) => toolUseId),
+  };
 };

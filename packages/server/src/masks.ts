@@ -1,10 +1,14 @@
 import type { EventOf, MillraceError } from '@millrace/core';
 import { isFunction, type Rule } from '@millrace/core/adapter';
+import { noop } from 'rxjs';
 
-/** What a reader is told of what went wrong. Messages and causes may hold secrets: by default they stay here. */
+/** What happens with errors. Their messages and causes may hold secrets: by default the client gets neither. */
 export interface MaskOptions {
-  /** Says what went wrong with a call. Default: the error's `userMessage`. */
-  readonly onError?: (error: MillraceError) => string;
+  /**
+   * Called with every error of a call, also one that comes after the stream's own end. Return a string to show the client that instead of
+   * the error's `userMessage`; anything else changes nothing. What it throws is ignored.
+   */
+  readonly onError?: (error: MillraceError) => unknown;
   /** Says what went wrong with a tool. Default: `The tool failed.` */
   readonly onToolError?: (event: EventOf<'postActing'>) => string;
 }
@@ -15,7 +19,7 @@ export interface Masks {
   toolError(event: EventOf<'postActing'>): string;
 }
 
-/** Makes them. A function that throws, or gives no text, says what would be said without it. */
+/** Makes them. A function that throws or returns no string leaves the default. */
 export const createMasks = ({ onError, onToolError }: MaskOptions): Masks => ({
   error: (error) => said(() => onError?.(error)) ?? error.userMessage,
   toolError: (event) => said(() => onToolError?.(event)) ?? 'The tool failed.',
@@ -24,6 +28,8 @@ export const createMasks = ({ onError, onToolError }: MaskOptions): Masks => ({
 const said = (say: () => unknown): string | undefined => {
   try {
     const text = say();
+    // An async hook reports, and says nothing; that it fails must not end the process.
+    Promise.resolve(text).catch(noop);
     return typeof text === 'string' ? text : undefined;
   } catch {
     return undefined;

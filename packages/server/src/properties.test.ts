@@ -12,6 +12,7 @@ import {
   on,
   onCall,
   retry,
+  suspend,
   textBlock,
   textOf,
   tool,
@@ -56,6 +57,7 @@ const toolNames = [
   'final',
   'agent',
   'asked',
+  'later',
   'unknown',
   '',
 ];
@@ -206,6 +208,7 @@ const toolsOn = (scheduler: VirtualTimeScheduler, answers: readonly Answer[]) =>
     },
     late: () => timer(4, scheduler).pipe(map(() => 'late')),
     never: () => NEVER,
+    later: () => suspend({ by: 'somebody' }),
     stream: () => concat(of('a'), timer(2, scheduler).pipe(map(() => 'b'))),
     final: () => toolOutput({ content: 'final', finalAnswer: true }),
   }).map(([name, run]) => tool({ name, description: name, run })),

@@ -1,6 +1,6 @@
 import { type AgentEvent, type Demand, toReadableStream } from '@millrace/core';
 import { checkOptions, isFunction } from '@millrace/core/adapter';
-import { map, type Observable, type OperatorFunction } from 'rxjs';
+import { defer, map, type Observable, type OperatorFunction } from 'rxjs';
 import { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';
 import { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
@@ -11,7 +11,8 @@ export type OpenCall = (demand: Demand) => Observable<AgentEvent>;
 
 /**
  * Makes the web-standard response that is a call as an AI SDK UI message stream. The call begins when the body is read, goes
- * no faster than its reader, and ends at once when the reader leaves.
+ * no faster than its reader, and ends at once when the reader leaves. An error of the call, and one that `open` throws, ends the
+ * stream as its protocol says, and goes to `onError`.
  */
 export const uiMessageStreamResponse = (
   open: OpenCall,
@@ -33,7 +34,7 @@ const response = (
   const toText = toServerSentEvents(end);
   const encoder = new TextEncoder();
   const bytes = toReadableStream((demand) =>
-    open(demand).pipe(
+    defer(() => open(demand)).pipe(
       toProtocol,
       toText,
       map((text) => encoder.encode(text)),

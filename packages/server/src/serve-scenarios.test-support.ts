@@ -1,6 +1,6 @@
 import { serve } from '@hono/node-server';
 import { HttpAgent } from '@ag-ui/client';
-import { type AgentEvent, type Demand, isMillraceError } from '@millrace/core';
+import { type AgentEvent, type Demand, type Input, isMillraceError } from '@millrace/core';
 import { DefaultChatTransport, type UIMessageChunk } from 'ai';
 import { Hono } from 'hono';
 import { once } from 'node:events';
@@ -11,16 +11,18 @@ import { installed } from './read-as-client.test-support.js';
 /** Makes the call that a client asked for. */
 export type Answer = (input: string, demand: Demand) => Observable<AgentEvent>;
 
+const asText = (input: Input): string => (typeof input === 'string' ? input : '');
+
 const appFor = (answer: Answer): Hono => {
   const app = new Hono();
   app.post('/chat', async ({ req }) => {
     const { input } = inputOfUiMessages(await req.json());
     const target = await installed();
-    return uiMessageStreamResponse((demand) => answer(input, demand), { target });
+    return uiMessageStreamResponse((demand) => answer(asText(input), demand), { target });
   });
   app.post('/ag-ui', async ({ req }) => {
     const { input, ...run } = inputOfAgUi(await req.json());
-    return agUiResponse((demand) => answer(input, demand), run);
+    return agUiResponse((demand) => answer(asText(input), demand), run);
   });
   app.onError((error, context) =>
     context.json({ error: isMillraceError(error) ? error.userMessage : 'broken' }, 400),

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
+import { identity } from 'rxjs';
 import type { Arguments } from './arguments.js';
 import {
   commandHint,
+  commandNames,
   forkHelp,
   helpHint,
   programHelp,
@@ -43,6 +45,21 @@ const addCommands = (program: Command, take: Take): Command => {
       .showHelpAfterError(commandHint(name))
       .allowExcessArguments(false);
 
+  /** A word that means an option of the program where it stands alone. With others, it begins a question. */
+  const meaning = (word: string, act: (rest: readonly string[]) => boolean): void => {
+    const command = program.command(word, { hidden: true }).helpOption(false);
+    asking(command, take, (words) => (act(words) ? undefined : [word, ...words]));
+  };
+  meaning('help', ([name, ...more]) => {
+    const shown = name === undefined ? program : commandNamed(program, name);
+    if (shown === undefined || more.length > 0) return false;
+    shown.outputHelp();
+    return true;
+  });
+  meaning('version', (rest) => {
+    if (rest.length === 0) program.setOptionValue('v', true);
+    return rest.length === 0;
+  });
   asking(add('ask', 'ask a question, also one whose first word is a command', ''), take);
 
   const runs = add('runs', 'list the runs, the newest first, or show one of them', runsHelp)
@@ -103,14 +120,26 @@ const addCommands = (program: Command, take: Take): Command => {
 const forkNeeds =
   'error: say where: --at <step>, one of those that millrace runs <id> lists, or --question <text>';
 
-const asking = (command: Command, take: Take): Command =>
+/** A command that the help lists. */
+const commandNamed = (program: Command, name: string): Command | undefined =>
+  commandNames.includes(name) ? program.commands.find((it) => it.name() === name) : undefined;
+
+/** `questionOf` says what the words ask, if they ask something. */
+const asking = (
+  command: Command,
+  take: Take,
+  questionOf: (words: readonly string[]) => readonly string[] | undefined = identity,
+): Command =>
   answered(
     command
       .argument('[question...]', 'what to ask; "-" reads it from stdin')
       .option('--session <name>', 'go on with this conversation, or begin it', notBlank),
   )
     .option('--no-store', 'write nothing down')
-    .action((words: readonly string[], _options: unknown, it: Command) => take(toAsk(words, it)));
+    .action((words: readonly string[], _options: unknown, it: Command) => {
+      const question = questionOf(words);
+      if (question !== undefined) take(toAsk(question, it));
+    });
 
 const printed = (
   command: Command,

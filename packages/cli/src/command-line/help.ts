@@ -14,6 +14,7 @@ Without a question it chats in a terminal, but not with --json, which needs one;
 waits for the question on stdin, and where that is empty asks one of its own. Ctrl-C ends the
 answer politely, a second one at once; SIGTERM lets the step under way end, and tells how to go on.
 A question whose first word is a command's name: millrace ask "runs in the family?"
+The options of a command: millrace help runs
 
 It asks OpenAI or Anthropic where OPENAI_API_KEY or ANTHROPIC_API_KEY is set, and any endpoint that
 speaks OpenAI's chat completions, such as Ollama's, where OPENAI_BASE_URL is; else the embedded model.

@@ -35,6 +35,14 @@ describe('parseArguments', () => {
     [['--', 'runs'], { ...nothing, question: 'runs' }],
     [['-q', '--', 'runs', 'a'], { ...nothing, question: 'runs a', quiet: true }],
     [['what', 'runs'], { ...nothing, question: 'what runs' }],
+    [['help', 'me', '-q'], { ...nothing, question: 'help me', quiet: true }],
+    [['help', 'with', 'runs'], { ...nothing, question: 'help with runs' }],
+    [['help', 'help'], { ...nothing, question: 'help help' }],
+    [['help me'], { ...nothing, question: 'help me' }],
+    [['version', 'of', 'node?'], { ...nothing, question: 'version of node?' }],
+    [['what', 'help'], { ...nothing, question: 'what help' }],
+    [['--', 'help'], { ...nothing, question: 'help' }],
+    [['ask', 'help'], { ...nothing, question: 'help' }],
     [['runs'], listed],
     [['runs', '--all', '--json'], { ...listed, limit: Infinity, json: true }],
     [['runs', '--limit', '3'], { ...listed, limit: 3 }],
@@ -61,8 +69,15 @@ describe('parseArguments', () => {
     ['-V', '0.1.0'],
     ['-v', '0.1.0'],
     ['--version', '0.1.0'],
-  ])('answers %s by itself', (option, begin) => {
-    const { out, err, result } = parsed(option);
+    ['-h', 'Usage: millrace'],
+    ['help', 'Usage: millrace'],
+    ['-q help', 'Usage: millrace'],
+    ['help -q', 'Usage: millrace'],
+    ['version', '0.1.0'],
+    ['help runs', 'Usage: millrace runs'],
+    ['help ask', 'Usage: millrace ask'],
+  ])('answers %s by itself', (argv, begin) => {
+    const { out, err, result } = parsed(...argv.split(' '));
     expect(result).toEqual({ status: 'done', code: 0 });
     expect(out.startsWith(begin)).toBe(true);
     expect(err).toBe('');
@@ -80,6 +95,7 @@ describe('parseArguments', () => {
     expect(out).toMatch(/chats in a terminal, but not with --json/);
     expect(out).toMatch(/0 answered \(an "I cannot" is an answer too\)/);
     expect(out).not.toMatch(/-v\b/);
+    expect(out).not.toMatch(/^ {2}(?:help|version)\b/m);
   });
 
   it.each([

@@ -40,12 +40,19 @@ const opened = async (place: StorePlace): Promise<Store> => {
       const { openFiles } = await import('@millrace/store');
       return openFiles(place.directory, { leaseMs });
     }
+    case 'embedded': {
+      const { openEmbedded } = await import('@millrace/store/embedded');
+      return used(openEmbedded(place.directory, { leaseMs }));
+    }
     case 'postgres': {
       const { openPostgres } = await import('@millrace/store/postgres');
-      const store = openPostgres(place.url, { leaseMs, pool: { max: 3 } });
-      // Nothing is connected before it is used.
-      await firstValueFrom(store.calls.driver.list$().pipe(take(1)), { defaultValue: [] });
-      return store;
+      return used(openPostgres(place.url, { leaseMs, pool: { max: 3 } }));
     }
   }
+};
+
+/** A database is not opened before it is used. */
+const used = async (store: Store): Promise<Store> => {
+  await firstValueFrom(store.calls.driver.list$().pipe(take(1)), { defaultValue: [] });
+  return store;
 };

@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MillraceError } from '@millrace/core';
+import { createAgent, MillraceError } from '@millrace/core';
+import { journal } from '@millrace/core/journal';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { Subject } from 'rxjs';
+import { openEmbedded } from '@millrace/store/embedded';
+import { lastValueFrom, Subject } from 'rxjs';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
 // The first command loads all that there is.
@@ -130,6 +132,30 @@ describe('millrace runs', () => {
       { status: 'failed', question: 'two', reason: 'connection' },
       { status: 'ended', question: 'one' },
     ]);
+  });
+
+  it('S7: reads the embedded database of a program, and writes to it', async () => {
+    const place = join(home.path, 'embedded');
+    const open = () => openEmbedded(place, { onProgress: () => undefined });
+    const store = open();
+    const model = scriptedModel([text('Hello.')]);
+    await createAgent({ model, use: [journal(store.calls)] }).call('From a program');
+    const runs = ['runs', '--store', place];
+    const taken = await home.ran(runs);
+    expect([taken.code, taken.out]).toEqual([1, '']);
+    expect(taken.err).toContain(
+      `The embedded database in ${place} is open in this process already`,
+    );
+    await lastValueFrom(store.close$(), { defaultValue: undefined });
+
+    expect(await home.ran(['-q', '--store', place, 'From the command'])).toEqual({
+      ...{ code: 0, out: 'Hello.\n', err: '' },
+    });
+    const { code, out, err } = await home.ran(runs);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/ From the command\n[^]* From a program\n/);
+    // Nothing of the command stands beside the database.
+    expect((await readdir(place)).filter((name) => !name.startsWith('.'))).toEqual(['database']);
   });
 
   it('shows one of them, with its picture and its steps', async () => {

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '../environment.js';
 
 /** Where runs are written down. */
 export type StorePlace =
-  | { readonly type: 'files'; readonly directory: string }
+  | { readonly type: 'files' | 'embedded'; readonly directory: string }
   | { readonly type: 'postgres'; readonly url: string }
   /** Nowhere; `why` says it to a person. */
   | { readonly type: 'none'; readonly why: string };
@@ -19,17 +20,24 @@ export const storePlace = (
     return { type: 'none', why: 'MILLRACE_STORE is "none", so that nothing is written down' };
   }
   if (/^postgres(?:ql)?:\/\//.test(named)) return { type: 'postgres', url: named };
-  if (named !== '') return { type: 'files', directory: resolve(directory, named) };
+  if (named !== '') return directoryPlace(resolve(directory, named));
   const state = stateDirectory(env, platform);
   return state === undefined
     ? { type: 'none', why: 'this user has no home directory: name a directory with --store' }
     : { type: 'files', directory: join(state, 'millrace') };
 };
 
+/** A directory in which a program has opened an embedded database, or one of files. */
+const directoryPlace = (directory: string): StorePlace => ({
+  type: existsSync(join(directory, 'database', 'PG_VERSION')) ? 'embedded' : 'files',
+  directory,
+});
+
 /** Says where that is, without credentials. */
 export const describePlace = (place: StorePlace): string => {
   switch (place.type) {
     case 'files':
+    case 'embedded':
       return place.directory;
     case 'postgres':
       return URL.canParse(place.url) ? `Postgres at ${new URL(place.url).host}` : 'Postgres';

@@ -73,7 +73,7 @@ export const conversation = (instructions: Instructions): Layer =>
             };
             if (opened.memory === noMemory) return next(opened);
             if (context.local(failures).mode === 'keep') {
-              context.local(outcome).keep = kept$(opened, context);
+              context.local(outcome).keep$ = kept$(opened, context);
             }
             return next(opened).pipe(
               catchError((error: unknown) =>
@@ -96,7 +96,7 @@ const saved$ = (
 ): Observable<never> => {
   const end = local(outcome);
   end.isRemembered = true;
-  end.keep = undefined;
+  end.keep$ = undefined;
   const { run = local(progress).run } = end;
   // A layer may have made the reply by itself.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
@@ -130,10 +130,10 @@ export const keptOnFailure$ = (
 ): Observable<never> =>
   defer(() => {
     const end = local(outcome);
-    const { keep = EMPTY } = end;
-    end.keep = undefined;
+    const { keep$ = EMPTY } = end;
+    end.keep$ = undefined;
     if (isMillraceError(error) && error.code === 'aborted') return EMPTY;
-    return keep.pipe(
+    return keep$.pipe(
       deadline(keepMs, scheduler, 'The memory'),
       catchError((cause: unknown) => {
         const message = `What the failed call leaves was not stored. ${messageOf(cause)}`;

@@ -5,7 +5,7 @@ import type { Masks } from '../masks.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolUseRef } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
-import { millrace } from './metadata.js';
+import { millrace, resultIdOf } from './metadata.js';
 
 /** Which sub-agent an event comes from; nothing for the outermost agent. */
 export interface Tag {
@@ -46,6 +46,8 @@ export const partEvents = (
       const value = { toolCallId: part.id, value: plainJson(part.value) };
       return [custom('tool_progress', value, tag)];
     }
+    case 'toolReset':
+      return [];
     case 'toolEnd':
       return [
         ...(part.isWhole
@@ -150,7 +152,7 @@ const resultEvent = ({ id, outcome }: PartOf<'toolEnd'>, tag: Tag, masks: Masks)
   const { status } = outcome;
   const result = {
     type: EventType.TOOL_CALL_RESULT,
-    messageId: `${id}/result`,
+    messageId: resultIdOf(id),
     toolCallId: id,
     role: 'tool',
     ...tag,

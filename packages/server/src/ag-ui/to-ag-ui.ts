@@ -1,17 +1,18 @@
 import { type AGUIEvent, EventType, PROTOCOL_VERSION, type TokenUsage } from '@ag-ui/core';
 import type { AgentEvent, Usage } from '@millrace/core';
 import { checkOptions, isText, type Rule } from '@millrace/core/adapter';
-import { concatMap, type OperatorFunction } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
+import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
+import { encodeParts } from '../parts/encode-parts.js';
 import type { Part, PartOf, Speaker } from '../parts/part.js';
-import { toParts } from '../parts/to-parts.js';
-import { type TicketOptions, ticketRules, withTickets } from '../parts/with-tickets.js';
+import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
 import { plainJson } from '../plain-json.js';
 import { millrace } from './metadata.js';
 import { partEvents } from './part-events.js';
 
 /** What a stream of AG-UI events says, and of which run. */
-export interface AgUiOptions extends MaskOptions, TicketOptions {
+export interface AgUiOptions extends MaskOptions, TicketOptions, ClientResultOptions {
   /** The conversation. Default: the session's id, else that of the call. */
   readonly threadId?: string;
   /** The run, as the client has named it. Default: the call's id. */
@@ -19,24 +20,19 @@ export interface AgUiOptions extends MaskOptions, TicketOptions {
 }
 
 /**
- * Turns the events of a call into AG-UI 1.0 events, from `RUN_STARTED` to `RUN_FINISHED`, or `RUN_ERROR` where it
- * failed; the stream of them completes, and does not error. A call that was interrupted, stopped or aborted is a
+ * Turns the events of a call into AG-UI 1.0 events, from `RUN_STARTED` to `RUN_FINISHED`. Whatever fails, the stream ends with
+ * `RUN_ERROR`, and completes: it never errors. A call that was interrupted, stopped or aborted is a
  * cancelled run. Sub-agents are told by the `subagentRunId` of their events. Cold or hot as the events are: a hot
  * stream makes one run of each root call, and those of overlapping calls are mixed, which no client reads.
  */
 export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, AGUIEvent> => {
   checkOptions('toAgUi()', options, rules);
   const masks = createMasks(options);
-  return (event$) =>
-    event$.pipe(
-      toParts,
-      withTickets(options),
-      concatMap((part) =>
-        part.by.parentId === undefined
-          ? rootEvents(part, options, masks)
-          : belowEvents(part, part.by.parentId, masks),
-      ),
-    );
+  return encodeParts(options, masks, (part) =>
+    part.by.parentId === undefined
+      ? rootEvents(part, options, masks)
+      : belowEvents(part, part.by.parentId, masks),
+  );
 };
 
 const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
@@ -44,6 +40,7 @@ const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
   runId: isText,
   ...maskRules,
   ...ticketRules,
+  ...clientResultRules,
 };
 
 const rootEvents = (part: Part, options: AgUiOptions, masks: Masks): readonly AGUIEvent[] => {

@@ -10,12 +10,13 @@ import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
 /** What a part of the outermost agent is in the message of a reader. */
 export const messageChunks = <Chunk>(
   part: Part,
+  messageId: string | undefined,
   reader: Reader<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (part.type) {
     case 'callStart':
-      return [{ type: 'start', messageId: part.by.callId }];
+      return [{ type: 'start', messageId: messageId ?? part.by.callId }];
     case 'callEnd':
       return endOf(part, reader, masks);
     case 'stepStart':
@@ -40,7 +41,8 @@ export const messageChunks = <Chunk>(
     case 'toolDelta':
       return [{ type: 'tool-input-delta', toolCallId: part.id, inputTextDelta: part.delta }];
     case 'toolInput':
-    case 'toolEdit': {
+    case 'toolEdit':
+    case 'toolReset': {
       const { id: toolCallId, name: toolName } = part;
       const input = plainJson(part.input);
       return [{ type: 'tool-input-available', toolCallId, toolName, input }];

@@ -24,7 +24,7 @@ const reasons = {
   maxIterations: 'stop',
   budget: 'stop',
   interrupted: 'other',
-  suspended: 'other',
+  suspended: 'tool-calls',
   stopped: 'other',
   truncated: 'length',
   refused: 'content-filter',

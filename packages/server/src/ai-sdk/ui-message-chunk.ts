@@ -177,7 +177,8 @@ export type CommonUiMessageChunk =
   | { readonly type: 'abort'; readonly reason?: string }
   | {
       readonly type: 'finish';
-      readonly finishReason: 'stop' | 'length' | 'content-filter' | 'error' | 'other';
+      readonly finishReason:
+        'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
       readonly messageMetadata: ReplyMetadata;
     };
 

@@ -30,6 +30,8 @@ export const createCallParts = (by: Speaker): CallParts => {
   let step: string | undefined;
   let message: ShownMessage | undefined;
   let latest: ShownMessage | undefined;
+  /** Its tools are suspended, unless the call ends otherwise. */
+  let waiting: ShownMessage | undefined;
   let edits = 0;
   const denied = new Set<string>();
 
@@ -40,15 +42,16 @@ export const createCallParts = (by: Speaker): CallParts => {
     denied.clear();
     return parts;
   };
-  const close = (): readonly Part[] => {
+  const endStep = (): readonly Part[] => {
     const parts = endMessage();
     if (step === undefined) return parts;
     const ended = step;
     step = undefined;
     return [...parts, { type: 'stepEnd', by, step: ended }];
   };
+  const close = (): readonly Part[] => [...endStep(), ...(waiting?.cancel() ?? [])];
   const nextStep = (name: string): readonly Part[] => {
-    const parts = close();
+    const parts = endStep();
     step = name;
     return [...parts, { type: 'stepStart', by, step: name }];
   };
@@ -98,6 +101,7 @@ export const createCallParts = (by: Speaker): CallParts => {
   };
 
   const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
+    if (reply.reason === 'suspended') waiting = undefined;
     // What has been shown for the call may have another end than it was given there.
     if (latest?.id === reply.id) message ??= latest;
     const isShown = message?.id === reply.id;
@@ -191,8 +195,11 @@ export const createCallParts = (by: Speaker): CallParts => {
           const { request } = event;
           return told(event.toolUse, event, (use) => ({ name: 'suspended', ...use, request }));
         }
-        case 'postActing':
-          return acting(event).result(event, denied.has(event.toolUse.id));
+        case 'postActing': {
+          const shown = acting(event);
+          if (event.result.suspended !== undefined) waiting = shown;
+          return shown.result(event, denied.has(event.toolUse.id));
+        }
         case 'postCall':
           return replied(event);
         case 'error':

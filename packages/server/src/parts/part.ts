@@ -104,6 +104,13 @@ type PartPayload =
     }
   | { readonly type: 'toolProgress'; readonly id: string; readonly value: unknown }
   | {
+      /** Its progress is void: it is suspended, and has no output. */
+      readonly type: 'toolReset';
+      readonly id: string;
+      readonly name: string;
+      readonly input: unknown;
+    }
+  | {
       readonly type: 'toolEnd';
       readonly id: string;
       /** The arguments had come to their end. */
@@ -128,7 +135,7 @@ export type ToolOutcome =
 
 /**
  * One thing that a reader of calls is shown, in no protocol's words. Whatever starts also ends, and before its call
- * does; ids are told apart over all calls.
+ * does, but for tools that a call suspends; ids are told apart over all calls.
  */
 export type Part = PartPayload & { readonly by: Speaker };
 

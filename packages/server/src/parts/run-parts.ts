@@ -7,7 +7,7 @@ import type { CallEnd, Part, Speaker } from './part.js';
 export interface RunParts {
   readonly hasEnded: boolean;
   take(event: AgentEvent): readonly Part[];
-  /** Ends the calls that are still open, the root last. */
+  /** Ends the root call so, after the calls below it that are still open. */
   end(end: CallEnd): readonly Part[];
 }
 
@@ -66,7 +66,17 @@ export const createRunParts = (isJoined = false): RunParts => {
     get hasEnded() {
       return hasBegun && calls.size === 0;
     },
-    end: (end) => endAll([...calls.values()], end),
+    end: (end) => {
+      const open = [...calls.values()];
+      const isRoot = ({ parts }: OpenCall): boolean => parts.by.parentId === undefined;
+      return [
+        ...endAll(
+          open.filter((call) => !isRoot(call)),
+          { status: 'aborted' },
+        ),
+        ...endAll(open.filter(isRoot), end),
+      ];
+    },
     take: (event) => {
       const known = calls.get(event.callId);
       if (known === undefined && !begins(event, calls, isJoined)) return [];

@@ -23,8 +23,10 @@ export interface ShownMessage {
   toolCallId(toolUseId: string): string | undefined;
   /** Ends the block that is open. */
   pause(): readonly Part[];
-  /** Ends all that is open: tools that nobody has answered have not been run. */
+  /** Ends all that is open: tools that nobody has answered have not been run. Suspended ones stay open. */
   close(): readonly Part[];
+  /** Ends the suspended tools as well: nobody waits for their results any more. */
+  cancel(): readonly Part[];
 }
 
 interface ShownBlock {
@@ -92,14 +94,14 @@ export const createShownMessage = (by: Speaker, id: string, messageId: string): 
     toolUse: (toolUse) => [...pause(), ...toolOf(toolUse.id).toolUse(toolUse)],
     progress: (event) => toolOf(event.toolUse.id).progress(event),
     result: (event, isDenied) => {
+      const tool = toolOf(event.toolUse.id);
+      if (event.result.suspended !== undefined) return tool.suspend(event.toolUse);
       const status = isDenied ? 'denied' : event.result.isError ? 'failed' : 'done';
-      return toolOf(event.toolUse.id).end({ status, event });
+      return tool.end({ status, event });
     },
     toolCallId: (toolUseId) => tools.get(toolUseId)?.id,
-    close: () => [
-      ...pause(),
-      ...[...tools.values()].flatMap((tool) => tool.end({ status: 'notRun' })),
-    ],
+    close: () => [...pause(), ...[...tools.values()].flatMap((tool) => tool.close())],
+    cancel: () => [...tools.values()].flatMap((tool) => tool.end({ status: 'notRun' })),
   };
 };
 

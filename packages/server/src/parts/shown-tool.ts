@@ -11,6 +11,10 @@ export interface ShownTool {
   /** It is whole; or it has been edited since. */
   toolUse(toolUse: ToolUseBlock): readonly Part[];
   progress(event: EventOf<'actingChunk'>): readonly Part[];
+  /** It is suspended: its result comes later, by another call. */
+  suspend(toolUse: ToolUseBlock): readonly Part[];
+  /** Ends it as not run, unless it is suspended. */
+  close(): readonly Part[];
   /** Ends it, where it has been shown and has not ended. */
   end(outcome: ToolOutcome): readonly Part[];
 }
@@ -22,6 +26,8 @@ export const createShownTool = (by: Speaker, messageId: string, toolUseId: strin
   let shownName = '';
   /** As it was last told, since it was whole. */
   let told: ToolUseBlock | undefined;
+  let hasProgress = false;
+  let isSuspended = false;
   let hasEnded = false;
 
   const deltaOf = (delta: string): readonly Part[] =>
@@ -59,24 +65,32 @@ export const createShownTool = (by: Speaker, messageId: string, toolUseId: strin
       ? whole(use)
       : [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
   };
+  const end: ShownTool['end'] = (outcome) => {
+    const last = outcome.status === 'notRun' ? [] : toolUse(outcome.event.toolUse);
+    if (hasEnded || shownName === '') return [];
+    hasEnded = true;
+    return [...last, { type: 'toolEnd', by, id, isWhole: told !== undefined, outcome }];
+  };
   return {
     id,
     toolUse,
+    end,
     chunk: (name, delta) => {
       const start = named(name);
       json.push(delta);
       return [...start, ...(shownName === '' ? [] : deltaOf(delta))];
     },
-    progress: (event) => [
-      ...toolUse(event.toolUse),
-      { type: 'toolProgress', by, id, value: event.value },
-    ],
-    end: (outcome) => {
-      const last = outcome.status === 'notRun' ? [] : toolUse(outcome.event.toolUse);
-      if (hasEnded || shownName === '') return [];
-      hasEnded = true;
-      return [...last, { type: 'toolEnd', by, id, isWhole: told !== undefined, outcome }];
+    progress: (event) => {
+      hasProgress = true;
+      return [...toolUse(event.toolUse), { type: 'toolProgress', by, id, value: event.value }];
     },
+    suspend: (use) => {
+      isSuspended = true;
+      const parts = toolUse(use);
+      if (!hasProgress) return parts;
+      return [...parts, { type: 'toolReset', by, id, name: nameOf(use), input: inputOf(use) }];
+    },
+    close: () => (isSuspended ? [] : end({ status: 'notRun' })),
   };
 };
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, tool } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { from, lastValueFrom, map, Subject, toArray } from 'rxjs';
+import { from, lastValueFrom, map, type Observable, Subject, toArray } from 'rxjs';
 import { eventOf, hello, refused } from '../events.test-support.js';
 import { toParts } from './to-parts.js';
 
@@ -13,9 +13,9 @@ const says = (delta: string, callId = 'c'): AgentEvent =>
 const failed = eventOf({ type: 'error', error: refused });
 const values = { b: begun, q: asks, t: says('t'), e: failed };
 
-const typed = (event$: Parameters<typeof toParts>[0]) =>
+const typed = (event$: Observable<AgentEvent>, report?: Parameters<typeof toParts>[0]) =>
   event$.pipe(
-    toParts,
+    toParts(report),
     map(({ type, ...part }) => ('end' in part ? `${type} ${part.end.status}` : type)),
   );
 
@@ -34,40 +34,59 @@ describe('the parts of a call', () => {
   it('I10: an error behind its event completes, when all that is open has ended', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold('bq-t----(e#)', values, refused);
-      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOf|)', shown);
+      expectObservable(typed(event$)).toBe('so-(kd)-(KOf|)', shown);
       expectSubscriptions(event$.subscriptions).toBe('^-------!');
     });
   });
 
-  it('I10: an error that no event has told ends the run, and is not passed over', () => {
-    marbles(({ cold, expectObservable }) => {
+  it('X21: an error without an event ends the run as failed, and completes', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold('bq-t----#', values, refused);
-      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOf#)', shown, refused);
+      expectObservable(typed(event$)).toBe('so-(kd)-(KOf|)', shown);
+      expectSubscriptions(event$.subscriptions).toBe('^-------!');
     });
-    const parts: string[] = [];
-    const errors: unknown[] = [];
-    const event$ = new Subject<AgentEvent>();
-    event$.pipe(typed).subscribe({
-      next: (part) => parts.push(part),
-      error: (error: unknown) => errors.push(error),
+  });
+
+  it('X21: an error after the end of the run is reported, and not shown', () => {
+    const reported: unknown[] = [];
+    marbles(({ cold, expectObservable }) => {
+      const event$ = cold('be--#', values, new TypeError('a bug'));
+      expectObservable(typed(event$, (error) => void reported.push(error))).toBe('sf--|', shown);
     });
-    event$.next(begun);
-    event$.error(new TypeError('a bug'));
-    expect(parts).toEqual(['callStart', 'callEnd failed']);
-    expect(errors).toMatchObject([{ code: 'unknown', cause: new TypeError('a bug') }]);
+    expect(reported).toMatchObject([{ code: 'unknown', cause: new TypeError('a bug') }]);
+  });
+
+  it('X21: an error before any event is the only one that errors, typed', () => {
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(typed(cold('---#', values, refused))).toBe('---#', shown, refused);
+    });
+  });
+
+  it("X21: an error that a sub-agent's event has shown fails the run all the same", () => {
+    const below = { callId: 'c/t', rootId: 'c', parentId: 'c', iteration: 0 };
+    const events = {
+      ...values,
+      x: eventOf({ type: 'preCall', input: [] }, below),
+      y: eventOf({ type: 'error', error: refused }, below),
+    };
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(typed(cold('bxy#', events, refused))).toBe('ssf(f|)', shown);
+      // One that was cut has not failed by itself.
+      expectObservable(typed(cold('bx-#', events, refused))).toBe('ss-(af|)', shown);
+    });
   });
 
   it('I9: a stream that just ends has been aborted', () => {
     marbles(({ cold, expectObservable }) => {
       const event$ = cold('bq-t----|', values);
-      expectObservable(event$.pipe(typed)).toBe('so-(kd)-(KOa|)', shown);
+      expectObservable(typed(event$)).toBe('so-(kd)-(KOa|)', shown);
     });
   });
 
   it('I5: leaving it leaves the events, in the same frame', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const event$ = hot('bq-t--t', values);
-      expectObservable(event$.pipe(typed), '^---!').toBe('so-(kd)', shown);
+      expectObservable(typed(event$), '^---!').toBe('so-(kd)', shown);
       expectSubscriptions(event$.subscriptions).toBe('^---!');
     });
   });
@@ -75,7 +94,7 @@ describe('the parts of a call', () => {
   it('shows nothing of a call that is over', () => {
     marbles(({ hot, expectObservable }) => {
       const event$ = hot('b-(qe)-t-q', values);
-      expectObservable(event$.pipe(typed)).toBe('s-(oOf)', shown);
+      expectObservable(typed(event$)).toBe('s-(oOf)', shown);
     });
   });
 
@@ -87,7 +106,7 @@ describe('the parts of a call', () => {
     const running = session.call('?');
     const joined = lastValueFrom(
       session.stream$('And?', { onBusy: 'steer' }).pipe(
-        toParts,
+        toParts(),
         map(({ type }) => type),
         toArray(),
       ),
@@ -106,7 +125,7 @@ describe('the parts of a call', () => {
     const mixed = one.flatMap((event, index) => [event, other[index] ?? event]);
     const ids: Record<string, string[]> = {};
     from(mixed)
-      .pipe(toParts)
+      .pipe(toParts())
       .subscribe(({ type, by }) => (ids[by.callId] ??= []).push(type));
     const whole = ['callStart', 'stepStart', 'blockStart', 'blockDelta', 'blockEnd', 'stepEnd'];
     expect(ids).toEqual({ one: [...whole, 'callEnd'], other: [...whole, 'callEnd'] });
@@ -125,7 +144,7 @@ describe('the parts of a call', () => {
     ];
     const parts: string[] = [];
     from(events)
-      .pipe(toParts)
+      .pipe(toParts())
       .subscribe(({ type, by }) => parts.push(`${type} ${by.callId}`));
     expect(parts).toEqual([
       'callStart c',
@@ -141,7 +160,7 @@ describe('the parts of a call', () => {
     const deltas = Array.from({ length: 20_000 }, () => says('x'));
     let count = 0;
     from([begun, asks, ...deltas])
-      .pipe(toParts)
+      .pipe(toParts())
       .subscribe(() => (count += 1));
     expect(count).toBe(20_000 + 3 + 3);
   });

@@ -8,6 +8,7 @@ import { createTracked, type Tracked } from '../sql/tracked.js';
 import { migrate } from '../sql/migrate.js';
 import { sqlFailure } from '../sql/sql-failure.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
+import { engineError } from './engine-error.js';
 import { type DirectoryLock, lockDirectory } from './lock-directory.js';
 import { startDatabase } from './start-database.js';
 
@@ -27,8 +28,11 @@ export const embeddedSql = (
   const where = `The embedded database in ${directory}`;
   const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
   const tracked = createTracked();
-  const failed = (error: unknown): MillraceError =>
-    isClosed() ? closed() : sqlFailure(error, where);
+  const failed = (error: unknown): MillraceError => {
+    if (isClosed()) return closed();
+    const known = engineError(error);
+    return known === undefined ? sqlFailure(error, where) : fileFailure(directory)(known);
+  };
 
   const isClosed = (): boolean => state.closed !== undefined;
 
@@ -38,7 +42,7 @@ export const embeddedSql = (
       return await started(lock);
     } catch (error) {
       lock.release();
-      throw fileFailure(directory)(error);
+      throw fileFailure(directory)(engineError(error) ?? error);
     }
   };
   const started = async (lock: DirectoryLock): Promise<Opened> => {

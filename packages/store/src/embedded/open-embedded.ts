@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
 import type { CallStoreOptions } from '@millrace/core/journal';
 import { asyncScheduler } from 'rxjs';
+import { checkDirectory } from '../files/failure.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { databaseStore } from '../sql/database-store.js';
 import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
@@ -21,6 +22,7 @@ export interface EmbeddedOptions extends FileCallsOptions, CallStoreOptions {
  * outlasts this process. It needs the package `@electric-sql/pglite`, and for memories by their meaning `@electric-sql/pglite-pgvector`.
  */
 export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): DatabaseStore => {
+  checkDirectory('openEmbedded()', directory);
   checkOptions('openEmbedded()', options, rules);
   const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
   const { longTermMemory = {}, events } = options;

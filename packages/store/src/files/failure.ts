@@ -26,6 +26,23 @@ export const fileFailure =
     });
   };
 
+/** The error of who uses an open store whose directory is not there any more. */
+export const directoryGone = (directory: string): MillraceError =>
+  new MillraceError(
+    'store',
+    `The store in ${directory} failed: the directory was moved or deleted while it was in use. Put it back, or open the store where it is now.`,
+  );
+
+/** Refuses a directory that is none, such as an environment variable that is not set. */
+export const checkDirectory = (owner: string, directory: unknown): void => {
+  if (typeof directory === 'string' && directory !== '') return;
+  const given = directory === '' ? 'an empty string' : String(directory);
+  throw new MillraceError(
+    'config',
+    `${owner} needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or give a default.`,
+  );
+};
+
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fromPull, openDemand } from '@millrace/core';
+import { fromPull, type MillraceError, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
 import type { CallStoreDriver, RecordRange, StoredRecord } from '@millrace/core/journal';
 import {
@@ -25,7 +26,7 @@ import { taken } from '../taken.js';
 import { appendTo } from './append-records.js';
 import { createAside } from './aside.js';
 import { callChanges$ } from './call-changes.js';
-import { fileFailure } from './failure.js';
+import { directoryGone, fileFailure } from './failure.js';
 import { type FileLock, tryLock } from './file-lock.js';
 import { heldCall, type HeldCall } from './held-call.js';
 import { isThere } from './is-there.js';
@@ -62,6 +63,9 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
   const written$ = new Subject<string>();
   const held = new Set<string>();
   const now = (): number => scheduler.now();
+  /** The error of who has lost a call: to another writer, or because it was moved or deleted under it. */
+  const lost = (callId: string, path: string): MillraceError =>
+    existsSync(path) ? taken(callId) : directoryGone(root);
 
   /** Gets the lock of a call, makes of it what is held, and holds that until it is left. */
   const hold$ = <Held extends { release(): void }>(
@@ -73,7 +77,7 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
       if (held.has(path)) throw taken(callId);
       held.add(path);
       const lost$ = new Subject<never>();
-      const onLost = (): void => lost$.error(taken(callId));
+      const onLost = (): void => lost$.error(lost(callId, path));
       const attempt = async (seen?: Seen): Promise<Attempt<Held>> => {
         const tried = await tryLock(`${path}.lock`, aside, { leaseMs, onLost }, seen);
         if (!('lease' in tried)) return tried;
@@ -95,9 +99,9 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
     onLost: () => void,
   ): Promise<HeldCall> => {
     const segment = await openSegment(path, callId, now());
-    if (segment === undefined) throw taken(callId);
+    if (segment === undefined) throw lost(callId, path);
     const append = appendTo(path, segment, laterSegments, now);
-    return heldCall(callId, lock, segment, append, onLost);
+    return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
   };
   /** What is done with the path of a call. */
   const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>

@@ -10,6 +10,7 @@ import {
   readConversation,
   replaceConversation,
 } from './conversation-files.js';
+import { directoryGone } from './failure.js';
 import { fileWork$ } from './file-work.js';
 
 /**
@@ -47,7 +48,9 @@ const memoryIn = (root: string, path: string, sessionId: string): StoredMemory =
         }
         return;
       }
-      if (state.loaded !== undefined && state.loaded !== known.number) throw goneOn(sessionId);
+      if (state.loaded !== undefined && state.loaded !== known.number) {
+        throw known.number === 0 ? directoryGone(root) : goneOn(sessionId);
+      }
       const next = await addToConversation(path, known, fresh);
       if (next === undefined) continue;
       state.known = next;

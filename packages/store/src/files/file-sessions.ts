@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import { sessionConflict, type SessionStore } from '@millrace/core/sessions';
 import { checkId, idIn, storedName } from '../stored-name.js';
 import { createAside } from './aside.js';
 import { directoriesIn } from './directories-in.js';
+import { directoryGone } from './failure.js';
 import { fileWork$ } from './file-work.js';
 import { writeState } from './session-file.js';
 import { markOf, readSession, readSessionId, writeSession } from './session-files.js';
@@ -15,12 +17,18 @@ import { markOf, readSession, readSessionId, writeSession } from './session-file
 export const fileSessions = (directory: string): SessionStore => {
   const root = resolve(directory);
   const aside = createAside(root);
+  const known = { isThere: false };
   const pathOf = (sessionId: string): string => {
     checkId('A session', sessionId, 'invalidRequest');
     return join(root, storedName(sessionId));
   };
   return {
-    load$: (sessionId) => fileWork$(root, async () => readSession(pathOf(sessionId), sessionId)),
+    load$: (sessionId) =>
+      fileWork$(root, async () => {
+        const found = await readSession(pathOf(sessionId), sessionId);
+        known.isThere ||= found !== undefined;
+        return found;
+      }),
     save$: (sessionId, state, expectedVersion) =>
       fileWork$(root, async () => {
         const path = pathOf(sessionId);
@@ -30,7 +38,9 @@ export const fileSessions = (directory: string): SessionStore => {
           before?.version === expectedVersion
             ? await writeSession(aside, path, sessionId, text, before)
             : undefined;
+        known.isThere ||= version !== undefined || before !== undefined;
         if (version !== undefined) return version;
+        if (known.isThere && !existsSync(root)) throw directoryGone(root);
         throw sessionConflict(sessionId, expectedVersion, (await markOf(path))?.version);
       }),
     list$: () => fileWork$(root, () => sessionsIn(root)),

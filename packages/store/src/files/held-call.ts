@@ -12,13 +12,14 @@ export interface HeldCall {
   release(): void;
 }
 
-/** Makes the hold of a call whose lock is had and whose segment is begun. */
+/** Makes the hold of a call whose lock is had and whose segment is begun. `lost` makes the error of who has it no more. */
 export const heldCall = (
   callId: string,
   lock: FileLock,
   { file, place, remove }: OpenSegment,
   append: AppendRecords,
   onLost: () => void,
+  lost: () => Error,
 ): HeldCall => {
   const state = { isHeld: true, isWriting: false, isEmpty: place.position === 0 };
   const end = (): void => {
@@ -33,7 +34,7 @@ export const heldCall = (
     try {
       if (await append(records)) return;
       onLost();
-      throw taken(callId);
+      throw lost();
     } finally {
       state.isWriting = false;
       if (!state.isHeld) end();

@@ -3,6 +3,7 @@ import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
+import { checkDirectory } from './failure.js';
 import { fileMemory } from './file-memory.js';
 import { fileSessions } from './file-sessions.js';
 import { fileCalls, type FileCallsOptions, fileRules } from './file-calls.js';
@@ -12,6 +13,7 @@ export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
 
 /** Opens a store in a directory: plain files, of which several processes of one machine may use the same. */
 export const openFiles = (directory: string, options: FilesOptions = {}): Store => {
+  checkDirectory('openFiles()', directory);
   checkOptions('openFiles()', options, { ...fileRules, events: isFunction });
   const { events, ...own } = options;
   const closing = createClosing();

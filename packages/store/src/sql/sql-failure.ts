@@ -28,7 +28,7 @@ const fixes: Readonly<Partial<Record<string, string>>> = {
   '3D000': ' Create the database first, or name another one.',
   '42501':
     ' Give the user the right to create a schema in the database, or create the schema for it.',
-  '53100': ' Make room on the disk of the server.',
+  '53100': ' Make room on the disk of the database.',
 };
 
 /** Several addresses that were tried have no message of their own. */
