@@ -20,7 +20,6 @@ import { activeGroups } from './tools/live-toolkit.js';
 import { noMemory } from './memory.js';
 import { suspend } from './tools/suspend.js';
 
-/** One tool use, answered. */
 export interface Acted extends CostBelow {
   /** Its place in the message that asked for it. */
   readonly index: number;
@@ -92,7 +91,6 @@ export const act$ = (
     );
 };
 
-/** A result that a layer has kept from another tool use is the result of this one. */
 const sameUse = (acted: Acted, { index, toolUse: { id } }: Planned): Acted =>
   acted.result.toolUseId === id
     ? acted

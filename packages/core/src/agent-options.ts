@@ -34,7 +34,6 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
   'model'
 > & { readonly model?: Model };
 
-/** What happens in the calls of an agent: lists of its own, checked. */
 export interface AgentParts {
   readonly defaults: CallDefaults;
   readonly use: readonly Layer[];

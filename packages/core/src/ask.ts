@@ -102,7 +102,6 @@ const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked
     : { ...asked, message: { ...message, id: `${callId}/${position}` } };
 };
 
-/** The ways in which a request for one message can go. */
 export interface Asking {
   /** Asks the model, through interceptors before and after. */
   readonly run$: (attempt: number) => Observable<Asked>;

@@ -53,5 +53,4 @@ export interface CallContext extends LayerContext {
   readonly interceptors: readonly Hook[];
 }
 
-/** An id for a call that has not been given one. */
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

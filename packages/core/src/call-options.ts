@@ -202,7 +202,6 @@ export const checkPrepared = (owner: string, options: unknown): void => {
   checkOptions(owner, options, preparedRules);
 };
 
-/** The options that a call may be prepared otherwise in. */
 export const preparedOptions = (options: CallOptions): PreparedOptions =>
   Object.fromEntries(
     Object.entries(defined(options)).filter(([name]) => Object.hasOwn(preparedRules, name)),
@@ -234,7 +233,6 @@ export const withDefaults = (defaults: CallDefaults, options: CallOptions): Call
   timeouts: { ...defined(defaults.timeouts), ...defined(options.timeouts) },
 });
 
-/** The limits of a call, where it says nothing else. */
 export const limitsOf = ({
   maxIterations = 10,
   onLimit = 'answer',

@@ -108,7 +108,6 @@ export const toCallable = <Output>(
 
 const inOrder: Flatten = (project) => concatMap(project);
 
-/** The loop has validated the output; this tells the compiler of what. */
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
 /** Lets a `for await` pull from an Observable. Each iteration subscribes at its first `next()`; waiting values close the demand; `return()` unsubscribes immediately. */

@@ -37,7 +37,6 @@ const quietly = (leave: () => void): void => {
   }
 };
 
-/** Emits what a function makes at subscription, and completes. */
 export const made$ = <T>(make: () => T): Observable<T> =>
   new Observable((subscriber) => {
     subscriber.next(make());

@@ -45,7 +45,6 @@ export const stopMessage = (feedback?: string): StopChunk => {
   return { type: 'stop', ...(feedback === undefined ? {} : { feedback }) };
 };
 
-/** A transform in its place. */
 export interface ChunkStage {
   readonly name: string;
   readonly operator: ChunkTransform;

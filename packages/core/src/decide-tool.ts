@@ -22,7 +22,6 @@ type Needs = Pick<
   'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'approvers' | 'local' | 'lend'
 >;
 
-/** What is to become of a tool use: it is run, or answered without. */
 export interface Decision extends CostBelow {
   /** With the edits of interceptors, and of those who approved of it. */
   readonly toolUse: ToolUseBlock;

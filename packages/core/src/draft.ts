@@ -13,7 +13,6 @@ import {
 import { updatedUsage } from './updated-usage.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
-/** A message that is being received. It belongs to one request, and to nobody else. */
 export interface Draft {
   readonly messageId: string;
   readonly finish: Finish | 'pause' | undefined;

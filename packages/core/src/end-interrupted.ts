@@ -29,7 +29,6 @@ export const wordsOf = (message: AssistantMessage): AssistantMessage => ({
   content: [textBlock(textOf(message))],
 });
 
-/** Makes a message of the agent's that no model wrote; `position` makes its id. */
 export const says = (
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
   position: string,

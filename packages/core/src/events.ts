@@ -209,7 +209,6 @@ export type ModifiableType = ModifiablePayload['type'];
 /** The event of one type, or of several. */
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
 
-/** The types that an interceptor may be put on. */
 export const modifiableTypes: readonly ModifiableType[] = [
   'preReasoning',
   'postReasoning',

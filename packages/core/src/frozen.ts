@@ -8,7 +8,6 @@ export const frozen = <T>(value: T): T => {
   return value;
 };
 
-/** Tells plain data from all else. Also of another realm, whose `Object` is not ours. */
 export const isPlain = (value: unknown): value is object => {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return true;

@@ -201,7 +201,6 @@ export const createHooks = ({
   };
 };
 
-/** An interceptor that is readied for a call when the first event of its type comes. */
 const stageOf = (
   { type, failOpen, name, open }: EventHook & { readonly name: string },
   call: CallInfo,

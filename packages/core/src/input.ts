@@ -45,7 +45,6 @@ export const readInput = (
   return Object.freeze(read.map(freezeMessage));
 };
 
-/** Reads what a user says to a call that runs already: more input of that call. */
 export const readLateInput = (
   input: unknown,
   call: Pick<CallInfo, 'callId' | 'agent'>,
@@ -101,7 +100,6 @@ const toMessage = (what: What, part: unknown, own: string | undefined): Message 
   return { id, role: 'user', content, ...(name === undefined ? {} : { name }) };
 };
 
-/** A message holds what its role says and no more: a reply, for one, says more. */
 const copy = (what: What, { role, content, ...rest }: Message): Message => {
   const plain = what === 'input' ? plainResult : waitingResult;
   const name = 'name' in rest && typeof rest.name === 'string' ? { name: rest.name } : {};

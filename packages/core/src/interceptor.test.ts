@@ -383,7 +383,7 @@ describe('an interceptor', () => {
   });
 
   it('a misplaced one is refused, with the types that there are', () => {
-    expect(() => on('reasoningChunk' as never, identity)).toThrow(/postReasoning.*events\$/s);
+    expect(() => on('reasoningChunk' as never, identity)).toThrow(/only watched.*postReasoning/s);
     expect(() => on('preActing', identity, { prio: 1 } as never)).toThrow(/'prio'.*priority/s);
   });
 

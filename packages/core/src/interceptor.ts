@@ -79,7 +79,7 @@ export const onCall = <Type extends ModifiableType>(
 ): Interceptor => {
   if (!modifiableTypes.includes(type)) {
     throw misuse(
-      `on(): '${type}' is no event that can be intercepted. Those that can: ${modifiableTypes.join(', ')}. Others can be watched on events$, or with watch().`,
+      `on(): '${type}' cannot be intercepted, only watched. Those that can: ${modifiableTypes.join(', ')}.`,
     );
   }
   return interceptor({

@@ -1,7 +1,5 @@
-/** A value that JSON can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
-/** An object that JSON can hold. */
 export interface JsonObject {
   readonly [key: string]: Json;
 }
@@ -19,10 +17,22 @@ export const parsedJson = (text: string): unknown => {
   }
 };
 
+/** Whether a JSON text may have a key twice in one object: it has more keys than its value. Strings may hold such marks, too. */
+export const mayRepeatKeys = (json: string, value: unknown): boolean =>
+  (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);
+
+const keysIn = (value: unknown): number => {
+  if (!isRecord(value) && !Array.isArray(value)) return 0;
+  const values: readonly unknown[] = Object.values(value);
+  return values.reduce<number>(
+    (count, item) => count + keysIn(item),
+    Array.isArray(value) ? 0 : values.length,
+  );
+};
+
 /** Levels of nesting that a value from outside may have: much of what handles it later is recursive. */
 const maxDepth = 100;
 
-/** Tells whether a value is nested more deeply than is taken from outside. It is not recursive itself. */
 export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObject(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {

@@ -146,7 +146,6 @@ const replaced = (layers: readonly Layer[]): readonly Layer[] =>
       !layers.slice(index + 1).some((later) => later.single === true && later.name === name),
   );
 
-/** Those of a call's layers that also apply to a call which its tools make. */
 export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
   layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
 
@@ -306,7 +305,6 @@ export const turnThrough = (
     .toSorted((a, b) => priorityOf(b) - priorityOf(a))
     .reduce((list, { turn }) => (turn === undefined ? list : turn(list)), phases);
 
-/** Where a layer stands: lower is further out. */
 export const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 const runs: Perform = (step) => step.run(1);
@@ -398,7 +396,6 @@ const uncuttable = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceEr
     `The layer '${name}' emitted nothing for the step '${id}', which has no 'cut'. Emit a value.`,
   );
 
-/** Reads a list of layers, or throws a `config` error that names the fix. */
 export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (use === undefined) return [];
   if (!Array.isArray(use)) throw noLayer(owner);

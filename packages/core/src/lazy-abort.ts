@@ -6,7 +6,6 @@ export interface LazyAbort {
   abort(): void;
 }
 
-/** Makes an abort. A signal that is asked for too late has aborted already. */
 export const createLazyAbort = (): LazyAbort => {
   let controller: AbortController | undefined;
   let isAborted = false;

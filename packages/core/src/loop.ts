@@ -7,7 +7,6 @@ import type { PhaseFactory } from './phase.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { subscribeOnTrampoline } from './trampoline.js';
 
-/** The ReAct loop: an open run takes turns until it ends. A turn is a pipe of phases. */
 export const loop = (
   context: Context,
   turn: readonly PhaseFactory[],

@@ -2,13 +2,11 @@ import type { ReportedPayload } from './events.js';
 import { freezeMessage } from './frozen.js';
 import type { MemoryChange } from './memory.js';
 
-/** A change of the messages of a session, as events tell it. */
 export type MessagesChange = Extract<
   ReportedPayload,
   { type: 'messagesAppended' | 'messagesRemoved' }
 >;
 
-/** Makes events of what has been done to a memory: what was removed first. */
 export const memoryChanges = ({ appended, removed }: MemoryChange): readonly MessagesChange[] => [
   ...(removed.length > 0
     ? [{ type: 'messagesRemoved', ids: Object.freeze([...removed]) } as const]

@@ -55,7 +55,6 @@ interface Conversation {
 
 const empty = (): Conversation => ({ messages: [], ids: new Set() });
 
-/** The memory of a call without a session: it begins empty and forgets. */
 export const noMemory: Memory = { load$: () => of([]), append$: () => of(undefined) };
 
 /** Appends, and emits what has changed by it. */

@@ -143,7 +143,6 @@ const isMediaSource = (source: unknown): source is MediaSource => {
 const looksLikeBase64 = (data: string): boolean =>
   data !== '' && /^[A-Za-z0-9+/_\-\s]*=*\s*$/.test(data.slice(0, 256));
 
-/** A block with what is known of it, and no more. */
 export const plainBlock = (block: ContentBlock): ContentBlock => {
   switch (block.type) {
     case 'text':

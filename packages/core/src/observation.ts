@@ -31,7 +31,6 @@ export const cutObservation = (
 
 const lengthOf = (block: ContentBlock): number => (block.type === 'text' ? block.text.length : 0);
 
-/** A head that does not end within a surrogate pair. */
 const headOf = (text: string, length: number): string => {
   const head = text.slice(0, length);
   return /[\uD800-\uDBFF]$/.test(head) && head.length < text.length ? head.slice(0, -1) : head;

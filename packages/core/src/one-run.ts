@@ -9,7 +9,6 @@ import { nativePhases } from './phase-list.js';
 import { endReasons } from './reply.js';
 import { type Run, unanswered, unpaired } from './run.js';
 
-/** Makes a phase for a call, and holds it to one whole run of one where it is not ours. */
 export const oneRun = (create: PhaseFactory, context: Context): Phase => {
   if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
@@ -43,7 +42,6 @@ const onlyOne = (made: readonly unknown[], name: string): Run => {
   );
 };
 
-/** The last message of a run may still wait for the results of its tools. */
 const unpairedIn = (run: Run): string | undefined => {
   const { messages } = run;
   const settled = unanswered(run) === undefined ? messages : messages.slice(0, -1);

@@ -91,7 +91,6 @@ export const having = (method: string, what: string): Rule => [
 
 export const isScheduler = having('schedule', 'a scheduler of RxJS');
 
-/** A model, of whatever vendor. */
 export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
 /** A list, whatever is in it. */

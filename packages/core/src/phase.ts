@@ -22,10 +22,8 @@ export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
 export const phase = (work: (run: OpenRun) => Observable<Run>): Phase =>
   concatMap((run) => (run.status === 'open' ? work(run) : of(run)));
 
-/** Makes a phase that works on every run, also on one that has ended. */
 export const everyRun = (work: (run: Run) => Observable<Run>): Phase =>
   concatMap((run) => work(run));
 
-/** Makes a phase that needs nothing but the run, and waits for nothing. */
 export const transition = (change: (run: OpenRun) => Run): Phase =>
   map((run) => (run.status === 'open' ? change(run) : run));

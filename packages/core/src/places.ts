@@ -88,7 +88,6 @@ export const lendAside = (context: ToolContext, ways: number): readonly ToolCont
   });
 };
 
-/** Where in a family of calls a tool runs: not for the tool to see. */
 interface Place {
   readonly scope: CallContext;
   /** Keeps the step in which the tool runs from being cut. */
@@ -127,7 +126,6 @@ const createCallIds = (below: string): CallIds => {
   };
 };
 
-/** What the calls of a tool, and those below them, have cost until now. */
 export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(lent).spent);
 
 /** Throws if a call below ended by a fatal error: nothing must be recorded of a tool that was stopped with it. */
@@ -138,7 +136,6 @@ export const refuseHalted = (lent: ToolContext): void => {
 
 const places = new WeakMap<ToolContext, Place>();
 
-/** The place of a run, by what it was lent. */
 export const placeOf = (context: ToolContext): Place => {
   const place = places.get(context);
   if (place !== undefined) return place;

@@ -7,7 +7,6 @@ export const withPlainDetails = ({ details, ...result }: ToolResultBlock): ToolR
   return plain === undefined ? result : { ...result, details: plain };
 };
 
-/** The same, of all results in a conversation. */
 export const withPlainResults = (messages: readonly Message[]): readonly Message[] =>
   messages.map((message) =>
     message.role === 'tool'

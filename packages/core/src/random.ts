@@ -1,4 +1,3 @@
-/** A sequence of numbers in [0, 1). */
 export type Random = () => number;
 
 /**

@@ -38,7 +38,6 @@ interface Found {
   readonly isWhole: boolean;
 }
 
-/** Where an object or a list of objects begins; braces in prose begin neither. */
 const begin = /\{(?=\s*(?:["'“‘}]|[\p{L}_$][\p{L}\p{N}_$]*\s*:|\/[/*]))|\[(?=\s*\{)/gu;
 
 /** The outermost objects of a text. It never looks inside one, even if that one does not parse: what stands in it is a part of an answer. */

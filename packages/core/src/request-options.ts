@@ -1,7 +1,6 @@
 import type { Model, ModelReport, RequestOptions } from './model.js';
 import type { Toolkit } from './toolkit.js';
 
-/** The warning that an option was left out. */
 export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
   type: 'warning',
   message: `The model '${name}' cannot take '${option}': it was left out of the request.`,
@@ -18,7 +17,6 @@ export const supportedOptions = (
   return { options: Object.fromEntries(kept), dropped };
 };
 
-/** A request with the tools there are just now. */
 export const withTools = (
   request: RequestOptions,
   { declarations }: Pick<Toolkit, 'declarations'>,

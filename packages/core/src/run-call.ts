@@ -62,7 +62,6 @@ import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
 import { outcome, reportBeginning } from './run.js';
 
-/** What a call is set up from: its agent, and what its caller says. */
 export interface CallSetup {
   readonly agentName: string;
   /** The layers of the house. */

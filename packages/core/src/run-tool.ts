@@ -37,7 +37,6 @@ export interface Ran extends CostBelow {
   readonly failed: boolean;
 }
 
-/** A tool use that is run as it was decided. */
 export interface ToolRunning {
   /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
   readonly ran$: Observable<Ran>;
@@ -45,7 +44,6 @@ export interface ToolRunning {
   readonly cutAs: (why: string) => Ran;
 }
 
-/** A tool use that comes to something without being run. */
 export const without = (
   decision: Decision,
   output: ToolOutput,

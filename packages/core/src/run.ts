@@ -59,7 +59,6 @@ interface RunState {
 /** Texts under their titles. */
 export type Notes = Readonly<Record<string, string>>;
 
-/** What a call brings into its run that is neither history nor input. */
 export interface Brought {
   /** Results that came for tools of earlier calls. */
   readonly late?: readonly Message[];
@@ -118,7 +117,6 @@ export const open = (
   stopping: false,
 });
 
-/** The messages of the next request, with what it alone shows behind them. */
 export const messagesOf = (
   { messages, injected, notes, feedback }: OpenRun,
   { callId }: Pick<CallInfo, 'callId'>,
@@ -148,7 +146,6 @@ export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => (
   corrections: {},
 });
 
-/** Adds what was said to the running call. What is to be shown once stays. */
 export const addInput = (run: OpenRun, added: readonly UserMessage[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),
@@ -175,7 +172,6 @@ export const compact = (run: OpenRun, count: number, ...instead: readonly Messag
   };
 };
 
-/** Adds the results of the last message's tools, and what interceptors made of its tool uses. */
 export const answerTools = (
   run: OpenRun,
   asked: AssistantMessage,

@@ -158,12 +158,12 @@ const standardValidator = (
   if (!canSayJsonSchema(schema)) {
     const { vendor } = schema['~standard'];
     throw misuse(
-      `${owner}: this ${vendor} schema cannot be shown to a model, because it cannot export JSON Schema. ${exportWith[vendor] ?? 'Use a version of the library that can, or pass a JSON Schema.'}`,
+      `${owner}: this ${vendor} schema cannot export JSON Schema. ${vendor === 'zod' ? 'Update zod to 4.2 or later.' : 'Wrap it so that it can (for valibot: toStandardJsonSchema(schema)).'}`,
     );
   }
   if (Object.keys(options).length > 0) {
     throw misuse(
-      `${owner}: a '${schema['~standard'].vendor}' schema says itself what it does with unknown keys, texts for numbers and patterns. Say it there, and drop '${Object.keys(options).join("', '")}'.`,
+      `${owner}: a '${schema['~standard'].vendor}' schema has its own rules for unknown keys, coercion and patterns: drop '${Object.keys(options).join("', '")}'.`,
     );
   }
   const { validate } = schema['~standard'];
@@ -193,19 +193,13 @@ const standardValidator = (
   };
 };
 
-/** How the schemas of a library are made to export JSON Schema. */
-const exportWith: Readonly<Partial<Record<string, string>>> = {
-  zod: 'Update zod to 4.2 or later.',
-  valibot: 'Wrap it: toStandardJsonSchema(schema) of @valibot/to-json-schema.',
-};
-
 const saidAsJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {
   const { vendor, jsonSchema } = schema['~standard'];
   try {
     return jsonSchema.input({ target: 'draft-2020-12' });
   } catch (cause) {
     throw misuse(
-      `${owner}: the '${vendor}' schema cannot be shown to a model: ${messageOf(cause)}. Declare what JSON can hold, such as a text for a date, and make of it what you need where it is used; or pass a JSON Schema.`,
+      `${owner}: the '${vendor}' schema cannot be shown to a model: ${messageOf(cause)}. Use what JSON can hold, such as a string for a date, or pass a JSON Schema.`,
     );
   }
 };
@@ -256,9 +250,7 @@ const withHidden = (input: unknown, hidden: HiddenInput | undefined): unknown =>
 
 const objectSchema = (schema: JsonSchema, owner: string): JsonSchema => {
   if (schema['type'] === 'object') return schema;
-  throw misuse(
-    `${owner} must be the schema of an object, with a key for each value: it must say { type: 'object' }.`,
-  );
+  throw misuse(`${owner} must be the schema of an object: { type: 'object' }.`);
 };
 
 type Rules = Readonly<Record<string, unknown>>;

@@ -5,7 +5,6 @@ import type { Perform, Step } from './step.js';
 import { isUsage } from './shape.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
-/** What something has cost: tokens, by model, and tools that were run. */
 export interface Spending {
   readonly usage: Usage;
   /** By the name of the model that answered. */
@@ -13,17 +12,14 @@ export interface Spending {
   readonly toolCalls: number;
 }
 
-/** The cost of nothing. */
 export const noSpending: Spending = { usage: noUsage, models: {}, toolCalls: 0 };
 
-/** The cost of a request. */
 export const requestSpending = (model: string, usage: Usage): Spending => ({
   usage,
   models: { [model]: usage },
   toolCalls: 0,
 });
 
-/** Adds two costs. */
 export const addSpending = (a: Spending, b: Spending): Spending => ({
   usage: addUsage(a.usage, b.usage),
   models: Object.entries(b.models).reduce(
@@ -42,11 +38,9 @@ export interface CostBelow {
   readonly below?: Pick<Spending, 'models' | 'toolCalls'>;
 }
 
-/** The cost alone, of what carries it. */
 export const costOf = ({ usage, below }: CostBelow): CostBelow =>
   below === undefined ? { usage } : { usage, below };
 
-/** Adds the costs of two parts of a tool call. */
 export const addCost = (a: CostBelow, b: CostBelow): CostBelow => {
   const whole = ({ usage, below: { models, toolCalls } = noSpending }: CostBelow): Spending => ({
     usage,
@@ -56,7 +50,6 @@ export const addCost = (a: CostBelow, b: CostBelow): CostBelow => {
   return costBelow(addSpending(whole(a), whole(b)));
 };
 
-/** Makes that of a cost; what cost nothing needs no words. */
 export const costBelow = ({ usage, models, toolCalls }: Spending): CostBelow =>
   toolCalls === 0 && Object.keys(models).length === 0
     ? { usage }

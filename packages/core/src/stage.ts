@@ -59,7 +59,6 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
     );
 };
 
-/** Leads a value through stages, one after the other. */
 export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
   stages.reduce((value$, stage) => value$.pipe(concatMap(stage)), of(value));
 

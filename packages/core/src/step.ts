@@ -91,7 +91,6 @@ export interface Cell<T> {
 /** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
 export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
 
-/** The steps of a call that were replayed. What a layer answers from elsewhere costs nothing. */
 export const replayedSteps = cell('call', () => new Set<string>());
 
 export interface Recorded {

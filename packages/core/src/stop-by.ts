@@ -2,6 +2,7 @@ import {
   catchError,
   defer,
   EMPTY,
+  finalize,
   fromEvent,
   identity,
   ignoreElements,
@@ -13,7 +14,9 @@ import {
   type Observable,
   of,
   pipe,
+  type SchedulerLike,
   share,
+  Subject,
   take,
   takeUntil,
   tap,
@@ -22,11 +25,44 @@ import {
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallContext } from './call-context.js';
-import { deadline, uncounted } from './deadline.js';
+import { deadline, type OffTime } from './deadline.js';
 import { contained } from './contained.js';
 import { MillraceError, toMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type Interruption, toInterrupt } from './interruption.js';
+import { cell, type Locals } from './step.js';
+
+/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or a call waits in a queue. */
+export const uncounted = cell(
+  'family',
+  (): OffTime & { begin: (now: () => number) => () => void } => {
+    const ended = new Subject<void>();
+    let waits = 0;
+    let since = 0;
+    let past = 0;
+    return {
+      ms: (now) => past + (waits > 0 ? now - since : 0),
+      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
+      begin: (now) => {
+        if (waits === 0) since = now();
+        waits += 1;
+        return () => {
+          waits -= 1;
+          if (waits > 0) return;
+          past += now() - since;
+          ended.next();
+        };
+      },
+    };
+  },
+);
+
+/** Waits for a source, off the clock of `callMs`. */
+export const offTheClock = <T>(
+  { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
+  source: Observable<T>,
+): Observable<T> =>
+  defer(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));
 
 const defaultCallMs = 30 * 60_000;
 
@@ -52,7 +88,6 @@ export const stopBy = <T>(
     ),
   );
 
-/** The error of a call that somebody has left. */
 export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
   new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });
 
@@ -77,7 +112,6 @@ export const interrupts$ = (
   );
 };
 
-/** One listener a signal, however many calls share it: Node warns of more than ten. */
 const shared = new WeakMap<AbortSignal, Observable<unknown>>();
 
 /** Emits the reason of a signal once, also when it has aborted before; never without a signal. */

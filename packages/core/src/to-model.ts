@@ -18,7 +18,6 @@ export const grown = (messages: Messages, before: Messages, added: Messages): Me
   return messages;
 };
 
-/** A list without its last message. */
 export const withoutLast = (messages: Messages): Messages => {
   const kept = messages.slice(0, -1);
   const shown = known.get(messages);

@@ -33,7 +33,6 @@ export type ToolOutputInit = Partial<Omit<ToolOutput, 'content'>> & {
   readonly content: string | readonly ContentBlock[];
 };
 
-/** Tells an output from an object of the same shape that a tool returned as data. */
 const brand = Symbol.for('millrace.toolOutput');
 
 /** A tool's output that says more than a text: blocks, an error, details for the user interface, the final answer. */
@@ -48,7 +47,6 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
   return output;
 };
 
-/** The output that tells the model what went wrong. */
 export const failedOutput = (text: string): ToolOutput =>
   toolOutput({ content: text, isError: true });
 

@@ -1,5 +1,4 @@
-import { isRecord, isTooDeep } from './json.js';
-import { type JsonReading, readStrictly } from './json-text/read-json.js';
+import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
 import type { ToolUseBlock } from './message.js';
 import type { ModelChunk } from './model.js';
 
@@ -66,19 +65,15 @@ export const createToolParts = (
   };
 };
 
-/** The whole tool use, as far as it has come. */
 export const toToolUse = ({ id, name, input, json, refusal }: ToolPart): ToolUseBlock => {
   const text = json.join('');
-  const value = input ?? (text.trim() === '' ? {} : valueOf(readStrictly(text)));
+  const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
   const toolUse: ToolUseBlock =
-    isRecord(value) && !isTooDeep(value)
+    isRecord(value) && !isTooDeep(value) && (input !== undefined || !mayRepeatKeys(text, value))
       ? { type: 'tool_use', id, name, input: value }
       : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
   return refusal === undefined ? toolUse : { ...toolUse, refusal };
 };
-
-const valueOf = (reading: JsonReading | undefined): unknown =>
-  reading !== undefined && 'value' in reading ? reading.value : undefined;
 
 /** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */
 const belongs = (

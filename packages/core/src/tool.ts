@@ -87,11 +87,11 @@ const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
 const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   name: [
     (value) => typeof value === 'string' && value.trim() === value && toolName.test(value),
-    'a string of 1 to 256 characters, without control characters and without spaces around it',
+    '1 to 256 characters without control characters or outer spaces',
   ],
   description: [
     (value) => typeof value === 'string' && value.trim() !== '',
-    'a text that tells a model what the tool is for',
+    'a string for the model',
   ],
   input: [(value) => value !== null, 'a schema'],
   run: isFunction,

@@ -87,7 +87,6 @@ export const refuseUnknownChoice = (
 const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
 
-/** The tool by which a model activates and deactivates groups of tools. */
 const manageTools = (groups: readonly ToolGroup[]): Tool => {
   const names = { type: 'array', items: { enum: groups.map(({ name }) => name) } } as const;
   const list = groups.map(({ name, description }) => `- ${name}: ${description}`);

@@ -22,7 +22,6 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
 });
 
-/** The larger of two usages, field by field. */
 export const largerUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: Math.max(a.inputTokens, b.inputTokens),
   outputTokens: Math.max(a.outputTokens, b.outputTokens),
@@ -33,12 +32,10 @@ export const largerUsage = (a: Usage, b: Usage): Usage => ({
 /** What each phase has cost, by name: `reasoning`, `closing`, what else has asked a model, and `acting` or `steps` for the calls below. */
 export type UsageByPhase = Readonly<Record<string, Usage>>;
 
-/** Adds to what a phase has cost. */
 export const addToPhase = (all: UsageByPhase, phase: string, usage: Usage): UsageByPhase => ({
   ...all,
   [phase]: addUsage(Object.hasOwn(all, phase) ? (all[phase] ?? noUsage) : noUsage, usage),
 });
 
-/** All tokens of a usage, those of the cache as well. */
 export const tokensIn = (usage: Usage): number =>
   usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;

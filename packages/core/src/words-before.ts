@@ -21,5 +21,4 @@ export const noteWords = (
   if (said.length > 0) words.set(reply, said);
 };
 
-/** What a call has said before its reply: messages that survived, with text or media. */
 export const wordsBefore = (reply: Reply): readonly AssistantMessage[] => words.get(reply) ?? [];

@@ -114,7 +114,6 @@ export const beginning: Layer = trusted({
   },
 });
 
-/** Makes the reply of a run that has ended. Nothing is left to interrupt. */
 export const concluded = (
   run: EndedRun,
   call: Pick<Call, 'createdAt' | 'sources'>,

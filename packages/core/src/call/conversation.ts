@@ -18,7 +18,7 @@ import { limitsOf } from '../call-options.js';
 import { contained } from '../contained.js';
 import { cutObservation, rejectedResult } from '../observation.js';
 import { deadline } from '../deadline.js';
-import { fatal, isMillraceError, messageOf, MillraceError } from '../errors.js';
+import { fatal, isMillraceError, messageOf, MillraceError, toMillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { readHistory } from '../input.js';
 import { isMessage } from '../shape.js';
@@ -79,7 +79,7 @@ export const conversation = (instructions: Instructions): Layer =>
               catchError((error: unknown) =>
                 concat(
                   keptOnFailure$(context, error),
-                  throwError(() => error),
+                  throwError(() => toMillraceError(error)),
                 ),
               ),
               concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
@@ -114,13 +114,11 @@ const saved$ = (
   return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
 };
 
-/** What a call keeps in memory of what was said and done in it if it fails. */
 export const failures = cell('call', (): { mode: OnFailure } => ({ mode: 'keep' }));
 
 /** What memory keeps of a call that fails: the input and the tool calls, or nothing that was not stored before. */
 export type OnFailure = 'keep' | 'discard';
 
-/** How long a memory may take after a failure, which waits for it. */
 const keepMs = 5_000;
 
 /** Stores what a failed call leaves, once. An aborted call leaves nothing. Never errors. */

@@ -247,7 +247,6 @@ const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Repl
   reason: 'stopped',
 });
 
-/** An edited reply is still the same message, and asks for no tools. */
 const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
   ...edited,
   id,

@@ -33,7 +33,6 @@ export const asStep = <Out>(
   return operator;
 };
 
-/** Runs an operator with options, where it takes any. */
 export const runOf = <Out>(operator: OperatorFunction<Input, Out>): StepRun<Out> => {
   // It does what its operator does, which a WeakMap cannot say.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions

@@ -180,7 +180,7 @@ describe('read_result', () => {
   it('C2: says what to do where there is no such result', async () => {
     const [unknown] = await answersTo({ tool_use_id: 'u8' });
     expect(unknown).toEqual({
-      said: 'Failed: No result has the tool_use_id "u8". Take it from the marker, or run the tool again.',
+      said: 'Failed: No result has the tool_use_id "u8". Use the one in the marker.',
       isError: true,
     });
   });

@@ -63,7 +63,6 @@ export const evictResults = (options: EvictionOptions = {}): readonly Intercepto
   ];
 };
 
-/** How many of so many batches are put away: it grows by `keep` at a time. */
 const putAwayOf = (batches: number, keep: number): number =>
   Math.max(0, Math.floor((batches - keep) / keep) * keep);
 

@@ -83,9 +83,7 @@ const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
 };
 
 const noRoom = (contextWindow: number, reserve: number): MillraceError =>
-  misuse(
-    `fitContext(): a 'reserve' of ${reserve} leaves nothing of a 'contextWindow' of ${contextWindow}. Reduce it.`,
-  );
+  misuse(`fitContext(): a 'reserve' of ${reserve} leaves nothing of 'contextWindow'. Reduce it.`);
 
 const tooLong = (
   over: number,
@@ -93,7 +91,7 @@ const tooLong = (
 ): MillraceError =>
   new MillraceError(
     'contextTooLong',
-    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are the system prompt and the tools, ${kept} are for the answer. Shorten the input, or use a larger model.`,
+    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are system prompt and tools, ${kept} the answer. Shorten the input, or use a larger model.`,
     { over },
   );
 

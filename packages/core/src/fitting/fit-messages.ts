@@ -218,7 +218,6 @@ const cutResults = (
   return { ...message, content: message.content.map(cut) };
 };
 
-/** The highest level at which counts that are cut to it have room together. */
 const levelOf = (counts: readonly number[], room: number): number => {
   let left = room;
   const ascending = [...counts].sort((a, b) => a - b);

@@ -50,7 +50,7 @@ const readResult = (): Tool =>
         .find(({ toolUseId }) => toolUseId === id);
       if (result !== undefined) return partOf(result, from, length);
       throw new Error(
-        `No result has the tool_use_id ${JSON.stringify(id)}. Take it from the marker, or run the tool again.`,
+        `No result has the tool_use_id ${JSON.stringify(id)}. Use the one in the marker.`,
       );
     },
   });

@@ -8,7 +8,6 @@ export const cleaned = (text: string): string =>
     (space) => (lineBreak.test(space) ? '\n' : ' '),
   );
 
-/** A cleaned text whose letters are of one case, and whose lines are one. */
 export const folded = (text: string): string =>
   withoutMarks(cleaned(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
 

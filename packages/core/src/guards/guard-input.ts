@@ -71,7 +71,6 @@ export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
   userMessage: isText,
 };
 
-/** The texts of the users' messages. */
 const textsOf = (input: readonly InputMessage[]): readonly string[] =>
   input.filter(({ role }) => role === 'user').map(textOf);
 

@@ -13,7 +13,6 @@ export interface Read {
   readonly folded: string;
 }
 
-/** Reads what a list is made of, or throws a `config` error. */
 export const readGuardPatterns = (owner: string, patterns: Patterns): readonly GuardPattern[] => {
   const list = [patterns].flat();
   if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);

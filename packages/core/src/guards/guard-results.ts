@@ -1,20 +1,9 @@
-import {
-  catchError,
-  EMPTY,
-  filter,
-  ignoreElements,
-  map,
-  mergeMap,
-  type ObservableInput,
-  of,
-} from 'rxjs';
+import { catchError, ignoreElements, map, mergeMap, type ObservableInput, of } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { misuse } from '../errors.js';
-import type { EventOf } from '../events.js';
 import { type Interceptor, on, onCall } from '../interceptor.js';
 import { textBlock, textOf, type ToolResultBlock, type ToolUseBlock } from '../message.js';
-import { checkOptions, oneOf } from '../options.js';
-import { toOutput } from '../tool-output.js';
+import { checkOptions } from '../options.js';
 import { type GuardOptions, guardRules } from './guard-input.js';
 import { decision$, type GuardVerdict, refused, unchecked } from './verdict.js';
 
@@ -28,18 +17,15 @@ export interface GuardedResult {
   readonly call: CallInfo;
 }
 
-/** What a guard of results is called, and what becomes of progress. */
-export interface GuardResultsOptions extends Pick<GuardOptions, 'name'> {
-  /** `drop`: no progress of a tool is shown, because nothing has checked it. `check`: each piece is checked, with the text before it, and dropped if it is refused. Default: `drop`. */
-  readonly progress?: 'drop' | 'check';
-}
+/** How a guard of results is named. */
+export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
 
 /**
  * Asks a check of every result of a tool before the model sees it, errors and results that were brought later among them: pages
  * and files may hold orders for the model. The check gives one verdict, as that of `guardInput`. A result that is refused,
  * or could not be checked, is replaced by an error result for the model, `The result was withheld: …` with the reason, and the
  * call goes on; the `details` of it are `{ withheld }`, the error with its cause, for the program. It is asked after all interceptors
- * of `postActing` with a priority under 1,000. Progress of tools (`actingChunk`) is dropped, or checked with `progress: 'check'`; `extras` go on to other tools.
+ * of `postActing` with a priority under 1,000. Progress of tools (`actingChunk`) is dropped, because nothing has checked it; `extras` go on to other tools.
  */
 export const guardResults = (
   check: (asked: GuardedResult) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -50,36 +36,9 @@ export const guardResults = (
       `guardResults() takes a function of the result that gives true, false or { allowed, reason }, not ${typeof check}.`,
     );
   }
-  checkOptions('guardResults()', options, {
-    name: guardRules.name,
-    progress: oneOf('drop', 'check'),
-  });
-  const { name = 'guardResults', progress = 'drop' } = options;
+  checkOptions('guardResults()', options, { name: guardRules.name });
+  const { name = 'guardResults' } = options;
   const placed = { name, priority: 1_000 };
-  const checking = (call: CallInfo) => {
-    const texts = new Map<string, string>();
-    return mergeMap((event: EventOf<'actingChunk'>) => {
-      const { toolUse, value } = event;
-      const text = `${texts.get(toolUse.id) ?? ''}${textOf(toOutput(value))}`;
-      texts.set(toolUse.id, text);
-      const content = [textBlock(text)];
-      const result = {
-        type: 'tool_result',
-        toolUseId: toolUse.id,
-        content,
-        isError: false,
-      } as const;
-      return decision$(() => check(Object.freeze({ text, result, toolUse, call }))).pipe(
-        filter(({ allowed }) => allowed),
-        map(() => event),
-        catchError(() => EMPTY),
-      );
-    });
-  };
-  const ofProgress =
-    progress === 'drop'
-      ? on('actingChunk', ignoreElements(), placed)
-      : onCall('actingChunk', checking, placed);
   const ofResults = onCall(
     'postActing',
     (call) =>
@@ -102,7 +61,7 @@ export const guardResults = (
       }),
     placed,
   );
-  return [ofProgress, ofResults];
+  return [on('actingChunk', ignoreElements(), placed), ofResults];
 };
 
 const withheld = (

@@ -61,7 +61,6 @@ const sizeOf = (input: readonly InputMessage[]): Size => {
   };
 };
 
-/** The results of tools have blocks of their own. */
 const inner = (block: Block): readonly Block[] =>
   block.type === 'tool_result' ? [block, ...block.content] : [block];
 
@@ -84,7 +83,6 @@ const writtenIn = (block: Block): string => {
 const addressOf = (source: MediaSource): string =>
   source.kind === 'url' && !isInline(source.url) ? source.url : '';
 
-/** An address may be the thing itself. */
 const isInline = (url: string): boolean => /^\s*data:/i.test(url.slice(0, 64));
 
 const bytesOf = (source: MediaSource): number => {

@@ -1,6 +1,5 @@
 import { withoutMarks } from './cleaned.js';
 
-/** The words of an order to pass over what was said before, as regular expressions. */
 interface Words {
   readonly verbs: string;
   /** What stands before. */
@@ -19,7 +18,6 @@ const negation =
 const open = (words: string): string => `(?:${words})`;
 
 const inOrder = (...parts: readonly string[]): string => parts.join(gap);
-/** A character of these scripts says as much as four others. */
 const inShortOrder = (...parts: readonly string[]): string => parts.join(gap.replace('40', '12'));
 
 /** Verb first, as most have it: what is passed over stands before or behind its adjective. */

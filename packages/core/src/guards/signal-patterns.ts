@@ -35,7 +35,6 @@ const personas: readonly string[] = [
   '(?:你|您)(?:现在|現在)?(?:已经|已經)?(?:处于|處於|进入|進入|是)了?(?:开发者|開發者|越狱|越獄|无限制|無限制)模式',
 ];
 
-/** What parts the turns of a conversation in the templates of known models. */
 const chatTokens: readonly string[] = [
   '<\\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|start_header_id|end_header_id|eot_id|begin_of_text|end|start|message|channel)\\|>',
   '\\[/?inst\\]',
@@ -47,7 +46,6 @@ const chatTokens: readonly string[] = [
   '<\\|(?:begin▁of▁sentence|end▁of▁sentence)\\|>',
 ];
 
-/** A line that is written as though another spoke. */
 const roleMarkers: readonly string[] = [
   '(?:^|\\n) ?(?:[*_#>-]{1,3} ?)?(?:system|developer|system (?:message|prompt|override|instructions?)|new instructions?|admin|root) ?(?:[*_]{1,2})? ?:',
   '(?:<\\|im_start\\|>|<\\|start_header_id\\|>|<\\|start\\|>) ?(?:system|developer|assistant)\\b',

@@ -17,7 +17,6 @@ export type GuardVerdict =
       readonly retryAfterMs?: number | undefined;
     };
 
-/** A verdict as it has been read. */
 export type Decision = Exclude<GuardVerdict, boolean>;
 
 export interface GuardInit {
@@ -34,7 +33,6 @@ export const decision$ = (
 ): Observable<Decision> =>
   defer(() => verdicts(ask())).pipe(contained(), take(2), toArray(), map(onlyOne), map(toDecision));
 
-/** The error of what a guard has refused. */
 export const refused = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
   const shown = decision.userMessage ?? userMessage;

@@ -4,13 +4,11 @@ import { characterEnd, characterStart } from './surrogates.js';
 /** What to look for in a text: words as they are, or regular expressions. */
 export type Patterns = string | RegExp | readonly (string | RegExp)[];
 
-/** A stretch of a text. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-/** Reads patterns, each made to find every match, or throws a `config` error. */
 export const readPatterns = (owner: string, patterns: Patterns): readonly RegExp[] => {
   const list = [patterns].flat();
   if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);

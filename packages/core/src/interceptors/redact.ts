@@ -144,7 +144,6 @@ const cleanedIn = (
 
 const maxDepth = 100;
 
-/** The messages of a conversation come with every request: each is looked at once. */
 const once = (clean: (message: Message) => Message): ((message: Message) => Message) => {
   const cleaned = new WeakMap<Message, Message>();
   return (message) => {

@@ -1,4 +1,3 @@
-/** Tells whether a place in a text is in the middle of a character that takes two code units. */
 export const isInsideCharacter = (text: string, at: number): boolean =>
   isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
 

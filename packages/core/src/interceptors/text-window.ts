@@ -53,7 +53,6 @@ export const textWindow =
       );
     });
 
-/** What is held of a text when all before a place has been let through. */
 export const heldFrom = (text: string, passed: number): HeldText =>
   heldWithin(text, passed, passed);
 

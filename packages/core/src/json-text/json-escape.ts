@@ -12,7 +12,6 @@ const simple: Readonly<Record<string, string>> = {
 export const isWholeEscape = (escape: string): boolean =>
   escape.startsWith('\\u') ? escape.length === 6 : escape.length === 2;
 
-/** What a whole escape stands for; nothing, where JSON has no such escape. */
 export const decodedEscape = (escape: string): string | undefined => {
   const name = escape.slice(1);
   if (/^u[\da-f]{4}$/i.test(name)) return String.fromCharCode(Number.parseInt(name.slice(1), 16));

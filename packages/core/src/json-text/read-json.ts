@@ -1,4 +1,4 @@
-import { isRecord, isTooDeep, parsedJson } from '../json.js';
+import { isTooDeep, mayRepeatKeys, parsedJson } from '../json.js';
 import { decodedEscape, hasDoubtfulEscape, hasOddBackslash } from './json-escape.js';
 
 /** JSON before and after a repair. */
@@ -44,24 +44,13 @@ const unfenced = (text: string): string => {
   return (inner.startsWith('json') ? inner.slice(4) : inner).trim();
 };
 
-/** Reads JSON that is valid; `undefined` if it is not. */
 export const readStrictly = (text: string): JsonReading | undefined => {
   const value = parsedJson(text);
   if (value === undefined) return undefined;
   if (isTooDeep(value)) return { problem: tooDeep };
-  // Strings may hold such marks, too: then the text is read once more, key by key.
-  if ((text.match(/(?<!\\)"\s*:/g)?.length ?? 0) <= keysIn(value)) return { value };
+  if (!mayRepeatKeys(text, value)) return { value };
   const read = readTolerantly(text);
   return 'problem' in read ? read : { value };
-};
-
-const keysIn = (value: unknown): number => {
-  if (!isRecord(value) && !Array.isArray(value)) return 0;
-  const values: readonly unknown[] = Object.values(value);
-  return values.reduce<number>(
-    (count, item) => count + keysIn(item),
-    Array.isArray(value) ? 0 : values.length,
-  );
 };
 
 const tooDeep = 'The JSON is nested too deeply.';

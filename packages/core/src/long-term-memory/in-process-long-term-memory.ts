@@ -208,7 +208,6 @@ const textIn = ({ text }: MemoryEntry): string => text;
 const entriesOf = (shelves: readonly Shelf[]): readonly MemoryEntry[] =>
   shelves.flatMap((shelf) => shelf.entries());
 
-/** The shelves of all scopes. */
 interface Shelves {
   /** That of the very scope: an empty one, where it has none yet. */
   of(scope: MemoryScope): Shelf;
@@ -259,10 +258,8 @@ const createShelves = (maxEntries: number, maxScopes: number): Shelves => {
   };
 };
 
-/** One text for each scope, whatever is in its ids. */
 const keyOf = ({ userId, sessionId }: MemoryScope): string => JSON.stringify([userId, sessionId]);
 
-/** The entries of one scope, in the order in which they were last of use. */
 interface Shelf {
   readonly words: KeywordIndex<MemoryEntry>;
   /** The one of this id, or the one that says this. */

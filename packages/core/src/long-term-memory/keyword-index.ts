@@ -1,6 +1,5 @@
 import { lookUpForm, termsIn } from '../retrieval/words.js';
 
-/** An index of items by their words, which grows and shrinks. */
 export interface KeywordIndex<Item> {
   /** Items that there are. */
   readonly size: number;
@@ -56,7 +55,6 @@ const formsIn = (text: string): readonly string[] =>
 
 const k1 = 1.2;
 
-/** How much of its weight an item loses for being longer than others. */
 const b = 0.75;
 
 /**

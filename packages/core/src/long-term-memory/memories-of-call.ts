@@ -74,7 +74,6 @@ export const memoriesOfCall = (
 /** Characters of what one side says that are remembered. */
 const most = 1_000;
 
-/** The run of a tool whose result was the answer, which is remembered as that. */
 const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
   if (run?.status !== 'toolFinal') return undefined;
   const answer = textOf(run.answer).slice(0, most);

@@ -39,7 +39,6 @@ export interface LongTermMemoryOptions {
   readonly forgetTool?: boolean;
 }
 
-/** The same, with the defaults. */
 export type MemorySettings = Required<LongTermMemoryOptions>;
 
 export const isStatic = ({ mode }: MemorySettings): boolean => mode !== 'agent';

@@ -10,7 +10,6 @@ import { aboutOf, writtenMemories } from './written-memories.js';
 
 export const retrieveMemoryName = 'retrieve_memory';
 
-/** The names of all tools of a memory. */
 export const memoryToolNames: readonly string[] = [
   'record_memory',
   retrieveMemoryName,

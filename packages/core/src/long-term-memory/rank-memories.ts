@@ -14,7 +14,6 @@ export interface Aim {
 
 export const rankMemories = 'rankMemories';
 
-/** Asks a model which of these memories help the most. */
 export const rankingRequest = (
   id: string,
   memories: readonly RecalledMemory[],
@@ -49,7 +48,6 @@ export interface Ranked {
   readonly warning?: string;
 }
 
-/** The memories that the model has chosen, or else the best of the search. */
 export const rankedBy = (
   consulted: Consulted,
   memories: readonly RecalledMemory[],

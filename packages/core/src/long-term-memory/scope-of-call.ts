@@ -9,7 +9,6 @@ export type MemoryCaller = Pick<ToolContext, 'callId' | 'sessionId' | 'agent' | 
 /** Says whose memory a call has: the scope of its user, or of its session. */
 export type ScopeOfCall = (call: MemoryCaller) => MemoryScope;
 
-/** The user that the caller has named as `metadata.userId`. */
 export const userOfCall: ScopeOfCall = ({ metadata }) => {
   const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
   if (userId !== undefined) return { userId };

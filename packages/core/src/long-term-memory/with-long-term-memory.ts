@@ -105,7 +105,6 @@ const withLayers = <Output extends InputSchema | undefined>(
   return { ...options, use: [...use, recalling, recording, ...inTurns] };
 };
 
-/** An agent that is made of steps has no turns to recall in. */
 const recallingSteps = (recalling: PhaseFactory): Layer => ({
   name: 'recallForSteps',
   turn: (phases) =>
@@ -187,7 +186,6 @@ const recallForStep = (
 
 const titleOfStep = `${recalledTitle} for the Step in Progress`;
 
-/** The steps that are worked on. */
 const stepInProgress = (plan: Plan | undefined): string =>
   (plan?.steps ?? [])
     .filter(({ status }) => status === 'in progress')
@@ -237,7 +235,6 @@ const recallMemories = (
   },
 });
 
-/** The name of the layer, by which the memories of an agent are counted. */
 const recallLayer = 'recallMemories';
 
 const withRecalled = (
@@ -256,7 +253,6 @@ const withRecalled = (
   return placement === 'beforeInput' ? recallBeforeInput(call, message) : recall(call, message);
 };
 
-/** Makes the layer that records what came of a call, once its conversation is stored. */
 const recordMemories = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -299,7 +295,6 @@ const recordMemories = (
 /** Whose memory a call has; of nobody's, a `warning` says why. */
 type ScopeInCall = (context: Pick<Context, 'call' | 'hooks' | 'values'>) => MemoryScope | undefined;
 
-/** Asks once for each call whose memory it has. */
 const scopeInCall = (scopeOf: ScopeOfCall): ScopeInCall => {
   const known = new WeakMap<CallInfo, { readonly scope: MemoryScope | undefined }>();
   return (context) => {

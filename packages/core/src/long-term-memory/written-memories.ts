@@ -3,7 +3,6 @@ import { textBlock, textOf } from '../message.js';
 import { nameOf, quoted } from '../retrieval/quoted.js';
 import type { MemoryEntry } from './long-term-memory.js';
 
-/** The title of the section in which a model reads them. */
 export const recalledTitle = 'Recalled Memories';
 
 /**
@@ -39,6 +38,5 @@ const most = 2_000;
 
 const said = (text: string): string => quoted(cutText(text, most));
 
-/** A text of so many characters at most, with a marker that says how many are missing. */
 export const cutText = (text: string, length: number): string =>
   textOf({ content: cutObservation([textBlock(text)], length) });

@@ -10,7 +10,6 @@ import type { OpenRun } from '../run.js';
 import { addUsage, noUsage, type Usage } from '../usage.js';
 import { entry, transcriptOf } from './transcript.js';
 
-/** What came of asking for a summary: plain JSON. */
 export type Summary =
   | { readonly status: 'made'; readonly text: string; readonly usage: Usage }
   | { readonly status: 'failed'; readonly why: string; readonly usage: Usage };
@@ -73,7 +72,6 @@ const write$ = (
     );
   });
 
-/** One that was cut at its length still says something. */
 const read = (text: string, finish: Finish, usage: Usage): Summary => {
   if (finish === 'refusal' || finish === 'filtered') {
     return { status: 'failed', why: 'The model would not write it.', usage };

@@ -14,7 +14,6 @@ export const checkInner = (owner: string, inner: unknown): void => {
 export const settled$ = (memory: Memory): Observable<readonly Message[]> =>
   defer(() => memory.load$()).pipe(map(withResults));
 
-/** Makes memories that show what others hold in another way, and write as those do. */
 export const shownBy =
   (
     inner: MemoryFactory,

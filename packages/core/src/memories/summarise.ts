@@ -87,7 +87,6 @@ export const summarise = (options: SummariseOptions): PhaseFactory => {
   return summarising;
 };
 
-/** The call is interrupted: nothing is shown in the place of its messages. */
 const notMade$ = (): Observable<Summary> =>
   of({ status: 'failed', why: 'The call was interrupted.', usage: noUsage });
 
@@ -169,7 +168,6 @@ export const oldOf = (
   };
 };
 
-/** Where a turn of the history begins, or a message of the model's in this call. */
 const unitStarts = (messages: readonly Message[], callId: string): readonly number[] => {
   const turns = new Set(turnStarts(messages));
   const begins = ({ id, role }: Message, index: number): boolean =>

@@ -172,7 +172,6 @@ const maker = ({
 
 const failed = (why: string): Summary => ({ status: 'failed', why, usage: noUsage });
 
-/** A conversation is not lost for what a listener does. */
 const quietly = (tell: () => void): void => {
   try {
     tell();

@@ -91,10 +91,8 @@ const watched = (
 
 const silences = new WeakSet<object>();
 
-/** Whether a model has not begun to answer in time. */
 export const isSilence = (error: MillraceError): boolean => silences.has(error);
 
-/** A longer wait for the first content is reported. */
 const longWaitMs = 10_000;
 
 interface Limit {

@@ -11,10 +11,8 @@ export interface Progress {
   readonly isWhole: boolean;
 }
 
-/** An attempt that has emitted nothing. */
 export const nothingYet: Progress = { isBegun: false, isShown: false, isWhole: false };
 
-/** The progress behind a chunk. A long answer makes no object for each. */
 export const progressBehind = (progress: Progress, chunk: ModelChunk): Progress => {
   if (chunk.type === 'restart') return nothingYet;
   const isShown = progress.isShown || isContent(chunk);

@@ -102,8 +102,8 @@ const readable = (
   const reading = readJson(invalidInput);
   if ('problem' in reading || !isRecord(reading.value)) return toolUse;
   const read = frozen({ ...use, input: reading.value });
-  const after = JSON.stringify(reading.value);
-  hooks.report(iteration, { type: 'repaired', toolUse: read, before: invalidInput, after });
+  if (reading.repair)
+    hooks.report(iteration, { type: 'repaired', toolUse: read, ...reading.repair });
   return read;
 };
 
@@ -196,7 +196,6 @@ const useOf = (
   };
 };
 
-/** The call ends, and nobody is to bring a result later. */
 const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
   suspended === undefined
     ? result

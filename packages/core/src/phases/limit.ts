@@ -28,7 +28,6 @@ export const limit = (context: Needs): Phase =>
     }
   });
 
-/** The reply is the message that said it: it is stored and shown once. */
 const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
   const said = messages.findLast(
     (message): message is AssistantMessage =>

@@ -181,7 +181,6 @@ const reshape = (
   );
 };
 
-/** A text in which no action can be read. When that has been said often enough, prose is the answer. */
 const repair = (
   run: OpenRun,
   message: AssistantMessage,

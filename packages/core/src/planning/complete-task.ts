@@ -46,7 +46,6 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   });
 };
 
-/** Where the answer has a form, models give it as it is, and not as a text. */
 const written = (answer: unknown): string => {
   if (answer === undefined || answer === null) return '';
   return typeof answer === 'string' ? answer.trim() : JSON.stringify(answer);

@@ -20,7 +20,6 @@ export interface Plan {
   readonly steps: readonly PlanStep[];
 }
 
-/** Where a run keeps its plan; `undefined`, while there is none. */
 export const planKey = runKey<Plan | undefined>('plan', undefined);
 
 /** The plan that a value from outside is, such as the state of a `stateChanged` event. */

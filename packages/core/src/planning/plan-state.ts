@@ -4,7 +4,6 @@ import type { StatePatch } from '../events.js';
 import type { ToolUseBlock } from '../message.js';
 import { type Plan, planStatuses, type PlanStep } from './plan-key.js';
 
-/** The tools that a plan is kept with. */
 export const planTools = ['create_plan', 'update_step', 'revise_plan'] as const;
 
 /** What a use of one of them makes of a plan: the new one with the way to it, or what is wrong, for the model. */
@@ -46,7 +45,6 @@ const updated = (plan: Plan, input: Use['input']): PlanChange => {
   });
 };
 
-/** What is settled stays; steps to come that keep their title keep how far they are. */
 const revised = (plan: Plan, input: Use['input']): PlanChange => {
   const titles = titlesIn(input['steps']);
   const settled = plan.steps.filter(isSettled);

@@ -41,7 +41,6 @@ export const plan = (options: PlanOptions = {}): PhaseFactory => {
   return alsoEnded(planning);
 };
 
-/** The last message that the plan is up to date with. */
 const seenKey = runKey<string | undefined>('plan/seen', undefined);
 
 /** The plan with which earlier calls have left off; one that is settled is of the past. */
@@ -52,7 +51,6 @@ const restored = (uses: readonly ToolUseBlock[]): After => {
     : { now, patches: [{ op: 'replace', path: [], value: now }] };
 };
 
-/** The uses of plan tools in messages behind this one that came to something, in order. */
 const usesSince = (
   messages: readonly Message[],
   seen: string | undefined,

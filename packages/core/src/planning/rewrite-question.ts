@@ -14,10 +14,8 @@ export interface RewriteQuestionOptions extends PlanningOptions {
   readonly above?: number;
 }
 
-/** The newest messages of history that a question may refer to. */
 const shown = 12;
 
-/** A question that has grown beyond this is none any more, in characters. */
 const most = 2_000;
 
 /**

@@ -72,7 +72,6 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   return alsoEnded(synthesizing);
 };
 
-/** The tools of the last turn have said that the task is done. */
 const isComplete = (messages: readonly Message[], completion: string): boolean => {
   const [asked, results] = messages.slice(-2);
   if (asked?.role !== 'assistant' || results?.role !== 'tool') return false;
@@ -83,7 +82,6 @@ const isComplete = (messages: readonly Message[], completion: string): boolean =
   );
 };
 
-/** The answer of a tool has to have the form of any other. */
 const formed$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
   const { output } = context;
   if (output === undefined || run.output !== undefined) return of(run);

@@ -97,7 +97,6 @@ export const planner = <const Output extends InputSchema | undefined = undefined
       });
 };
 
-/** A task that is done is not reflected on: what writes its answer comes first. */
 const afterActing = ({
   reflect: when = 'always',
   finalize = false,

@@ -33,7 +33,6 @@ export const responseFormat = (schema?: JsonSchema): string =>
     ? 'Your final answer itself must be JSON, and nothing else.'
     : `Your final answer itself must be JSON of this schema, and nothing else: ${JSON.stringify({ ...schema, $schema: undefined })}`;
 
-/** A part of a prompt under its title. */
 export const section = (title: string, text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : `[${title}]\n${text}`;
 

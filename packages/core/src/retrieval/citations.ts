@@ -140,7 +140,6 @@ interface Stretch {
   readonly to: number;
 }
 
-/** A stretch may lie in a later one. */
 const blanked = (text: string, stretches: readonly Stretch[]): string => {
   const parts: string[] = [];
   let end = text.length;

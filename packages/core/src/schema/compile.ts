@@ -54,7 +54,7 @@ export const compile = (
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };
   if ('$async' in schema) {
-    throw misuse(`${owner} says '$async', which is no JSON Schema. Leave it out.`);
+    throw misuse(`${owner} must not say '$async'.`);
   }
   // What is said of the draft is understood above: ajv knows each by one spelling alone.
   const { $schema: _draft, ...rules } = schema;
@@ -116,15 +116,12 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): type
   if (id.includes('draft/2020-12')) return Ajv2020;
   if (id.includes('draft/2019-09')) return Ajv2019;
   if (id.includes('draft-07')) return Ajv;
-  throw misuse(
-    `${owner}: '${id}' is no draft that can be checked. Use 2020-12, 2019-09 or draft-07.`,
-  );
+  throw misuse(`${owner}: '${id}' is not supported. Use draft 2020-12, 2019-09 or 07.`);
 };
 
 /** Branches that are looked at for one input: a hundred thousand take some tens of milliseconds. */
 const mostBranches = 200_000;
 
-/** A schema whose branches are counted, and what runs a check of an input within the count. */
 interface Effort {
   readonly schema: JsonSchema;
   /** Gives what the check gives; `undefined` where it was given up. */

@@ -2,7 +2,6 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { ErrorObject } from 'ajv';
 import { isRecord } from '../json.js';
 
-/** One thing that is wrong with an input. */
 export interface Problem {
   readonly path: readonly string[];
   readonly message: string;
@@ -64,13 +63,11 @@ export const ofError = ({ instancePath, keyword, params, message, data }: ErrorO
   return { path, message: `${message ?? keyword}${allowed}`, received: data };
 };
 
-/** A number that no JSON can say again. */
 export const ofInfinite = (path: readonly string[]): Problem => ({
   path,
   message: 'must be a number that is not too large',
 });
 
-/** The problems of other places than these. */
 export const notAt = (
   places: readonly (readonly string[])[],
   problems: readonly Problem[],
@@ -90,7 +87,6 @@ const shown = (value: unknown): string => {
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length)}…` : text;
 
-/** The beginning of a value's JSON, without writing all of what may be huge. */
 const brief = (value: unknown, room: number): string => {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, room));
   if (typeof value !== 'object' || value === null) return String(value);

@@ -78,7 +78,7 @@ describe('T5: coerceInput', () => {
   it('is refused beside a schema that says so itself', () => {
     expect(() =>
       tool({ name: 'a', description: 'a', input: z.object({}), coerceInput: true, run: () => 1 }),
-    ).toThrow(/a 'zod' schema says itself .* drop 'coerceInput'/);
+    ).toThrow(/a 'zod' schema has its own rules .* drop 'coerceInput'/);
   });
 });
 
@@ -203,7 +203,7 @@ describe('T1: a schema that cannot be said as JSON Schema', () => {
     const make = () => tool({ name: 'book', description: 'Books.', input, run: () => 1 });
     const agent = () => createAgent({ model: scriptedModel(), output: input });
     expect(make).toThrow(
-      /^tool 'book': 'input': the 'zod' schema cannot be shown to a model: .* cannot be represented in JSON Schema\. Declare what JSON can hold, .*JSON Schema\.$/,
+      /^tool 'book': 'input': the 'zod' schema cannot be shown to a model: .* cannot be represented in JSON Schema\. Use what JSON can hold, .*JSON Schema\.$/,
     );
     for (const misused of [make, agent]) {
       expect(misused).toThrow(MillraceError);

@@ -18,7 +18,6 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
-import { offTheClock } from '../deadline.js';
 import { failures, type OnFailure } from '../call/conversation.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
@@ -33,6 +32,7 @@ import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js
 import type { SessionRecord } from './session-records.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../run.js';
+import { offTheClock } from '../stop-by.js';
 
 /** Where a session is: its queue, its messages, and what is known of it beside them. */
 export interface SessionPlace {

@@ -52,7 +52,6 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
     );
 };
 
-/** A queue that tells a gate how many wait. */
 const telling = <T>(gate: DemandGate): Queue<T> => {
   const queue = createQueue<T>();
   return {
@@ -71,7 +70,6 @@ const telling = <T>(gate: DemandGate): Queue<T> => {
   };
 };
 
-/** A queue that refuses what is too much. */
 const refusing = <T>(max: number): Queue<T> => {
   const queue = createQueue<T>();
   return {

@@ -2,7 +2,6 @@ import type { AgentEvent } from '../events.js';
 import { continues, isDelta, mergeDeltas } from './merge-deltas.js';
 import { createQueue, type Queue } from './queue.js';
 
-/** An event that waits, with the deltas that it stands for. */
 interface Entry<Event> {
   last: Event;
   readonly deltas: string[];

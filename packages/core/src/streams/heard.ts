@@ -16,7 +16,6 @@ export const heard = (owner: string, options?: CallsHeard): MonoTypeOperatorFunc
 export const spoken = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
   chosen(owner, options, isSpoken);
 
-/** Tells whether what an event says is said by the root call, or for it. */
 export const isSpoken = ({ parentId, speaks }: AgentEvent): boolean =>
   parentId === undefined || speaks === true;
 

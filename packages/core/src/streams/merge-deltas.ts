@@ -8,7 +8,6 @@ export const isDelta = <Event extends AgentEvent>(event: Event): event is Event 
   event.type === 'summaryChunk' ||
   event.type === 'planningChunk';
 
-/** Tells whether an event is a piece of the answer, or of what may become one. */
 export const isAnswerDelta = <Event extends AgentEvent>(
   event: Event,
 ): event is Event & EventOf<'reasoningChunk' | 'summaryChunk'> =>

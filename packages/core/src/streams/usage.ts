@@ -18,7 +18,6 @@ export const usage$ = (event$: Observable<AgentEvent>): Observable<Usage> =>
     );
   });
 
-/** The calls that run, with what has been counted of each and those below it. */
 type Calls = Map<string, { readonly parentId: string | undefined; counted: Usage }>;
 
 const growth = (event: AgentEvent, calls: Calls): Usage => {
@@ -45,7 +44,6 @@ const growth = (event: AgentEvent, calls: Calls): Usage => {
   }
 };
 
-/** Counts for a call and those above it, whose replies tell it again. */
 const count = (
   { callId, rootId }: Pick<AgentEvent, 'callId' | 'rootId'>,
   usage: Usage,

@@ -168,7 +168,6 @@ const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
   return toolOutput({ content, details, isError: told !== undefined && !hasAnswer.has(reason) });
 };
 
-/** A value is told as what it is: the text around it is for people. */
 const answerOf = ({ content, output }: Reply): readonly ContentBlock[] => {
   if (output !== undefined) return [textBlock(JSON.stringify(output))];
   const said = content.filter(isContentBlock);

@@ -106,7 +106,6 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
     });
 };
 
-/** The options that are the loop's have nothing to act on. */
 const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
   const { timeouts: _, ...prepared } = options;
   const idle = [
@@ -119,7 +118,6 @@ const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): v
   hooks.report(0, { type: 'warning', message });
 };
 
-/** What the program emits last, where it emits anything, and what it has cost. */
 const answer$ = (
   run: StepRun<Input>,
   begun: OpenRun,
@@ -220,7 +218,6 @@ const said = (
   reply: undefined,
 });
 
-/** A message of a call below keeps its id: it may have been streamed under it. */
 const replied = ({ id, role, content, name }: Reply, call: CallInfo): AssistantMessage => ({
   id: id.startsWith(`${call.callId}/`) ? id : `${call.callId}/answer`,
   role,

@@ -1,4 +1,3 @@
-/** A name that a tool may have, made of any text: what does not fit is `_`. */
 export const fitName = (text: string): string =>
   text
     .normalize('NFKD')
@@ -22,5 +21,4 @@ const free = (name: string, taken: readonly string[], nth = 1): string => {
   return taken.includes(numbered) ? free(name, taken, nth + 1) : numbered;
 };
 
-/** A text in one line: what it says of itself must not look like something else. */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim();

@@ -33,7 +33,6 @@ export const carryAll: HandoffFilter = (messages, { from, toolUses }) =>
 /** What a user has said last, and what came behind it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
 
-/** Where a user has said something last: an agent's words are an assistant's here. */
 export const lastOfUser = (messages: readonly InputMessage[]): number =>
   Math.max(
     0,

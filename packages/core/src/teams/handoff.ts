@@ -113,7 +113,6 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   );
 };
 
-/** The conversation as the next one sees it. */
 const moved = (
   { active: from, history, input, moves }: OpenTurn,
   reply: Reply,

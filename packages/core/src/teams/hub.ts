@@ -57,7 +57,6 @@ export const hub = <const Agents extends readonly [Agent, ...Agent[]]>(
   );
 };
 
-/** The types say it too, to whoever has them. */
 const checkTurns = ({
   rounds,
   next,

@@ -24,7 +24,6 @@ export const userMessage = (text: string): InputMessage => ({
   content: [textBlock(text)],
 });
 
-/** A single message of an assistant is said to whoever gets it, also by an agent of that name. */
 const fromOthers = (message: InputMessage): InputMessage =>
   message.role === 'assistant'
     ? {

@@ -26,7 +26,6 @@ export interface RouteByOptions<Otherwise extends Composable = Composable> {
   readonly name?: string;
 }
 
-/** What the model chooses where nothing fits: no route has this name. */
 const otherwiseName = 'otherwise';
 
 const choose =
@@ -110,7 +109,6 @@ const isRoute = (given: unknown): boolean =>
   typeof given['when'] === 'string' &&
   given['when'].trim() !== '';
 
-/** The model has been corrected, and in vain. */
 const isNoChoice = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'invalidResponse' || error.code === 'emptyAnswer');
 

@@ -75,7 +75,6 @@ const reply$ = (
   );
 };
 
-/** What was decided, where that is told later too; nothing, where nothing is told. */
 export const decided$ = <What>(
   told: What | ObservableInput<What>,
   isTold: (value: What | ObservableInput<What>) => value is What,

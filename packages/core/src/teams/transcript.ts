@@ -15,7 +15,6 @@ export interface Hearing {
   readonly input: Input;
 }
 
-/** What is asked of one whose turn it is again though nobody else has said anything. */
 const nothingNew = 'Nobody else has said anything. Go on.';
 
 /**
@@ -33,7 +32,6 @@ export const hearing = (name: string, asked: Input, transcript: Transcript): Hea
   };
 };
 
-/** What was asked and all that was said, for one who has said nothing. */
 export const allHeard = (asked: Input, transcript: Transcript): Input =>
   withSaid(asked, saidIn(transcript));
 

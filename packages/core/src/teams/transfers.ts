@@ -74,7 +74,6 @@ const noMembers = (): MillraceError =>
     "handoff(): 'agents' takes a list of those it moves between: { agent, description: 'what it is for' }.",
   );
 
-/** The error of a name that nobody has. */
 export const nobody = (option: string, name: string, names: readonly string[]): MillraceError =>
   misuse(`handoff(): '${option}' names '${name}'. The agents are: ${names.join(', ')}.`);
 

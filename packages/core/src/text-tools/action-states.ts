@@ -10,7 +10,6 @@ import { isTooDeep, parsedJson } from '../json.js';
 import type { ToolDeclaration } from '../model.js';
 import { parameterOf } from './tool-table.js';
 
-/** The states that read an action behind its label or tag. */
 export interface ActionStates {
   /** Whatever the action is written as. */
   begin(place: Place): 'found';
@@ -256,7 +255,6 @@ const isNameLike = (name: string, { tools, completions }: ReadingNeeds): boolean
   (/^[\w.:/-]{1,64}$/.test(name) && !/^(?:none|null|n\/a)$/i.test(name)) ||
   [...completions, 'final answer'].includes(name.toLowerCase());
 
-/** Tells whether words in the place of a name say that no tool is to be used. */
 const isNoAction = (name: string, needs: ReadingNeeds): boolean =>
   isNone(name, needs) ||
   (!needs.tools.has(name) &&
@@ -264,7 +262,6 @@ const isNoAction = (name: string, needs: ReadingNeeds): boolean =>
       name,
     ));
 
-/** Reads arguments that stand in tags: `<parameter=city>Rome</parameter>`. */
 const readParameters = (name: string, text: string, needs: ReadingNeeds): Reading => {
   const tool = needs.tools.get(name);
   const input = new Map<string, unknown>();
@@ -290,7 +287,6 @@ const readParameters = (name: string, text: string, needs: ReadingNeeds): Readin
     : unreadable('There is text between the parameters.', name);
 };
 
-/** A text stays one; all else is JSON. */
 const readParameter = (
   written: string,
   key: string,

@@ -13,7 +13,6 @@ import {
 } from './peek.js';
 import type { Tape } from './tape.js';
 
-/** The mark that stands next: one of these at most. */
 export interface Ahead {
   readonly label?: Mark<Label> | undefined;
   readonly tag?: Mark<Tag> | undefined;
@@ -30,7 +29,6 @@ export const ahead = (tape: Tape, words: LabelWords, offset = 0): Ahead | Undeci
   return label === 'more' || tag === 'more' || fence === 'more' ? 'more' : { label, tag, fence };
 };
 
-/** A state that begins behind white space. At the end of the text it does what is to be done there. */
 export const behindSpace =
   (tape: Tape, atEnd: () => true, look: (text: string) => boolean): State =>
   () => {

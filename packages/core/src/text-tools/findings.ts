@@ -1,7 +1,6 @@
 import type { Repair } from '../json-text/read-json.js';
 import type { Ask, Problem, Reading } from './reading.js';
 
-/** An action that could not be read. */
 export interface Fault extends Problem {
   /** What the model wrote there. */
   readonly text: string;
@@ -27,7 +26,6 @@ export interface Findings {
   hasLead: boolean;
 }
 
-/** Finds nothing yet. */
 export const createFindings = (): Findings => ({
   asks: [],
   repairs: [],

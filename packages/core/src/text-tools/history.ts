@@ -85,7 +85,6 @@ const beginOfTurn = (messages: readonly Message[]): number =>
     ({ id, role }, index) => role === 'user' && isAnswerBefore(id, messages[index - 1]),
   );
 
-/** What the model is told of its own message has an id that begins with that of the message. */
 const isAnswerBefore = (id: string, message: Message | undefined): boolean =>
   message === undefined ||
   (message.role === 'assistant' &&
@@ -106,7 +105,6 @@ const textMessage = (message: Message, place: Place): UserMessage | AssistantMes
   }
 };
 
-/** What phases have noted stands where the user could speak, and is nothing that the user said. */
 const speakerOf = ({ id }: UserMessage): string => (id.endsWith('/notes') ? 'Notes:' : 'User:');
 
 /** Characters of a thought of an earlier turn that are shown once more, so that the form stays in sight; longer ones are left out. */
@@ -172,7 +170,6 @@ const resultContent = (
   }, []);
 };
 
-/** Two messages of one side as one. */
 const merged = (one: Message, other: Message): Message | undefined => {
   if (one.role === 'user' && other.role === 'user') {
     const { name: _name, ...rest } = one;

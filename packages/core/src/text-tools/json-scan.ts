@@ -44,7 +44,6 @@ const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 const maxLength = 200;
 const maxPath = 3;
 
-/** A backslash with the letters that may be a command of LaTeX behind it. */
 const longestCommand = 16;
 
 /** Looks for the end of a JSON value, or of what was meant for one, in pieces of any length. */

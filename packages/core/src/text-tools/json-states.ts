@@ -21,7 +21,6 @@ import { isRecord, parsedJson } from '../json.js';
 import { readJson } from '../json-text/read-json.js';
 import { parameterOf, type ToolTable } from './tool-table.js';
 
-/** The states that take JSON in, and what becomes of it. */
 export interface JsonStates {
   /** JSON begins here; without a label or tag before it, in text of this channel. */
   begin(place: Place, channel?: Channel): void;
@@ -322,7 +321,6 @@ interface Capture {
   readonly answer: string | undefined;
 }
 
-/** Takes in JSON of which nothing is said before it is whole. */
 const silentCapture = (): Capture => ({
   scan: createJsonScan(),
   thought: '',
@@ -392,7 +390,6 @@ const readCaptured = (text: string, needs: ReadingNeeds): Reading => {
   return checked(readValue(read.value, needs), read);
 };
 
-/** Tells whether each action in a text that can be read has a key of arguments. */
 const hasArguments = (text: string): boolean => {
   const read = readJson(text);
   if ('problem' in read) return false;
@@ -403,7 +400,6 @@ const hasArguments = (text: string): boolean => {
   });
 };
 
-/** Reads the JSON of the arguments of a tool that has been named before. */
 const readArguments = (name: string, text: string, needs: ReadingNeeds): Reading => {
   const read = readJson(text);
   if ('problem' in read) return unreadable(read.problem, name);
@@ -436,7 +432,6 @@ const checked = (
   return repair === undefined ? reading : { ...reading, repairs: [repair, ...reading.repairs] };
 };
 
-/** An answer that was cut off is taken as far as it goes. */
 const cutAnswer = (text: string, needs: ReadingNeeds): Reading | undefined => {
   const { open, missing } = scanned(text);
   const key = open?.path.at(-1);
@@ -451,7 +446,6 @@ const cutAnswer = (text: string, needs: ReadingNeeds): Reading | undefined => {
     : { ...reading, repairs: [{ before: text, after }, ...reading.repairs] };
 };
 
-/** A text without an escape, or half a pair of them, that it was cut within. */
 const withoutCutEscape = (text: string): string =>
   withoutEscape(withoutEscape(text, /\\(?:u[\da-f]{0,3})?$/i), /\\ud[89ab][\da-f]{2}$/i);
 

@@ -98,7 +98,6 @@ const refusalOf = (
   return nativeUses + index < dialect.maxUses ? {} : { refusal };
 };
 
-/** Tells whether what could not be read is more than words that say what to do. */
 const isAction = ({ text, tool }: Fault): boolean =>
   text.includes('{') || (tool !== undefined && text.startsWith(tool));
 

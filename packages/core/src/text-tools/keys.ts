@@ -17,7 +17,6 @@ export const keys = {
 
 const all: readonly string[] = Object.values(keys).flat();
 
-/** Tells whether a key is one that an action or an answer may begin with. */
 export const isKnownKey = (key: string): boolean => all.includes(key);
 
 export const beginsKnownKey = (word: string): boolean => all.some((key) => key.startsWith(word));

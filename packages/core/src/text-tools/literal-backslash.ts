@@ -31,7 +31,6 @@ export const opensFormula = (mark: string, before: string, isOpen: boolean): boo
   }
 };
 
-/** A text with the backslashes at these places doubled. */
 export const withDoubled = (text: string, places: readonly number[]): string => {
   let from = 0;
   const parts = places.map((place) => {

@@ -1,12 +1,10 @@
 import { beginsKnownKey, isKnownKey } from './keys.js';
 
-/** What may still turn out to be a mark, once more of the text is there. */
 export type Undecided = 'more';
 
 /** The labels that a text may have at the beginning of a line. */
 export type Label = 'thought' | 'action' | 'input' | 'observation' | 'answer';
 
-/** A mark, and how many characters it has. */
 export interface Mark<Type extends string = string> {
   readonly type: Type;
   readonly length: number;
@@ -35,7 +33,6 @@ const englishBehindThought: LabelWords = [
   ['ai answer', 'answer'],
 ];
 
-/** The words for these labels: English ones, and others that a prompt uses. */
 export const labelWords = (
   labels: readonly Label[],
   others: Readonly<Partial<Record<Label, readonly string[]>>> = {},
@@ -116,7 +113,6 @@ export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undef
   return mayBe && mayGrow ? 'more' : undefined;
 };
 
-/** The marks that models write around thoughts and actions of their own accord. */
 export type Tag = 'think' | 'unthink' | 'call' | 'close' | 'action' | 'function';
 
 const tags: readonly (readonly [string, Tag])[] = [
@@ -159,7 +155,6 @@ export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | und
   return mayBe ? 'more' : undefined;
 };
 
-/** A line that opens or closes a fence: its marks, and whether it only closes. */
 export interface FenceLine {
   readonly length: number;
   readonly marks: string;

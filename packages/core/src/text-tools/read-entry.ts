@@ -35,7 +35,6 @@ const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => 
   );
 };
 
-/** Tells whether an object is the answer itself, and not a form around it. */
 const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
@@ -51,7 +50,6 @@ const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds
   return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
 };
 
-/** Tells whether a value may be what the schema of a property says at its surface. */
 const isOfType = (value: unknown, property: unknown): boolean => {
   if (value === undefined || !isRecord(property)) return true;
   const types = [property['type']].flat().filter((type) => typeof type === 'string');
@@ -137,7 +135,6 @@ export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Re
     : { asks: [{ name, input: read.input }], repairs: read.repairs };
 };
 
-/** Tells whether a name that no tool has stands for the final answer. */
 export const isCompletion = (name: string, { tools, completions }: ReadingNeeds): boolean =>
   !tools.has(name) && [...completions, 'final_answer', 'final answer'].includes(name.toLowerCase());
 
@@ -176,7 +173,6 @@ const valuesOf = (record: JsonRecord, list: readonly string[]): readonly unknown
 const distinct = (values: readonly unknown[]): readonly unknown[] =>
   values.filter((value, index) => values.findIndex((other) => equal(other, value)) === index);
 
-/** The input of a tool, or why there is none. */
 type InputReading =
   | { readonly input: Readonly<Record<string, unknown>>; readonly repairs: readonly Repair[] }
   | { readonly problem: string };
@@ -218,7 +214,6 @@ const isNothing = (text: string): boolean =>
 const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =>
   !Array.isArray(required) || required.length === 0;
 
-/** A text that is written as JSON is meant without its quotes. */
 const unquoted = (text: string): string => {
   if (!text.startsWith('"')) return text;
   try {

@@ -36,7 +36,6 @@ export interface ReaderInit {
   readonly mayRetract: () => boolean;
 }
 
-/** Reads one reply, in pieces of any length. The pieces have no say in what is found. */
 export interface Reader {
   push(piece: string): void;
   /** The text is over, or what follows is not to be read. */
@@ -370,7 +369,6 @@ const mayEnd = (text: string): boolean => {
   return [...ends, ...(isBehind ? begins : [])].some((it) => it.startsWith(rest));
 };
 
-/** The states that tell thoughts in tags from all else. */
 interface ThoughtStates {
   /** A tag begins a thought, where it begins a line. */
   begin(tag: Mark<Tag>): Found;

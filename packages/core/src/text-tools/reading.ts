@@ -1,6 +1,5 @@
 import type { Repair } from '../json-text/read-json.js';
 
-/** A use of a tool as a text asks for it. */
 export interface Ask {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -22,7 +21,6 @@ export interface Reading {
   readonly isData?: boolean;
 }
 
-/** A piece that says nothing. */
 export const nothing: Reading = { asks: [], repairs: [] };
 
 /** A piece that cannot be read. */

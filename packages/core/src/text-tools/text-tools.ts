@@ -88,7 +88,6 @@ interface Reading {
   readonly isPlain?: boolean;
 }
 
-/** What a request must have cost that was left before its provider told. */
 const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
   inputTokens: countRequest(plainCounter, asked),
   outputTokens: estimateTokens(written),
@@ -246,7 +245,6 @@ export const textRequest = (
   return needs.tools.length === 0 ? asked : withStops(asked, dialect, model);
 };
 
-/** Writes a request without tools as one to a model that takes no schema for its answer. */
 const plainRequest = (
   request: ModelRequest,
   dialect: Dialect,
@@ -273,7 +271,6 @@ const withStops = (
   return { ...request, stopSequences: [...own, ...added] };
 };
 
-/** A model without system prompts reads the prompt before what the user says first. */
 const withPrompt = (
   request: ModelRequest,
   prompt: string,

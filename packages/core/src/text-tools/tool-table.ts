@@ -1,14 +1,12 @@
 import { isRecord } from '../json.js';
 import type { ToolDeclaration } from '../model.js';
 
-/** The tools of a request by their names. */
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
 
 /** Lists tools by their names. */
 export const toolTable = (tools: readonly ToolDeclaration[]): ToolTable =>
   new Map(tools.map((tool) => [tool.name, tool]));
 
-/** The schema that a tool has for one of its parameters. */
 export const parameterOf = (
   tool: ToolDeclaration | undefined,
   name: string,
@@ -19,7 +17,6 @@ export const parameterOf = (
   return isRecord(schema) ? schema : undefined;
 };
 
-/** The one parameter of a tool that takes a text and nothing else. */
 export const onlyText = (tool: ToolDeclaration | undefined): string | undefined => {
   const properties = tool?.inputSchema['properties'];
   const [name, second] = isRecord(properties) ? Object.keys(properties) : [];

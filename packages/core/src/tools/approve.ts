@@ -18,19 +18,18 @@ import {
 import { contained } from '../contained.js';
 import type { Context } from '../context.js';
 import { copied } from '../copied.js';
-import { offTheClock } from '../deadline.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
 import type { ToolUseBlock } from '../message.js';
 import type { OpenRun } from '../run.js';
+import { offTheClock } from '../stop-by.js';
 import { cell } from '../step.js';
 import { withoutKeys } from './parameters.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './types.js';
 
 type Needs = Pick<Context, 'hooks' | 'scheduler' | 'limits' | 'approvers' | 'local'>;
 
-/** Keeps a list of the tool calls that somebody is asked about. */
 export interface PendingApprovals {
   /** Adds one, and returns a function that removes it. */
   readonly await: (toolUse: ToolUseBlock, iteration: number) => () => void;
@@ -102,7 +101,6 @@ const toDecision = (given: unknown): Decision => {
   throw misuse('The input that an approver gives must be an object, of at most 100 levels.');
 };
 
-/** A tool use whose input is valid, with what the tool is to be run with. */
 export interface Ready {
   readonly status: 'ready';
   readonly toolUse: ToolUseBlock;
@@ -112,7 +110,6 @@ export interface Ready {
   readonly value: unknown;
 }
 
-/** A tool use as it stands: ready, or refused, and why. */
 export type Checked =
   | Ready
   | {
@@ -208,7 +205,6 @@ const copiedRecord = (
   return isRecord(copy) ? copy : {};
 };
 
-/** A tool use with another input. What the program gives is no part of it. */
 const withInput = (
   toolUse: ToolUseBlock,
   input: ToolUseBlock['input'],
@@ -218,6 +214,5 @@ const withInput = (
 const denied = (name: string, reason: string | undefined): string =>
   `Not run: this use of ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
 
-/** The model has not said what is wrong here. */
 const misedited = (name: string, problems: readonly string[]): string =>
   `Not run: this use of ${name} was approved with another input, which is not valid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;

@@ -53,7 +53,6 @@ export const contextValues = (
 
 export const noValues: ContextValues = Object.freeze({ entries: [] });
 
-/** The value of a key, or a `config` error that names the fix. */
 export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): Value => {
   const value = key.from(values);
   if (value !== undefined) return value;

@@ -41,7 +41,6 @@ const observableSymbol: PropertyKey =
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
   has(value, Symbol.asyncIterator);
 
-/** A list is a value; a generator is work to be done. */
 const isGenerator = (value: unknown): value is Generator<unknown, unknown> =>
   has(value, Symbol.iterator) && has(value, 'next');
 

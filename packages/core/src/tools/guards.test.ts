@@ -112,7 +112,7 @@ describe('I13: what is run', () => {
   it('was checked: a schema that says $async is refused, and a tool that gives no verdict is not run', async () => {
     const input = { type: 'object', $async: true } as JsonSchema;
     expect(() => tool({ name: 't', description: 'Is odd.', input, run: () => 1 })).toThrow(
-      "tool 't': 'input' says '$async', which is no JSON Schema. Leave it out.",
+      "tool 't': 'input' must not say '$async'.",
     );
     const silent: Tool = { ...numbers(), validation$: () => of() };
     expect((await run1(silent).session.call('?')).toolUses[0]?.isError).toBe(true);

@@ -102,7 +102,7 @@ describe('hostile arguments', () => {
   it.each([
     ['zod', 'Update zod to 4.2'],
     ['valibot', 'toStandardJsonSchema'],
-    ['other', 'Use a version of the library'],
+    ['other', 'Wrap it so that it can'],
   ])(
     'X13: a schema of %s that cannot export JSON Schema is refused with the fix',
     (vendor, fix) => {

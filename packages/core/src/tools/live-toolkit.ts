@@ -8,7 +8,6 @@ export interface ToolkitCell {
   current: Toolkit;
 }
 
-/** The handle on what is in a cell. */
 export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
   const change = (entries: readonly ToolEntry[]): void => {
     cell.current = createToolkit(entries);
@@ -60,7 +59,6 @@ export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void
   );
 };
 
-/** The names of the groups that are active. */
 export const activeGroups = (groups: readonly ToolGroup[]): readonly string[] =>
   groups.filter(({ active }) => active).map(({ name }) => name);
 
@@ -78,7 +76,6 @@ const inGroups =
   (entry: ToolEntry): ToolEntry =>
     isToolGroup(entry) ? Object.freeze({ ...entry, tools: change(entry.tools) }) : entry;
 
-/** The names of tools and groups, and of the tools in groups. */
 export const namesOf = (entries: readonly ToolEntry[]): readonly string[] =>
   entries.flatMap((entry) =>
     isToolGroup(entry) ? [entry.name, ...entry.tools.map(({ name }) => name)] : [entry.name],

@@ -27,7 +27,6 @@ export const checkParameters = (
   );
 };
 
-/** An input without some parameters. */
 export const withoutKeys = <Input>(
   input: Input,
   names: readonly string[],

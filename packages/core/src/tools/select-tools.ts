@@ -84,7 +84,6 @@ const rules: Readonly<Record<keyof ToolSelection, Rule>> = {
   maxTools: wholeNumber(1),
 };
 
-/** A tool whose result was brought may have to be asked again. */
 const pinnedBy = (
   { pinned = [] }: ToolSelection,
   { history, late, pinned: always }: Call,
@@ -96,7 +95,6 @@ const pinnedBy = (
   return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
 };
 
-/** Emits the names of the tools that a call does not show. Never errors. */
 const unselected$ = (
   { select, pinned = [], maxTools = Infinity }: ToolSelection,
   { tools }: Toolkit,
@@ -145,7 +143,6 @@ const picked$ = (
         }),
       );
 
-/** A list is one value here, and not several. */
 const inputOf = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
   Array.isArray(picked) ? of(picked) : from<ObservableInput<unknown>>(picked);
 

@@ -50,7 +50,6 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
   });
 };
 
-/** The tool uses of a conversation, by their ids. */
 export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
   new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
 

@@ -34,7 +34,6 @@ interface Entry {
   leaveLine: () => void;
 }
 
-/** Makes a gate at which so many may wait; one more gets the error. */
 export const createGate = (maxQueue: number, full: () => MillraceError): Gate => {
   const line = createLine<Entry>();
   const admitted = createQueue<Entry>();

@@ -96,7 +96,6 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
   };
 };
 
-/** A bucket with what is in it. */
 interface Meter {
   /** How long until so much can be spent: 0, when it can be now. */
   waitMs(amount: number, now: number): number;

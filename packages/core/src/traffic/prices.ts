@@ -29,7 +29,6 @@ const rules: Readonly<Record<keyof Price, Rule>> = {
   cacheWrite: numberFrom(0),
 };
 
-/** The price of a model, or that for all others. */
 export const priceIn = (model: string, prices: PriceTable): Price | undefined => {
   const name = [model, '*'].find((it) => Object.hasOwn(prices, it));
   return name === undefined ? undefined : prices[name];

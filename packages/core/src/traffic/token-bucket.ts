@@ -81,7 +81,6 @@ const check = (amount: number, now: number): void => {
   );
 };
 
-/** A number above 0. */
 export const isPositive: Rule = [
   (value) => Number.isFinite(value) && Number(value) > 0,
   'a number above 0',

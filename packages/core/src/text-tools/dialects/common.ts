@@ -9,7 +9,6 @@ import type {
 import { checkOptions, defined, isFlag, isFunction, isObject, type Rule } from '../../options.js';
 import { responseFormat, section } from '../../prompt/assemble.js';
 
-/** What a dialect says of itself; the rest is common to all. */
 export type DialectBase = Omit<
   Dialect,
   'strict' | 'prompts' | 'prompt' | 'completions' | 'words'
@@ -44,19 +43,15 @@ const rules: Readonly<Record<keyof DialectOptions, Rule>> = {
   prompt: isFunction,
 };
 
-/** A result as the user tells it. */
 export const observation = ({ tool, text, isError, isOneOfMany }: WrittenResult): string =>
   `Observation: ${isOneOfMany ? `[${tool}] ` : ''}${isError ? 'Error: ' : ''}${text}`;
 
-/** A thought behind its label, above what follows. */
 export const labelledThought = (thought: string): string =>
   thought === '' ? '' : `Thought: ${thought}\n`;
 
-/** An answer as JSON: an object stays one, as it was asked for. */
 export const answerJson = (text: string): string =>
   isRecord(parsedJson(text)) ? text : JSON.stringify(text);
 
-/** The parts of a prompt that are the same in every dialect. */
 const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
   tools: ({ tools }) =>
     tools.length === 0
@@ -89,5 +84,4 @@ const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
 const lineOf = ({ name, description, inputSchema }: PromptNeeds['tools'][number]): string =>
   `- ${name}: ${description.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify({ ...inputSchema, $schema: undefined })}`;
 
-/** The parts of a prompt, one below the other. */
 const oneBelowTheOther = (parts: readonly string[]): string => parts.join('\n\n');
