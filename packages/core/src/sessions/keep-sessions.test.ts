@@ -17,10 +17,9 @@ import { type Agent, createAgent } from '../agent.js';
 import { windowMemory } from '../memories/index.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { finish, marbles, scriptedModel, text } from '../testing/index.js';
-import { inProcessSessions } from './in-process-sessions.js';
+import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
-import type { SessionStore } from './session-store.js';
 import { sessions, type SessionState } from './index.js';
 
 const storedIn = async (store: SessionStore, id = 's') => {

@@ -27,31 +27,20 @@ import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { CallStore } from '../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../journal/draining.js';
 import type { Journal } from '../journal/journal.js';
-import { isStoreOfCalls } from '../journal/stored-call.js';
+import { isStoreOfCalls } from '../journal/call-store-driver.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isFunction, type Rule } from '../options.js';
 import type { MemoryFactory } from '../memory.js';
-import {
-  callRules,
-  type Session,
-  type SessionCallOptions,
-  type SessionOptions,
-  sessions,
-} from './sessions.js';
-import {
-  resumableSession,
-  type ResumableSession,
-  type Resuming,
-  savedBehind,
-  savedWithReply,
-} from './resume-session.js';
-import type { SessionStore, StoredSession } from './session-store.js';
+import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
+import { callRules, sessions } from './sessions.js';
+import type { ResumableSession, Resuming } from './resume-session.js';
+import { resumableSession, savedBehind, savedWithReply } from './resume-session.js';
+import type { SessionStore, StoredSession, SessionState } from './session-state.js';
+import { stateVersion } from './session-state.js';
 import { contained } from '../contained.js';
 import { failAs } from '../fail-as.js';
 import { createSemaphore } from '../traffic/semaphore.js';
 import { noUsage } from '../usage.js';
-import { stateVersion } from './session-state.js';
-import type { SessionState } from './session-state.js';
 
 /** The sessions of an agent whose states a store keeps. */
 export interface KeptSessions<out Output = unknown> extends Drainable {
@@ -63,10 +52,7 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
   readonly drain$: Drainable['drain$'];
 }
 
-/**
- * A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the
- * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
- */
+/** A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one. */
 export interface KeptSession<out Output = unknown>
   extends Omit<Session<Output>, 'with'>, ResumableSession<Output> {
   /** The version that it has in the store; `undefined`, before it is first saved. */
@@ -89,10 +75,7 @@ export interface KeepSessionsOptions {
   readonly memory?: MemoryFactory;
 }
 
-/**
- * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several
- * processes use one session, the first to save wins, and the other gets a `conflict`.
- */
+/** Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several processes use one session, the first to save wins, and the other gets a `conflict`. */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
   store: SessionStore,
@@ -182,16 +165,13 @@ const kept = <Output>(
   };
 };
 
-/** A session that is open in this process: its handles share what is known of its state in the store. */
 interface OpenSession {
   readonly version: number | undefined;
-  /** Refuses what would be done to a session that is open no more. */
   assertOpen(): void;
   save$(session: Session): Observable<number>;
   close$(session: Session): Observable<never>;
 }
 
-/** Opens sessions, each once. */
 const createOpenSessions = (
   store: SessionStore,
   saving: PendingWork,
@@ -308,15 +288,11 @@ const noMoreOpen = (why: 'closed' | 'conflict'): MillraceError =>
         'Somebody else has saved the session. Open it again to go on with what is there now.',
       );
 
-/** Work that is under way. */
 interface PendingWork {
-  /** Runs a piece of it. */
   readonly track$: <T>(work$: Observable<T>) => Observable<T>;
-  /** Emits once when none is under way, and completes. */
   readonly idle$: Observable<void>;
 }
 
-/** Keeps count of work. */
 const createPendingWork = (): PendingWork => {
   const ended$ = new Subject<void>();
   let pending = 0;

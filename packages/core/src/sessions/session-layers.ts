@@ -19,7 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import type { Interrupt } from '../interruption.js';
-import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
+import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
 import type { Layer, LayerContext } from '../layer.js';
 import type { Memory } from '../memory.js';
 import { checkInterrupt } from '../phases/check-interrupt.js';
@@ -32,7 +32,6 @@ import type { SessionRecord } from './session-records.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../run.js';
 
-/** Where a session is: its queue, its messages, and what is known of it beside them. */
 export interface SessionPlace {
   readonly id: string;
   readonly queue: SessionQueue;
@@ -40,22 +39,17 @@ export interface SessionPlace {
   readonly record: SessionRecord;
 }
 
-/** A session as one handle has it. */
 export interface Opened extends SessionPlace {
   readonly context: readonly ContextEntry[];
 }
 
-/** How a call comes to its session. */
 export interface Entry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
-  /** Its place among the calls that were made. A resumed call has had it before. */
   readonly arrival?: Arrival;
-  /** The call has tools of its own: what it does to them is no matter of the session's. */
   readonly hasOwnTools: boolean;
 }
 
-/** The layers of one call of a session: it waits for its turn, remembers, can be steered, and its cost is counted. */
 export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => [
   counting(place),
   placing(place, entry),
@@ -63,13 +57,10 @@ export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => 
   superseding,
 ];
 
-/** The place of a call in its session. */
 const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));
 
-/** What becomes of a call that waits. */
 type Waited = SeatRecord['as'];
 
-/** Takes the place of the session, or a place in the queue for it, and gives it to the next call at the end. */
 const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): Layer => ({
   name: 'session',
   // Outermost: what a layer does after the reply still belongs to the call.
@@ -115,7 +106,6 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
     }),
 });
 
-/** Asks for the place: errors if the session is busy, else emits, once the call has it, what has become of it. Shared. */
 const acquiredBy$ = (
   queue: SessionQueue,
   occupant: Occupant,
@@ -140,7 +130,6 @@ const acquiredBy$ = (
   ).pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
 };
 
-/** Waits for the turn of a call, and gives it the memory and tools of its session, unless it was interrupted before. */
 const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Entry): Layer => ({
   name: 'sessionTurn',
   priority: 50,
@@ -162,7 +151,6 @@ const waiting = ({ memory, record }: SessionPlace, { arrival, hasOwnTools }: Ent
     ),
 });
 
-/** Waits for the turn of a call. What has become of it meanwhile is recorded: it is the same when the call is resumed. */
 const turn$ = (context: LayerContext): Observable<SeatRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(placeOfCall);
@@ -195,7 +183,6 @@ const turn$ = (context: LayerContext): Observable<SeatRecord> => {
 
 const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined ? {} : { message });
 
-/** A later call has made this one void while it waited: its input is guarded and remembered, and nothing else happens. */
 const superseding: Layer = {
   name: 'superseded',
   priority: 56,
@@ -209,7 +196,6 @@ const superseding: Layer = {
     },
 };
 
-/** Counts what the calls of a session cost, with those below them, and lists the tool calls that somebody is asked about. */
 const counting = ({ record }: SessionPlace): Layer => ({
   name: 'sessionUsage',
   priority: 10,
