@@ -301,6 +301,7 @@ export interface Resuming<out Output> {
   readonly saved$: <T>(work$: Observable<T>) => Observable<T>;
   readonly open: {
     assertOpen(): void;
+    use$<T>(work$: Observable<T>): Observable<T>;
     save$(session: Session): Observable<number>;
   };
 }
@@ -327,7 +328,8 @@ export const resumableSession = <Output>({
     const goOnAndSave$ = (id: string): Observable<Seen> => saved$(goOn$(id).pipe(saved(save$)));
     return defer(() => {
       open.assertOpen();
-      return resumeSession$({ agent, session, calls, save$, goOn$, goOnAndSave$ }, callId);
+      const resuming = { agent, session, calls, save$, goOn$, goOnAndSave$ };
+      return open.use$(resumeSession$(resuming, callId));
     });
   };
   const resume$: ResumableSession<Output>['resume$'] = (callId, options = {}) =>
