@@ -2,7 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { map } from 'rxjs';
 import { fitContext } from '../fitting/index.js';
-import { type AgentEvent, createAgent, on, textOf, type Tool, tool, type Use } from '../index.js';
+import {
+  type AgentEvent,
+  createAgent,
+  on,
+  textOf,
+  type Tool,
+  tool,
+  toolOutput,
+  type Use,
+} from '../index.js';
 import { agentTool } from '../teams/index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
@@ -163,7 +172,7 @@ describe('what a journal writes', () => {
     const shows = tool({
       name: 'look',
       description: 'Looks.',
-      run: () => ({ content: 'x', details }),
+      run: () => toolOutput({ content: 'x', details }),
     });
     const driver = inProcessCalls();
     const agent = agentOf(driver, 4, { tools: () => [shows] });

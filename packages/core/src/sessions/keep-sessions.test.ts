@@ -177,7 +177,7 @@ describe('S4: keepSessions', () => {
       const first = kept.open$('s').subscribe();
       cold('--a').subscribe(() => first.unsubscribe());
       const opened$ = (id: string) => kept.open$(id).pipe(map((session) => session.id));
-      expectObservable(timer(1, scheduler).pipe(concatMap(() => opened$('s')))).toBe('----(s|)');
+      expectObservable(timer(3, scheduler).pipe(concatMap(() => opened$('s')))).toBe('----(s|)');
       const failed$ = timer(10, scheduler).pipe(concatMap(() => opened$('t')));
       expectObservable(failed$.pipe(catchError(() => opened$('t')))).toBe('18ms (t|)');
       const closed$ = timer(30, scheduler).pipe(
