@@ -15,7 +15,7 @@ const agentIn = (durable: Journal, approve: Approver) => {
     name: 'pay',
     description: 'Pays the miller.',
     approve,
-    run: (_, { idempotencyKey }) => `Paid, with the key ${idempotencyKey}.`,
+    run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
   });
   const answer: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolUse('pay')];

@@ -6,8 +6,12 @@ import type { OpenRun } from './run.js';
 import { valueOf } from './tools/context-key.js';
 import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
 import type { ToolContext } from './tools/types.js';
-import type { CallContext } from './call-context.js';
+import { type CallContext, randomId } from './call-context.js';
+import { cell } from './step.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
+
+/** What tells the idempotency keys of a family of calls from those of others with the same ids. */
+export const keySeed = cell('family', () => ({ id: `/${randomId()}` }));
 
 /** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
@@ -28,7 +32,7 @@ export const lend = (
   const context: ToolContext = {
     callId,
     toolUseId,
-    idempotencyKey: `${callId}/${toolUseId}`,
+    idempotencyKey: `${callId}/${toolUseId}${scope.local(keySeed).id}`,
     agent,
     metadata,
     iteration,
@@ -53,9 +57,7 @@ export const lend = (
     get halt() {
       return halt;
     },
-    haltBy: (error) => {
-      halt ??= error;
-    },
+    haltBy: (error) => void (halt ??= error),
     scope,
     hold: () => scope.holds.begin(stepId),
     isOver,
@@ -102,10 +104,8 @@ interface Place {
   readonly callIds: CallIds;
 }
 
-/** Ids of calls are positions, the same on a resumed run. */
 interface CallIds {
   readonly next: () => string;
-  /** Those of some ways that go on at the same time. */
   readonly aside: (ways: number) => readonly CallIds[];
 }
 
@@ -131,26 +131,20 @@ export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(le
 /** Throws if a call below ended by a fatal error: nothing must be recorded of a tool that was stopped with it. */
 export const refuseHalted = (lent: ToolContext): void => {
   const { halt } = placeOf(lent);
-  if (halt !== undefined) throw halt;
+  if (halt) throw halt;
 };
 
 const places = new WeakMap<ToolContext, Place>();
 
 export const placeOf = (context: ToolContext): Place => {
   const place = places.get(context);
-  if (place !== undefined) return place;
-  throw misuse(
-    "'parent' must be the context that a tool's run got, as it is and not a copy of it.",
-  );
+  if (place) return place;
+  throw misuse("'parent' must be the context of a tool's run, not a copy.");
 };
 
-/** Counts from a number on. */
 export const counter = (from = 0): (() => number) => {
   let last = from;
-  return () => {
-    last += 1;
-    return last;
-  };
+  return () => (last += 1);
 };
 
 /** The part of the ids of the calls that a tool makes that stands for its use. Ids of tool uses are the model's: one must not read like the position of a step. */

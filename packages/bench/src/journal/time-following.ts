@@ -1,4 +1,4 @@
-import type { CallStoreDriver } from '@millrace/core/journal';
+import { type CallStoreDriver, createCallStore } from '@millrace/core/journal';
 import { first, firstValueFrom, lastValueFrom, tap } from 'rxjs';
 import { question } from '../lookup.js';
 import { follow$ } from './follow.js';
@@ -22,7 +22,7 @@ export const timeFollowing = async (
   const toldAt = new Map<number, number>();
   const readAt = new Map<number, number>();
   const followed = firstValueFrom(
-    follow$(calls, callId).pipe(
+    follow$(createCallStore(calls).driver, callId).pipe(
       tap(({ seq }) => {
         readAt.set(seq, performance.now());
       }),

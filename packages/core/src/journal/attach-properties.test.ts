@@ -93,7 +93,7 @@ const play = async (dies: number, readers: readonly Reader[]) => {
     ),
   );
   scheduler.flush();
-  const records = (await all(driver.read$('c', { kind: 'event' }))).flat();
+  const records = (await all(createCallStore(driver).driver.read$('c', { kind: 'event' }))).flat();
   const seqs = records.map(({ seq }) => seq);
   return { errors, seqs, reading: reading.map(({ seen, isOver }) => ({ seen, isOver: isOver() })) };
 };

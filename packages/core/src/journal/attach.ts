@@ -1,3 +1,4 @@
+import type { Observable, SchedulerLike } from 'rxjs';
 import {
   asyncScheduler,
   concat,
@@ -10,31 +11,39 @@ import {
   isObservable,
   map,
   merge,
-  type Observable,
   of,
   repeat,
-  type SchedulerLike,
   take,
   takeLast,
   takeWhile,
   tap,
   throwError,
   timeout,
+  catchError,
+  reduce,
+  timer,
 } from 'rxjs';
 import type { Demand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { isRecord } from '../json.js';
-import { checkOptions, isDelay, isScheduler, type Rule, wholeNumber } from '../options.js';
-import { records$ } from './call-store.js';
-import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 import {
-  assertStored$,
-  checkStored,
-  isStored$,
-  notStored,
-  type StoreOfCalls,
-} from './stored-call.js';
-import { isEnd, storedEvent } from './stored-event.js';
+  checkOptions,
+  isDelay,
+  isScheduler,
+  type Rule,
+  wholeNumber,
+  isFunction,
+  numberFrom,
+} from '../options.js';
+import { records$ } from './call-store.js';
+import type {
+  CallStoreDriver,
+  RecordRange,
+  StoredRecord,
+  StoreOfCalls,
+} from './call-store-driver.js';
+import { assertStored$, checkStored, isStored$, notStored } from './call-store-driver.js';
+import { isEnd, storedEvent } from './record-json.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { createQueue, type Queue } from '../streams/queue.js';
@@ -87,7 +96,6 @@ export const attach$ = (
   return concat(begun$, followed$(driver, callId, options));
 };
 
-/** The end of what is followed, which is no event. */
 const end = Symbol('end');
 
 const followed$ = (
@@ -130,7 +138,6 @@ const followed$ = (
     return lookAgain$(driver, callId, look).pipe(takeWhile((event) => event !== end));
   });
 
-/** Who has seen an event need not be told that it cannot be read. */
 const isEndOf = (callId: string, record: StoredRecord): boolean => {
   try {
     return isEnd(storedEvent(callId, record), callId);
@@ -139,7 +146,6 @@ const isEndOf = (callId: string, record: StoredRecord): boolean => {
   }
 };
 
-/** Looks at what is stored of a call, and again whenever there may be more: one look after the other, and one for all hints that come during a look. Errors with `store` when the store is closed. */
 const lookAgain$ = <T>(
   driver: CallStoreDriver,
   callId: string,
@@ -184,7 +190,6 @@ const oneHint = (): Queue<object> => {
   };
 };
 
-/** Reads the records of a call in batches and maps each with `project`, in order. Reads the next batch when that is done and `wanted$` emits. */
 export const inPortions$ = <T>(
   driver: CallStoreDriver,
   callId: string,
@@ -216,7 +221,6 @@ export const inPortions$ = <T>(
     );
   });
 
-/** Emits a value as soon as demand is open. */
 const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
   defer(() =>
     demand.isOpen
@@ -226,3 +230,82 @@ const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
           map(() => value),
         ),
   );
+
+/** How a call is played back. */
+export interface ReplayOptions {
+  /** How many times as fast as it was. `Infinity`: all at once. Default: 1. */
+  readonly speed?: number;
+  /** The longest pause between two events as they were, in milliseconds: a longer one counts for so long. Default: Infinity. */
+  readonly maxGapMs?: number;
+  /** Which events are played. Default: all. */
+  readonly events?: (event: AgentEvent) => boolean;
+  /** What the pauses run on. Default: `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
+  speed: [(value) => typeof value === 'number' && value > 0, 'a number above 0, or Infinity'],
+  maxGapMs: [
+    (value) => value === Infinity || numberFrom(0)[0](value),
+    'a number of milliseconds of at least 0, or Infinity',
+  ],
+  events: isFunction,
+  scheduler: isScheduler,
+};
+
+/**
+ * Plays a call back: emits its recorded events, frozen, with the pauses between them, the first immediately, and completes after the last. A pause is at most `maxGapMs`; there is none where the clock
+ * went backwards. Nothing runs again, and later events are not included: see `attach$`. Reads in batches as it plays. Errors with `invalidResume` if there is no such call, and `invalidState` at an unreadable event. Cold.
+ */
+export const replay$ = (
+  store: StoreOfCalls,
+  callId: string,
+  options: ReplayOptions = {},
+): Observable<AgentEvent> => {
+  checkStored('replay$()', store, callId);
+  checkOptions('replay$()', options, replayRules);
+  const { events = () => true } = options;
+  const { driver } = store;
+  const played$ = (last: number): Observable<AgentEvent | typeof end> => {
+    const due = clockOf(options);
+    return inPortions$<AgentEvent | typeof end>(driver, callId, eventsOnly, (record) => {
+      if (record.position > last) return of(end);
+      const event = storedEvent(callId, record);
+      return events(event) ? due(event) : EMPTY;
+    });
+  };
+  return concat(
+    assertStored$(driver, callId),
+    lastPosition$(driver, callId).pipe(
+      concatMap(played$),
+      takeWhile((event) => event !== end),
+    ),
+  );
+};
+
+const eventsOnly = { kind: 'event' } as const;
+
+const lastPosition$ = (driver: CallStoreDriver, callId: string): Observable<number> =>
+  records$(driver, callId, eventsOnly).pipe(
+    reduce((_, { position }) => position, 0),
+    catchError(() => of(Infinity)),
+  );
+
+/** Tells of each event when it is due. It counts from the first one, so that pauses do not add up to more than they are. */
+const clockOf = ({
+  speed = 1,
+  maxGapMs = Infinity,
+  scheduler = asyncScheduler,
+}: ReplayOptions): ((event: AgentEvent) => Observable<AgentEvent>) => {
+  let before: number | undefined;
+  let dueAt = scheduler.now();
+  return (event) => {
+    const gapMs = Math.min(Math.max(0, event.at - (before ?? event.at)), maxGapMs);
+    before = event.at;
+    dueAt += gapMs / speed;
+    const waitMs = Math.min(dueAt - scheduler.now(), maxWaitMs);
+    return waitMs > 0 ? timer(waitMs, scheduler).pipe(map(() => event)) : of(event);
+  };
+};
+
+const maxWaitMs = 2 ** 31 - 1;

@@ -1,38 +1,30 @@
 import type { CallInfo } from '../call-info.js';
 import { type CallOptions, plainOptionsIn } from '../call-options.js';
 import { MillraceError } from '../errors.js';
-import { isMessage } from '../shape.js';
+import { isMessage, hasFields, isString, isOptional } from '../shape.js';
 import { isRecord } from '../json.js';
 import type { Message } from '../message.js';
-import { hasFields, isString } from '../shape.js';
 import { withPlainResults } from '../plain-details.js';
 import type { StepForm } from '../step.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
 export interface CallRecord {
   readonly version: 1;
-  /** The name of the agent. */
   readonly agent: string;
   readonly sessionId?: string;
+  /** What is random in the idempotency keys of its tools. Absent: nothing, as in earlier versions. */
+  readonly keySeed?: string;
   readonly input: readonly Message[];
-  /** What the call says otherwise than its agent, in so far as JSON can hold it. */
   readonly options: CallOptions;
-  /** The names of options that JSON cannot hold, and that the call had. */
   readonly given: readonly string[];
-  /** The call that it was forked from, and where. */
   readonly forkedFrom?: ForkOrigin;
-  /** What was said before a fork that is to load its history anew: it is in no memory of its own. */
   readonly history?: readonly Message[];
-  /** The forks that have led to it, the first one first: what they have kept of the calls below. */
   readonly forks?: readonly Fork[];
 }
 
-/** What sessions of calls below a fork need to know of it. */
 export interface Fork {
-  /** The call that was forked, and the new one. */
   readonly from: string;
   readonly to: string;
-  /** The calls below that had ended before the point, by what their ids have behind that of the forked call. */
   readonly calls: readonly string[];
 }
 
@@ -45,7 +37,6 @@ export interface ForkOrigin {
   readonly at: ForkPoint;
 }
 
-/** The name of the step that is the first of each call. */
 export const callStep = 'call';
 
 /** Options that a call cannot do without, and that JSON cannot hold. */
@@ -58,13 +49,14 @@ const otherOptions: readonly (keyof CallOptions)[] = [
   'use',
 ];
 
-/** Writes down what a call begins with. `options` are those that it was made with. */
 export const callRecord = (
   { agent, sessionId }: Pick<CallInfo, 'agent' | 'sessionId'>,
+  keySeed: string,
   input: readonly Message[],
   options: Readonly<Record<string, unknown>>,
 ): CallRecord => ({
   version: 1,
+  keySeed,
   agent: agent.at(-1) ?? '',
   ...(sessionId === undefined ? {} : { sessionId }),
   input: withPlainResults(input),
@@ -72,12 +64,11 @@ export const callRecord = (
   given: otherOptions.filter((name) => options[name] !== undefined),
 });
 
-/** Tells whether a value is what a call begins with, of a version that is known here. */
 export const isCallRecord = (value: unknown): value is CallRecord =>
   isRecord(value) &&
   value['version'] === 1 &&
   typeof value['agent'] === 'string' &&
-  ['string', 'undefined'].includes(typeof value['sessionId']) &&
+  ['sessionId', 'keySeed'].every((key) => ['string', 'undefined'].includes(typeof value[key])) &&
   isListOf(value['input'], isMessage) &&
   isRecord(value['options']) &&
   isListOf(value['given'], isString) &&
@@ -90,14 +81,12 @@ const isFork = (value: unknown): value is Fork =>
 const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(isOne);
 
-/** The error of whoever cannot read what a call begins with. */
 export const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
     `The record of the call '${callId}' is broken, or of a later version.`,
   );
 
-/** Of a call that begins: one that has begun before is another one. */
 export const beginning = (callId: string): StepForm<CallRecord> => ({
   isWritten: () => true,
   read: () => {
@@ -105,17 +94,14 @@ export const beginning = (callId: string): StepForm<CallRecord> => ({
   },
 });
 
-/** The error of a call whose id another one has. */
 export const begunBefore = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
     `The journal has a call '${callId}' already. Resume it with resume$(agent, '${callId}') of the journal, or use another id.`,
   );
 
-/** Of a call that goes on. */
 export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };
 
-/** Refuses to resume without what JSON could not hold. What were options in earlier versions are layers now. */
 export const assertGiven = (
   callId: string,
   { given }: CallRecord,
@@ -130,4 +116,60 @@ export const assertGiven = (
     'invalidResume',
     `The call '${callId}' was made with ${missing.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: resume$(agent, '${callId}', { ${missing.join(', ')} }).`,
   );
+};
+
+export const interruptStep = 'interrupt';
+
+export interface SeatRecord {
+  readonly as: 'seated' | 'superseded' | 'interrupted';
+  readonly message?: string;
+}
+
+export const seatStep = 'seat';
+
+export const isSeatRecord = (written: unknown): written is SeatRecord =>
+  hasFields(written, {
+    as: (as) => as === 'seated' || as === 'superseded' || as === 'interrupted',
+    message: isOptional(isString),
+  });
+
+export const seatForm: StepForm<SeatRecord> = { isWritten: isSeatRecord };
+
+export const callOfStep = (name: string, calls: Pick<ReadonlySet<string>, 'has'>): string => {
+  let at = name.lastIndexOf('/');
+  while (at > 0 && !calls.has(name.slice(0, at))) at = name.lastIndexOf('/', at - 1);
+  return name.slice(0, Math.max(0, at));
+};
+
+export const callBegunBy = (name: string): string | undefined => {
+  const at = name.lastIndexOf('/');
+  return at > 0 && firstSteps.has(name.slice(at + 1)) ? name.slice(0, at) : undefined;
+};
+
+const firstSteps: ReadonlySet<string> = new Set([
+  callStep,
+  seatStep,
+  interruptStep,
+  'prepare',
+  'open',
+]);
+
+export const nearestSteps = (wanted: string, ids: readonly string[]): string => {
+  const near = ids
+    .map((id, index) => ({ id, index, shared: sharedStart(wanted, id) }))
+    .sort((a, b) => b.shared - a.shared || b.index - a.index)
+    .slice(0, mostNamed)
+    .sort((a, b) => a.index - b.index)
+    .map(({ id }) => id)
+    .join(', ');
+  const others = ids.length - mostNamed;
+  return others > 0 ? `${near}, and ${others} more` : near;
+};
+
+const mostNamed = 10;
+
+const sharedStart = (a: string, b: string): number => {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return length;
 };

@@ -1,4 +1,6 @@
+import type { Observable, SchedulerLike, Subscription } from 'rxjs';
 import {
+  asyncScheduler,
   catchError,
   concat,
   concatMap,
@@ -6,7 +8,6 @@ import {
   EMPTY,
   finalize,
   mergeMap,
-  type Observable,
   of,
   reduce,
   take,
@@ -27,44 +28,53 @@ import type {
   RecordRange,
   StoredRecord,
   Claim,
+  JournalStore,
+  OpenJournal,
 } from './call-store-driver.js';
-import type { JournalStore, OpenJournal } from './journal-store.js';
-import { eventText, parsedText, stepText } from './record-json.js';
-import { sessionChanges, isEnd } from './stored-event.js';
+import { eventText, isEnd, parsedText, sessionChanges, stepText } from './record-json.js';
+import type { Delta, KnownLog } from './compact-log.js';
+import {
+  continues,
+  createKnownLog,
+  deltaRecord,
+  deltaTypes,
+  isDelta,
+  readable,
+} from './compact-log.js';
 import { createDemand, type Demand } from '../demand.js';
-import { interruptStep, callBegunBy, callOfStep } from './step-ids.js';
+import { interruptStep, callBegunBy, callOfStep } from './call-record.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends JournalStore {
+  /** Reads records whole, whatever they share in the store. Several deltas that were recorded together have one position. */
   readonly driver: CallStoreDriver;
 }
 
 /** What of a call is written down beside its steps. */
 export interface CallStoreOptions {
-  /**
-   * Which events are written down, beside the last one of each call and those that say what a session has become by it. Default: all. Without them, calls can be resumed, and neither followed nor
-   * played back.
-   */
+  /** Which events are written down, beside the last one of each call and those that say what a session has become by it. Default: all. Without them, calls can be resumed, and neither followed nor played back. */
   readonly events?: (event: AgentEvent) => boolean;
+  /** Times how long a delta may wait to share a record with those that continue it: up to 100 ms. Default: `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
 }
 
 /** Makes a store of calls of what a driver keeps. */
 export const createCallStore = (
   driver: CallStoreDriver,
-  { events = () => true }: CallStoreOptions = {},
+  { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
 ): CallStore => ({
-  driver,
-  open$: (callId, run) => open$(driver, callId, events, run),
+  driver: readable(driver),
+  open$: (callId, run) => open$(driver, callId, { events, scheduler }, run),
 });
 
 const open$ = <T>(
   driver: CallStoreDriver,
   callId: string,
-  hears: (event: AgentEvent) => boolean,
+  { events, scheduler }: Required<CallStoreOptions>,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
   defer(() => {
-    const { appender$, close } = openWriter(driver, callId);
+    const { appender$, close } = openWriter(driver, callId, scheduler);
     const closed$ = defer(() => {
       close();
       return EMPTY;
@@ -77,7 +87,7 @@ const open$ = <T>(
         return concat(
           written$(driver, callId).pipe(
             concatMap((written) =>
-              run(journalOf(appender, callId, hears, written)).pipe(contained()),
+              run(journalOf(appender, callId, events, written)).pipe(contained()),
             ),
             catchError((cause: unknown) => concat(rest$, closed$, failed$(cause))),
           ),
@@ -92,12 +102,10 @@ const open$ = <T>(
 
 const failed$ = (cause: unknown): Observable<never> => throwError(() => toMillraceError(cause));
 
-/** What a store holds of a call. */
 interface Written {
-  readonly steps: Map<string, string>;
-  /** Messages that subscribers have seen something of. */
+  readonly steps: Map<string, Pick<StoredRecord, 'text'>>;
+  readonly log: KnownLog;
   readonly shown: Set<string>;
-  /** Without the events that there are many of. */
   readonly told: ToldBehind;
   lastSeq: number;
 }
@@ -105,24 +113,30 @@ interface Written {
 const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> =>
   records$(driver, callId).pipe(
     reduce<StoredRecord, Written>(
-      (written, record) => {
-        const { kind, name, seq, text } = record;
+      (written, read) => {
+        const record = written.log.whole(read);
+        const { kind, name, seq } = record;
         written.lastSeq = Math.max(written.lastSeq, seq);
         if (kind === 'step') {
-          written.steps.set(name, text);
-          written.told.add(record);
-        } else if (chunks.has(name)) {
-          written.shown.add(stringIn(callId, text, 'messageId'));
+          written.steps.set(name, record);
+          written.told.add(read);
+        } else if (deltaTypes.has(name)) {
+          written.shown.add(stringIn(callId, record.text, 'messageId'));
         } else if (name !== 'actingChunk') {
-          written.told.add(record);
+          written.told.add(read);
         }
         return written;
       },
-      { steps: new Map(), shown: new Set(), told: createToldBehind(), lastSeq: 0 },
+      {
+        steps: new Map(),
+        log: createKnownLog(),
+        shown: new Set(),
+        told: createToldBehind(),
+        lastSeq: 0,
+      },
     ),
   );
 
-/** Reads the records of a call one by one. */
 export const records$ = (
   driver: CallStoreDriver,
   callId: string,
@@ -133,8 +147,6 @@ export const records$ = (
     mergeMap((records) => records),
   );
 
-const chunks: ReadonlySet<string> = new Set(['reasoningChunk', 'summaryChunk', 'planningChunk']);
-
 const stringIn = (callId: string, text: string, field: string): string => {
   const event = parsedText(`An event of the call '${callId}'`, text);
   const value = isRecord(event) ? event[field] : undefined;
@@ -142,29 +154,47 @@ const stringIn = (callId: string, text: string, field: string): string => {
 };
 
 const journalOf = (
-  { push, isIdle, written$: writing$, demand }: Appender,
+  { startAt, push, pushDelta, isIdle, written$: writing$, demand }: Appender,
   callId: string,
   hears: (event: AgentEvent) => boolean,
-  { steps, shown, told, lastSeq: from }: Written,
+  { steps, log, shown, told, lastSeq: lastWritten }: Written,
 ): OpenJournal => {
+  // What a step has written down is whole, whatever was shown of it.
+  const cutShort = new Set([...shown].filter((id) => !steps.has(id)));
+  // Of a message that was cut short, deltas may have been shown that are not recorded.
+  const from = lastWritten + (cutShort.size > 0 ? mostDeltas : 0);
   let lastSeq = from;
-  /** What comes once everything is written. */
+  startAt(log.position);
   const flushed$ = <T>(then: () => Observable<T>): Observable<T> =>
     isIdle() ? then() : concat(writing$(), defer(then));
   // Nothing is written down of a call that has not begun: it was refused.
-  let held: NewRecord[] | undefined = steps.size === 0 ? [] : undefined;
-  const write = (record: NewRecord): void => {
-    if (held === undefined) push(record);
-    else if (record.kind === 'event') held.push(record);
-    else {
-      const events = held;
-      held = undefined;
-      [{ ...record, seq: from }, ...events].forEach(push);
+  let held: AgentEvent[] | undefined = steps.size === 0 ? [] : undefined;
+  const writeEvent = (event: AgentEvent): void => {
+    if (isDelta(event)) {
+      pushDelta(event);
+      return;
     }
+    const { type: name, seq } = event;
+    push((position) => {
+      const compact = log.compact({ kind: 'event', name, position }, { ...event });
+      return { kind: 'event', name, seq, text: eventText({ type: name, ...compact }) };
+    });
   };
-  const known = (id: string, text: string): unknown => {
+  const writeStep = (name: string, value: unknown, text: string): void => {
+    const events = held ?? [];
+    const seq = held === undefined ? lastSeq : from;
+    held = undefined;
+    push((position) => {
+      const compact = isRecord(value)
+        ? log.compact({ kind: 'step', name, position }, value)
+        : value;
+      return { kind: 'step', name, seq, text: compact === value ? text : stepText(name, compact) };
+    });
+    events.forEach(writeEvent);
+  };
+  const known = (id: string, record: Pick<StoredRecord, 'text'>): unknown => {
     try {
-      return parsedText(`The record of the step '${id}' of the call '${callId}'`, text);
+      return parsedText(`The record of the step '${id}' of the call '${callId}'`, record.text);
     } catch (cause) {
       // It is no failure of the tool that it may be within.
       throw fatal(toMillraceError(cause));
@@ -176,14 +206,14 @@ const journalOf = (
       lastSeq = event.seq;
       // Whoever follows a call has to hear of its end.
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
-      write({ kind: 'event', name: event.type, seq: lastSeq, text: eventText(event) });
+      if (held === undefined) writeEvent(event);
+      else held.push(event);
     },
   };
   return {
     demand,
     lastSeq: from,
-    // What a step has written down is whole, whatever was shown of it.
-    cutShort: new Set([...shown].filter((id) => !steps.has(id))),
+    cutShort,
     wasTold: told.take,
     // Nothing new happens in a call that has ended: it has told all that it had to tell.
     ...(told.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
@@ -191,16 +221,16 @@ const journalOf = (
     stepIds: () => steps.keys(),
     step$: (id, work) =>
       defer(() => {
-        const text = steps.get(id);
-        if (text !== undefined) return of(known(id, text));
+        const written = steps.get(id);
+        if (written !== undefined) return of(known(id, written));
         if (id.length > maxId) throw tooLong(id);
         // A store that fails stops the call before the next effect.
         return flushed$(() =>
           work().pipe(
             concatMap((value) => {
-              const made = stepText(id, value);
-              steps.set(id, made);
-              write({ kind: 'step', name: id, seq: lastSeq, text: made });
+              const text = stepText(id, value);
+              steps.set(id, { text });
+              writeStep(id, value, text);
               return flushed$(() => of(value));
             }),
           ),
@@ -209,7 +239,6 @@ const journalOf = (
   };
 };
 
-/** A session that was not saved behind a call gets by them what it lacks. */
 const changesSession = ({ type, sessionId }: AgentEvent): boolean =>
   sessionId !== undefined && sessionChanges.has(type);
 
@@ -221,16 +250,16 @@ const tooLong = (id: string): MillraceError =>
     `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters: ${maxId} are possible. Calls may be nested too deeply.`,
   );
 
-/** Who may write down a call. */
 interface OpenWriter {
-  /** Emits when the call may be written, or errors where it may not. */
   readonly appender$: Observable<Appender>;
-  /** Gives the right back when all is written that was pushed, also where nobody waits for it. */
   readonly close: () => void;
 }
 
-/** Takes the right to write down a call, and holds it until it is closed. */
-const openWriter = (driver: CallStoreDriver, callId: string): OpenWriter => {
+const openWriter = (
+  driver: CallStoreDriver,
+  callId: string,
+  scheduler: SchedulerLike,
+): OpenWriter => {
   const appender$ = new ReplaySubject<Appender>(1);
   let appender: Appender | undefined;
   let isClosed = false;
@@ -239,7 +268,7 @@ const openWriter = (driver: CallStoreDriver, callId: string): OpenWriter => {
     .pipe(failAs('store', 'The journal could not be opened'))
     .subscribe({
       next: (granted) => {
-        appender = createAppender(granted);
+        appender = createAppender(granted, scheduler);
         appender$.next(appender);
       },
       error: (cause: unknown) => {
@@ -259,24 +288,24 @@ const openWriter = (driver: CallStoreDriver, callId: string): OpenWriter => {
   };
 };
 
-/** Writes records one append after the other; those that come meanwhile go together in the next. */
 interface Appender {
-  readonly push: (record: NewRecord) => void;
-  /** Whether everything pushed is written. */
+  /** Sets the position of the last record that is there. Default: 0. */
+  readonly startAt: (position: number) => void;
+  readonly push: (make: (position: number) => NewRecord) => void;
+  readonly pushDelta: (delta: Delta) => void;
   readonly isIdle: () => boolean;
-  /** Completes when everything is written that was pushed before it is subscribed to, or errors when that failed. */
   readonly written$: () => Observable<never>;
-  /** Lets nothing more be written. */
   readonly fail: (cause: unknown) => void;
-  /** Closed while too much waits. */
   readonly demand: Demand;
 }
 
-/** Records that may wait before the call is paused. */
 const highWaterMark = 1024;
 
-/** Makes the appender of a claim. What it has been given is written, whoever has left the call by then. */
-const createAppender = (claim: Claim): Appender => {
+/** How long a delta waits, in milliseconds, and with how many others. */
+const deltaMs = 100;
+const mostDeltas = 64;
+
+const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
   const demand = createDemand(highWaterMark);
   const progress$ = new Subject<number>();
   let waiting: NewRecord[] = [];
@@ -284,18 +313,25 @@ const createAppender = (claim: Claim): Appender => {
   let pushed = 0;
   let written = 0;
   let failure: MillraceError | undefined;
+  let position = 0;
+  let backlog = 0;
+  let deltas: Delta[] = [];
+  let latest: Delta | undefined;
+  let timer: Subscription | undefined;
   const fail = (cause: unknown): void => {
     failure ??= fatal(toMillraceError(cause, 'store', 'The journal could not be written'));
     waiting = [];
+    deltas = [];
+    timer?.unsubscribe();
     demand.release();
     progress$.error(failure);
   };
-  const isIdle = (): boolean => failure === undefined && waiting.length === 0 && !isWriting;
   const write = (): void => {
     if (isWriting || waiting.length === 0) return;
     const batch = waiting;
     waiting = [];
     isWriting = true;
+    backlog = 0;
     demand.backlog(0);
     const complete = (): void => {
       isWriting = false;
@@ -309,15 +345,48 @@ const createAppender = (claim: Claim): Appender => {
       fail(cause);
     }
   };
+  const enqueue = (record: NewRecord, events = 1): void => {
+    if (failure !== undefined) return;
+    waiting.push(record);
+    position += 1;
+    pushed += 1;
+    backlog += events;
+    if (backlog >= highWaterMark) demand.backlog(backlog);
+    write();
+  };
+  const flush = (): void => {
+    timer?.unsubscribe();
+    timer = undefined;
+    const [first, ...more] = deltas;
+    deltas = [];
+    if (first === undefined) return;
+    latest = more.at(-1) ?? first;
+    enqueue(deltaRecord(first, more), 1 + more.length);
+  };
+  const isIdle = (): boolean => {
+    flush();
+    return failure === undefined && waiting.length === 0 && !isWriting;
+  };
   return {
     demand,
     fail,
-    push: (record) => {
-      if (failure !== undefined) return;
-      waiting.push(record);
-      pushed += 1;
-      if (waiting.length >= highWaterMark) demand.backlog(waiting.length);
-      write();
+    startAt: (last) => {
+      position = last;
+    },
+    push: (make) => {
+      flush();
+      latest = undefined;
+      enqueue(make(position + 1));
+    },
+    pushDelta: (delta) => {
+      const before = deltas.at(-1) ?? latest;
+      const isFirst = before === undefined || !continues(before, delta);
+      if (isFirst) flush();
+      deltas.push(delta);
+      // Whoever resumes the call must know of each message that was shown.
+      const isDue = isFirst || delta.at - (latest?.at ?? delta.at) >= deltaMs;
+      if (isDue || deltas.length >= mostDeltas) flush();
+      else timer ??= scheduler.schedule(flush, deltaMs);
     },
     isIdle,
     written$: () =>
@@ -333,17 +402,12 @@ const createAppender = (claim: Claim): Appender => {
   };
 };
 
-/** What each call of a log has told behind the last of its own steps. */
 interface ToldBehind {
-  /** Takes the next record of the log. */
   readonly add: (record: StoredRecord) => void;
-  /** Whether a call has told an event of a type. */
   readonly has: (callId: string, type: EventType) => boolean;
-  /** As `has`, but each one that was told counts once. */
   readonly take: (callId: string, type: EventType) => boolean;
 }
 
-/** Reads what the calls of a log have told. Those that run side by side have steps of their own: one of another forgets nothing. */
 export const createToldBehind = (): ToldBehind => {
   const calls = new Map<string, Map<string, number>>();
   const of = (callId: string): Map<string, number> => {

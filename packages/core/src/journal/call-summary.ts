@@ -1,22 +1,43 @@
-import { catchError, defer, first, map, mergeMap, type Observable, of } from 'rxjs';
-import { messageOf, MillraceError } from '../errors.js';
+import type { Observable, SchedulerLike } from 'rxjs';
+import {
+  catchError,
+  defer,
+  first,
+  map,
+  mergeMap,
+  of,
+  asyncScheduler,
+  EMPTY,
+  filter,
+  ignoreElements,
+  concat,
+  repeat,
+  take,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { messageOf, MillraceError, toMillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
 import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
-import type { CallStoreDriver, StoredCall, StoredRecord } from './call-store-driver.js';
-import { parsedText } from './record-json.js';
-import { isEnd, mayBeEnd, storedEvent } from './stored-event.js';
+import {
+  type CallStoreDriver,
+  type StoredCall,
+  type StoredRecord,
+  checkStored,
+  type StoreOfCalls,
+} from './call-store-driver.js';
+import { isEndOfCall } from './compact-log.js';
+import { isEnd, parsedText, storedEvent } from './record-json.js';
 import { characterStart } from '../interceptors/surrogates.js';
 import { failAs } from '../fail-as.js';
 import { createQueue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
 import { records$ } from './call-store.js';
-import { checkStored, type StoreOfCalls } from './stored-call.js';
+import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
 
-/**
- * What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable`
- * nothing is known but its id.
- */
+/** What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable` nothing is known but its id. */
 export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'brokenOff' | 'unreadable';
 
 /** A call that is stored, as a list shows it. */
@@ -48,7 +69,6 @@ export interface UnreadableCall extends DatedCall {
   readonly why: string;
 }
 
-/** Tells what a list shows of a call. `beginning` is its own step, the one that it began with. */
 export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined): CallSummary => {
   const { callId, createdAt, updatedAt } = call;
   const dated = { callId, createdAt, updatedAt };
@@ -67,7 +87,6 @@ export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined)
   }
 };
 
-/** Tells of a call that it cannot be read. */
 export const unreadableCall = (
   { callId, createdAt, updatedAt }: StoredCall,
   error: unknown,
@@ -86,7 +105,7 @@ const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status
   if (isOpen) return { status: 'running' };
   if (last === undefined) return { status: 'brokenOff' };
   if (last.name === `${callId}/reply`) return repliedWith(parsedText('Its reply', last.text));
-  const event = mayBeEnd(last) ? storedEvent(callId, last) : undefined;
+  const event = isEndOfCall(last) ? storedEvent(callId, last) : undefined;
   if (event === undefined || !isEnd(event, callId)) return { status: 'brokenOff' };
   if (event.type === 'postCall') return repliedWith(event.reply);
   // Who has left it, or was shut down, has broken it off.
@@ -103,10 +122,8 @@ const repliedWith = (reply: unknown): Pick<ReadableCall, 'status' | 'reason'> =>
 
 const unreadable = (why: string): MillraceError => new MillraceError('invalidState', why);
 
-/** Characters of a text that is shown in a list. */
 const maxLength = 200;
 
-/** A text on one line, shortened where it is long. */
 export const shortText = (text: string): string => {
   // Only so much is looked at: a text may be a whole book.
   const line = text
@@ -118,7 +135,6 @@ export const shortText = (text: string): string => {
     : line;
 };
 
-/** The text of content blocks, as far as it is that: what comes from a store may be anything. */
 export const textIn = (content: unknown): string =>
   Array.isArray(content)
     ? content
@@ -148,7 +164,6 @@ export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
   );
 };
 
-/** Its own step: a call that has waited for its turn has told of that before, and one may have been interrupted by then. */
 const beginningOf$ = (
   driver: CallStoreDriver,
   { callId, first: stored }: StoredCall,
@@ -161,3 +176,75 @@ const beginningOf$ = (
 
 const isBeginning = (callId: string, { name }: StoredRecord): boolean =>
   name === `${callId}/${callStep}`;
+
+/** Which calls are removed. */
+export interface PruneOptions {
+  /** How long ago a call must have been written to last, in milliseconds. 0: any. */
+  readonly olderThanMs: number;
+  /** What must have become of it. Default: `['ended', 'failed', 'suspended']`; those that are broken off or unreadable go only where this says so, and those that run never. */
+  readonly status?: readonly Exclude<CallStatus, 'running'>[];
+  /** Keeps those for which it gives true. Default: none. */
+  readonly keep?: (call: CallSummary) => boolean;
+  /** What tells the time. Default: `asyncScheduler`. */
+  readonly scheduler?: Pick<SchedulerLike, 'now'>;
+}
+
+const statuses: readonly string[] = ['ended', 'failed', 'suspended', 'brokenOff', 'unreadable'];
+
+const pruneRules: Readonly<Record<keyof PruneOptions, Rule>> = {
+  olderThanMs: numberFrom(0),
+  status: [
+    (value) => Array.isArray(value) && value.every((it: unknown) => statuses.some((s) => s === it)),
+    `a list of ${statuses.map((status) => `'${status}'`).join(', ')}`,
+  ],
+  keep: isFunction,
+  scheduler: having('now', 'a scheduler of RxJS'),
+};
+
+/** Removes old calls with all their records, and emits what each was; completes after the last. A call that is open stays. To delete one call: `store.driver.remove$(callId)`. Errors with `store`. Cold. */
+export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<CallSummary> => {
+  checkStored('prune$()', store);
+  checkOptions('prune$()', options, pruneRules, ['olderThanMs']);
+  const {
+    olderThanMs,
+    status: wanted = ['ended', 'failed', 'suspended'],
+    keep = () => false,
+    scheduler = asyncScheduler,
+  } = options;
+  return defer(() => {
+    const newest = scheduler.now() - olderThanMs;
+    let found = 0;
+    let removed = 0;
+    return calls$(store).pipe(
+      filter(({ status, updatedAt }) => wanted.some((it) => it === status) && updatedAt <= newest),
+      filter((call) => !keep(call)),
+      take(mostAtOnce),
+      // Nothing is removed from a list that is being read.
+      toArray(),
+      mergeMap((calls) => {
+        found = calls.length;
+        removed = 0;
+        return calls;
+      }),
+      queuedMap((call) => removed$(store, call), createQueue<CallSummary>),
+      tap(() => {
+        removed += 1;
+      }),
+      repeat({ delay: () => (found === mostAtOnce && removed > 0 ? of(true) : EMPTY) }),
+    );
+  });
+};
+
+const mostAtOnce = 5_000;
+
+const removed$ = ({ driver }: StoreOfCalls, call: CallSummary): Observable<CallSummary> =>
+  concat(defer(() => driver.remove$(call.callId)).pipe(ignoreElements()), of(call)).pipe(
+    catchError((cause: unknown) => {
+      const error = toMillraceError(
+        cause,
+        'store',
+        `The call '${call.callId}' could not be removed`,
+      );
+      return error.code === 'conflict' ? EMPTY : throwError(() => error);
+    }),
+  );

@@ -1,22 +1,10 @@
-import {
-  defer,
-  firstValueFrom,
-  map,
-  Observable,
-  type ObservedValueOf,
-  of,
-  race,
-  type SchedulerLike,
-  Subject,
-  take,
-  tap,
-  timer,
-} from 'rxjs';
+import type { ObservedValueOf, SchedulerLike } from 'rxjs';
+import { defer, firstValueFrom, map, Observable, of, race, Subject, take, tap, timer } from 'rxjs';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../errors.js';
 import type { Layer } from '../layer.js';
 import { checkOptions, having, isDelay } from '../options.js';
 import { callStep } from './call-record.js';
-import type { OpenJournal } from './journal-store.js';
+import type { OpenJournal } from './call-store-driver.js';
 
 /** How calls are brought to rest before their process ends. */
 export interface Drainable {
@@ -49,15 +37,11 @@ export const draining = (): Layer & Drainable => {
   };
 };
 
-/** The running calls, so far as they are to come to rest. */
 export interface RunningCalls extends Drainable {
-  /** Runs a call, unless they are being drained. Once it is marked, the call of this id can be resumed. */
   readonly track$: <T>(open: (mark: () => void) => Observable<T>, callId?: string) => Observable<T>;
-  /** Lets a step of a call run only until they are drained. */
   readonly untilDrained: (journal: OpenJournal, callId: string, mark: () => void) => OpenJournal;
 }
 
-/** Keeps count of running calls. */
 export const createDraining = (): RunningCalls => {
   const running = new Set<() => void>();
   const idle$ = new Subject<void>();

@@ -1,31 +1,23 @@
-import {
-  concat,
-  concatMap,
-  defer,
-  ignoreElements,
-  map,
-  type Observable,
-  of,
-  take,
-  throwError,
-} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { concat, concatMap, defer, ignoreElements, map, of, take, throwError } from 'rxjs';
 import { randomId } from '../call-context.js';
 import { MillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isText, type Rule } from '../options.js';
-import { type ForkPoint, callStep } from './call-record.js';
-import type { CallStoreDriver, NewRecord } from './call-store-driver.js';
-import { forkedRecords, type StepEdit } from './forked-records.js';
-import { checkStored, isStored$, notStored, type StoreOfCalls } from './stored-call.js';
 import {
-  storedSteps$,
-  intentOf,
-  type StoredStep,
-  type StoredSteps,
-  toolStepOf,
-} from './stored-steps.js';
-import { nearestSteps, callBegunBy, callOfStep, interruptStep, seatStep } from './step-ids.js';
+  type ForkPoint,
+  callStep,
+  nearestSteps,
+  callBegunBy,
+  callOfStep,
+  interruptStep,
+  seatStep,
+} from './call-record.js';
+import type { CallStoreDriver, NewRecord, StoreOfCalls } from './call-store-driver.js';
+import { checkStored, isStored$, notStored } from './call-store-driver.js';
+import { forkedRecords, type StepEdit } from './forked-records.js';
+import { storedSteps$, intentOf, type StoredStep, type StoredSteps, toolStepOf } from './steps.js';
 
 /** Where a call is forked, and what is otherwise in the fork. */
 export interface ForkOptions {
@@ -108,10 +100,7 @@ const isTaken = (callId: string): MillraceError =>
     `There is a call '${callId}' in the store already. Give the fork an id of its own, or none.`,
   );
 
-/**
- * The steps that stand before a point, in the order of the loop. What is to be decided or run anew is not among them: neither the intent of a tool whose result is behind the
- * point, nor that of the tool in which the point is, nor an interrupt behind them.
- */
+/** The steps that stand before a point, in the order of the loop. What is to be decided or run anew is not among them: neither the intent of a tool whose result is behind the point, nor that of the tool in which the point is, nor an interrupt behind them. */
 const stepsBefore = (
   callId: string,
   { steps, broken }: StoredSteps,
@@ -164,10 +153,7 @@ const nothingBefore = (callId: string): MillraceError =>
     `Nothing of the call '${callId}' stands before its first step. To begin anew, make another call; to begin with another input, fork it at its second step, and edit '${callStep}'.`,
   );
 
-/**
- * Leaves out what came from outside behind all that is kept of a call: an interrupt, and what became of the place that it waited for. They have changed nothing that is kept, and
- * would change what is done anew. Those that kept steps have come of stay.
- */
+/** Leaves out what came from outside behind all that is kept of a call: an interrupt, and what became of the place that it waited for. They have changed nothing that is kept, and would change what is done anew. Those that kept steps have come of stay. */
 const withoutLateSignals = (kept: readonly StoredStep[]): readonly StoredStep[] => {
   const calls = new Set(kept.flatMap(({ record }) => callBegunBy(record.name) ?? []));
   const latest = new Map<string, number>();

@@ -1,12 +1,14 @@
+import { randomId } from '../call-context.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
-import { type CallRecord, callStep, type ForkPoint, isCallRecord } from './call-record.js';
+import type { CallRecord, ForkPoint } from './call-record.js';
+import { callStep, isCallRecord, nearestSteps } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
-import { nearestSteps } from './step-ids.js';
 import { parsedText, stepText } from './record-json.js';
-import { kindOf, type StepKind } from './steps.js';
-import { type StoredStep, toolStepOf } from './stored-steps.js';
+import { kindOf, type StepKind, type StoredStep, toolStepOf } from './steps.js';
+import { textBlock } from '../message.js';
+import { toOutput } from '../tool-output.js';
 
 /** A step that a fork keeps. */
 export interface ForkedStep {
@@ -23,18 +25,15 @@ export interface StepEdit {
   readonly kinds?: readonly StepKind[];
 }
 
-/** What is otherwise in a fork. */
 interface Fork {
   readonly callId: string;
   readonly newId: string;
   readonly at: ForkPoint;
   readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
   readonly sessionId?: string;
-  /** What the call began with, also where the fork does not keep that. */
   readonly open: StoredStep | undefined;
 }
 
-/** Makes the records of a fork of the steps that it keeps. */
 export const forkedRecords = (kept: readonly StoredStep[], fork: Fork): readonly NewRecord[] => {
   const { callId, newId, edit = () => undefined } = fork;
   if (!kept.some(({ id }) => id === callStep)) throw noBeginning(callId);
@@ -87,13 +86,14 @@ const inSession = (id: string, value: unknown, fork: Fork, calls: readonly strin
   const { callId, newId, at, sessionId } = fork;
   if (id === callStep) {
     if (!isCallRecord(value)) throw noBeginning(callId);
-    const { sessionId: former, forks = [], ...begun } = value;
+    const { sessionId: former, keySeed: _, forks = [], ...begun } = value;
     if (former !== undefined && former === sessionId) throw sameSession(callId, former);
     const forkedFrom = { callId, at };
     return {
       ...((former ?? sessionId) === undefined ? {} : historyOf(fork, begun)),
       ...begun,
       forkedFrom,
+      keySeed: `/${randomId()}`,
       forks: [...forks, { from: callId, to: newId, calls }],
       ...(sessionId === undefined ? {} : { sessionId }),
     };
@@ -103,14 +103,12 @@ const inSession = (id: string, value: unknown, fork: Fork, calls: readonly strin
   return { ...value, late: value['history'] };
 };
 
-/** What a memory had given: the fork has that of the call no more. The caller's own is in the options. */
 const historyOf = (fork: Fork, { options }: Pick<CallRecord, 'options'>): object => {
   if (fork.open === undefined || options.history !== undefined) return {};
   const opening = read(fork, 'open', fork.open.record.text);
   return isRecord(opening) ? { history: opening['history'] } : {};
 };
 
-/** The calls below that have ended: what they have added to sessions of their own is a part of what is kept. */
 const callsIn = (kept: readonly StoredStep[]): readonly string[] =>
   kept.flatMap(({ id }) => (id.endsWith('/reply') ? [id.slice(0, -'/reply'.length)] : []));
 
@@ -126,7 +124,6 @@ const sameSession = (callId: string, sessionId: string): MillraceError =>
     `The call '${callId}' belongs to the session '${sessionId}', whose conversation a fork must not write into. Name another session, or none.`,
   );
 
-/** Refuses an edit of a step that is not of its kind: it would change nothing, and nobody would hear of it. */
 const assertOfKind = (
   { id, value }: { readonly id: string; readonly value: unknown },
   kinds: readonly StepKind[] | undefined,
@@ -168,10 +165,8 @@ const ofOtherKind = (id: string, kind: StepKind, kinds: readonly StepKind[]): Mi
   );
 };
 
-/** Fields that hold ids which a call gives; an `id` does where it is a message's. */
 const idFields: ReadonlySet<string> = new Set(['messageId', 'callId', 'rootId', 'parentId']);
 
-/** What models, tools and users have said, whatever it looks like. */
 const foreignFields: ReadonlySet<string> = new Set([
   'details',
   'metadata',
@@ -180,7 +175,6 @@ const foreignFields: ReadonlySet<string> = new Set([
   'suspended',
 ]);
 
-/** What a step has given, with the ids of one call in it made those of another. What somebody has said stays, also where it holds such an id. */
 export const renamed = (value: unknown, from: string, to: string): unknown => {
   const rename = (id: unknown): unknown => (typeof id === 'string' ? renamedId(id, from, to) : id);
   const walk = (part: unknown): unknown => {
@@ -199,6 +193,39 @@ export const renamed = (value: unknown, from: string, to: string): unknown => {
   return walk(value);
 };
 
-/** An id that begins with that of a call, made that of another. */
 const renamedId = (id: string, from: string, to: string): string =>
   id === from || id.startsWith(`${from}/`) ? `${to}${id.slice(from.length)}` : id;
+
+/** Gives a step of a tool (`2/0`) another result: whatever the tool might have returned. */
+export const otherResult = (returned: unknown): StepEdit =>
+  ofKinds(['tool'], ({ value }) => {
+    if (!isRecord(value) || !isRecord(value['result'])) return undefined;
+    const { content, isError } = toOutput(returned);
+    const { suspended: _, details: __, ...result } = value['result'];
+    return { ...value, result: { ...result, content, isError }, failed: isError };
+  });
+
+/** Has the model say something else in one of its steps (`2`): this text, and the tools that it asked for are not run. */
+export const otherAnswer = (text: string): StepEdit =>
+  ofKinds(['model'], ({ value }) =>
+    isRecord(value) && isRecord(value['message'])
+      ? { ...value, message: { ...value['message'], content: [textBlock(text)] } }
+      : undefined,
+  );
+
+/** Asks something else at the beginning (`call`): the first text of the input. Fork it before `prepare` or `open`, so that interceptors and memory see it. */
+export const otherQuestion = (text: string): StepEdit =>
+  ofKinds(['call', 'prepare'], ({ value }) => {
+    if (!isRecord(value) || !Array.isArray(value['input'])) return undefined;
+    const input: readonly unknown[] = value['input'];
+    const at = input.findIndex((message) => isRecord(message) && message['role'] === 'user');
+    return {
+      ...value,
+      input: input.map((message, index) =>
+        index === at && isRecord(message) ? { ...message, content: [textBlock(text)] } : message,
+      ),
+    };
+  });
+
+const ofKinds = (kinds: readonly StepKind[], edit: (step: ForkedStep) => unknown): StepEdit =>
+  Object.assign((step: ForkedStep) => edit(step), { kinds });

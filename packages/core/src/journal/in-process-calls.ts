@@ -83,7 +83,6 @@ const endsOf = (records: readonly StoredRecord[]) => {
   return first === undefined || last === undefined ? {} : { first, last };
 };
 
-/** The error of who wants to write down a call that another one writes. */
 export const taken = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',

@@ -25,33 +25,27 @@ import { type Answer, type Layer, type LayerContext, trusted, type Use } from '.
 import { noMemory } from '../memory.js';
 import type { Message } from '../message.js';
 import { defined, having } from '../options.js';
-import { placeOf } from '../places.js';
+import { keySeed, placeOf } from '../places.js';
 import type { Reply } from '../reply.js';
 import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import type { ToolContext } from '../tools/types.js';
+import type { CallRecord, Fork } from './call-record.js';
 import {
   assertGiven,
   beginning,
   begunBefore,
-  type CallRecord,
   callRecord,
   callStep,
-  type Fork,
   goingOn,
   isCallRecord,
   unreadableCall,
 } from './call-record.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
-import type { JournalStore, OpenJournal } from './journal-store.js';
-import {
-  type CallLog,
-  type CallSteps,
-  callSteps,
-  createReplaying,
-  createRunning,
-} from './recording.js';
+import type { JournalStore, OpenJournal } from './call-store-driver.js';
+import type { CallLog, CallSteps } from './recording.js';
+import { callSteps, createReplaying, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
 export type ResumeOptions = Omit<CallOptions, 'callId' | 'parent' | 'speaks' | 'history'>;
@@ -156,28 +150,21 @@ export function journal(given: JournalStore | OpenJournal['step$']): Journal {
   });
 }
 
-/** An engine that knows of one writer itself gets the steps of all calls. */
 const storeOf = (step$: OpenJournal['step$']): JournalStore => ({
   open$: (_callId, run) => run({ step$ }),
 });
 
-/** The loop has validated the output; this tells the compiler of what. */
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
 
-/** How the calls of a family are recorded, by their ids. */
 const logs = cell('family', () => new Map<string, CallLog>());
 
-/** How a call is recorded. */
 const stepsOf = cell('call', (): { by?: CallSteps } => ({}));
 
-/** The forks that have led to a family of calls. */
 const forks = cell('family', (): { made: readonly Fork[] } => ({ made: [] }));
 
-/** The forks that have led to the call of the tool that makes another one. */
 export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
   parent === undefined ? [] : placeOf(parent).scope.local(forks).made;
 
-/** Records a call and those below it. `open` is what its outermost call is opened by. */
 const recording = (
   open: <T>(context: LayerContext, call$: Observable<T>) => Observable<T>,
 ): Layer => ({
@@ -208,7 +195,6 @@ const recording = (
     },
 });
 
-/** Opens the journal of a call that begins. */
 const begun$ = <T>(
   store: JournalStore,
   { track$, untilDrained }: RunningCalls,
@@ -232,10 +218,8 @@ const begun$ = <T>(
   return parentId === undefined ? begun$ : begun$.pipe(running.ended(callId));
 };
 
-/** The recorded calls of a family that are below none. */
 const recordedCalls = cell('family', createRunning);
 
-/** The layers of a call that goes on. */
 const resuming = (
   open: OpenJournal,
   { agent, sessionId, history, options, ...begun }: CallRecord,
@@ -247,6 +231,7 @@ const resuming = (
       if (agent !== name) throw ofAnother(call.callId, agent, name);
       if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
       local(forks).made = begun.forks ?? [];
+      local(keySeed).id = begun.keySeed ?? '';
       begin(context, { journal: open, isOutermost: true, isResumed: true });
       return call$;
     }),
@@ -259,7 +244,6 @@ const resuming = (
     : [carrying((call) => readHistory(options.history, call), false)],
 ];
 
-/** Gives a forked call what was said before, in the place of what memory holds, which gets it if `isNew`. */
 const carrying = (read: (call: CallInfo) => readonly Message[], isNew: boolean): Layer =>
   trusted({
     name: 'carried',
@@ -276,7 +260,6 @@ const carrying = (read: (call: CallInfo) => readonly Message[], isNew: boolean):
     },
   });
 
-/** Begins to record a call, before anything happens in it. */
 const begin = (context: LayerContext, log: CallLog): void => {
   const { call, countFrom, demand, hooks, interruption, local } = context;
   const { callId } = call;
@@ -301,7 +284,6 @@ const begin = (context: LayerContext, log: CallLog): void => {
   local(recorded).by = by;
 };
 
-/** Records what a call begins with before it is answered, and its interrupt if there is one. */
 const recordedAnswer = (
   { call: info, given, local }: LayerContext,
   { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
@@ -311,11 +293,10 @@ const recordedAnswer = (
     // A call below another is begun by that one's.
     if (!isOutermost) return concat(recall$, of(undefined));
     const form = isResumed ? goingOn : beginning(info.callId);
-    const run = () => of(callRecord(info, input, given));
+    const run = () => of(callRecord(info, local(keySeed).id, input, given));
     const record$ = perform({ kind: 'call', id: callStep, input, run, form });
     return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
   };
-  /** Nothing of a call that has ended is done again, nor recorded, nor counted. */
   const ended$ = (): Observable<Reply> =>
     perform<Reply>({
       kind: 'reply',

@@ -1,8 +1,9 @@
 import { errorCodes, isMillraceError, MillraceError, messageOf } from '../errors.js';
-import type { AgentEvent } from '../events.js';
+import type { AgentEvent, EventType } from '../events.js';
+import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
+import type { StoredRecord } from './call-store-driver.js';
 
-/** Writes what a step gave as JSON, or throws `invalidState` where JSON cannot hold it. */
 export const stepText = (id: string, value: unknown): string => {
   try {
     const text: unknown = JSON.stringify(value ?? null);
@@ -16,21 +17,15 @@ export const stepText = (id: string, value: unknown): string => {
 const notJson = (id: string): string =>
   `What the step '${id}' gave cannot be written down as JSON, and the call cannot be resumed without it`;
 
-/** Writes an event as JSON. What JSON cannot hold of it is left out: it is the tool's own. */
-export const eventText = (event: AgentEvent): string => {
+export const eventText = (event: { readonly type: string }): string => {
   try {
-    // A delta is plain: a replacer takes several times as long.
-    return isDelta(event) ? JSON.stringify(event) : JSON.stringify(event, plain);
+    return JSON.stringify(event, plain);
   } catch {
     return JSON.stringify(withoutOwn(event), plain);
   }
 };
 
-const isDelta = ({ type }: AgentEvent): boolean =>
-  type === 'reasoningChunk' || type === 'summaryChunk';
-
-/** What tools give for user interfaces may be anything. */
-const withoutOwn = (event: AgentEvent): unknown => {
+const withoutOwn = (event: object): unknown => {
   const own: Readonly<Record<string, unknown>> = { ...event };
   return Object.fromEntries(
     Object.entries(own).map(([key, value]) => [key, canBeWritten(value) ? value : unwritable]),
@@ -39,7 +34,7 @@ const withoutOwn = (event: AgentEvent): unknown => {
 
 const unwritable = '(JSON cannot hold this)';
 
-const canBeWritten = (value: unknown): boolean => {
+export const canBeWritten = (value: unknown): boolean => {
   try {
     JSON.stringify(value, plain);
     return true;
@@ -48,7 +43,6 @@ const canBeWritten = (value: unknown): boolean => {
   }
 };
 
-/** An error says what a program branches on, and neither its cause nor its stack. */
 const plain = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
   if (!isMillraceError(value)) return value;
@@ -56,7 +50,6 @@ const plain = (_key: string, value: unknown): unknown => {
   return { code, message, retryable, userMessage };
 };
 
-/** Reads JSON of a store; throws `invalidState` where it is none, or holds keys that no program of ours writes. */
 export const parsedText = (what: string, text: string): unknown => {
   try {
     // What spells the word with escapes is looked at, too.
@@ -68,21 +61,36 @@ export const parsedText = (what: string, text: string): unknown => {
 
 const mayPollute = /__proto__|\\u005f/i;
 
-/** A key that sets a prototype when the object is assigned to another is no key of ours. */
 function withoutPrototype(this: unknown, key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value;
 }
 
-/** Reads an event of a store, with its errors; throws `invalidState` where it is none. */
-export const parsedEvent = (what: string, text: string): AgentEvent => {
-  const parsed = parsedText(what, text);
+const values = new WeakMap<StoredRecord, unknown>();
+
+export const withValue = (record: StoredRecord, value: unknown): StoredRecord => {
+  values.set(record, value);
+  return record;
+};
+
+export const storedEvent = (callId: string, record: StoredRecord): AgentEvent => {
+  const what = `The event ${record.seq} of the call '${callId}'`;
+  const parsed = values.has(record) ? values.get(record) : parsedText(what, record.text);
   const event =
     isRecord(parsed) && isRecord(parsed['error'])
       ? { ...parsed, error: readError(parsed['error']) }
       : parsed;
-  if (isEvent(event)) return event;
+  if (isEvent(event)) return frozen(event);
   throw new MillraceError('invalidState', `${what} is no event.`);
 };
+
+export const isEnd = ({ type, callId }: AgentEvent, logOf: string): boolean =>
+  (type === 'postCall' || type === 'error') && callId === logOf;
+
+export const sessionChanges: ReadonlySet<EventType> = new Set([
+  'messagesAppended',
+  'messagesRemoved',
+  'stateChanged',
+]);
 
 const isEvent = (value: unknown): value is AgentEvent =>
   isRecord(value) &&

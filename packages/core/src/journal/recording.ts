@@ -1,3 +1,4 @@
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
   AsyncSubject,
   catchError,
@@ -14,8 +15,6 @@ import {
   tap,
   throwError,
   map,
-  type MonoTypeOperatorFunction,
-  type Observable,
 } from 'rxjs';
 import { fatal, MillraceError } from '../errors.js';
 import type { EventType } from '../events.js';
@@ -35,9 +34,9 @@ import {
   isToolUse,
   isUsage,
 } from '../shape.js';
-import { interruptStep } from './step-ids.js';
+import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
-import type { OpenJournal } from './journal-store.js';
+import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../frozen.js';
 import type { Acted } from '../act.js';
 import type { Asked } from '../ask.js';
@@ -47,28 +46,19 @@ import { areContentBlocks } from '../message.js';
 import { withPlainDetails } from '../plain-details.js';
 import { endReasons, type Reply } from '../reply.js';
 
-/** A call as its journal knows it. */
 export interface CallLog {
   readonly journal: OpenJournal;
-  /** It has the record, and those below it are in that. */
   readonly isOutermost: boolean;
-  /** It began before. */
   readonly isResumed: boolean;
 }
 
-/** How one call is recorded. */
 export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
-  /** Records steps, and replays those that were recorded. */
   readonly around: (next: Perform) => Perform;
-  /** Records what comes before the call can be interrupted: its beginning. */
   readonly begin: Perform;
-  /** Records an interrupt when it comes, with its place. Errors if that fails. */
   readonly interrupt$: Observable<never>;
-  /** Reads whether the call was interrupted before it was cut off: it is interrupted again, at the same place. */
   readonly recall$: Observable<never>;
 }
 
-/** Records the steps of a call. */
 export const callSteps = (
   { journal, ...log }: CallLog,
   replaying: Replaying | undefined,
@@ -88,9 +78,7 @@ export const callSteps = (
 
 const runs: Perform = (step) => step.run(1);
 
-/** An interrupt as it is recorded. */
 interface Noted extends Interrupt {
-  /** How many steps had ended before it came. */
   readonly behind: number;
 }
 
@@ -98,10 +86,7 @@ const notedForm: StepForm<Noted> = {
   isWritten: (written) => hasFields(written, { message: isOptional(isString), behind: isNumeric }),
 };
 
-/**
- * An interrupt cuts steps short, it never takes back what they gave. So a resumed call is interrupted again right after the same number of steps, and in any case before one is
- * run. An interrupt that comes meanwhile waits until then.
- */
+/** An interrupt cuts steps short, it never takes back what they gave. So a resumed call is interrupted again right after the same number of steps, and in any case before one is run. An interrupt that comes meanwhile waits until then. */
 const interruptible = (
   { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
   journal: OpenJournal,
@@ -175,7 +160,6 @@ const interruptible = (
   };
 };
 
-/** Positions in the loop begin with the number of a turn. */
 const isOfTurn = /^\d/;
 
 const changed = (callId: string, id: string): MillraceError =>
@@ -186,7 +170,6 @@ const changed = (callId: string, id: string): MillraceError =>
     ),
   );
 
-/** Reports what happens at the steps of a resumed call. */
 const listener = (
   replaying: Replaying | undefined,
   { local, hooks }: Pick<LayerContext, 'local' | 'hooks'>,
@@ -208,23 +191,18 @@ const listener = (
   },
 });
 
-/** A position begins with it. */
 const iterationOf = (step: string, hooks: Hooks): number => {
   const iteration = Number.parseInt(step, 10);
   return Number.isNaN(iteration) ? hooks.iteration() : iteration;
 };
 
-/** What happens at the steps of a call that is resumed. */
 interface StepListener {
-  /** A step is answered by its record. */
   readonly replayed: (id: string, warning: string | undefined) => void;
-  /** A step is run. These messages of an earlier attempt, which was cut off, were shown. */
   readonly begins: (id: string, shown: readonly string[]) => void;
   /** A step has made its value. Returns what must be recorded before it. */
   readonly ended?: () => readonly Observable<never>[];
 }
 
-/** Performs each step of a call once, ever: records its value, or replays the record. Skips an optional step without a record while later steps have one. */
 const recording = (
   journal: OpenJournal,
   callId: string,
@@ -234,7 +212,6 @@ const recording = (
   const { cutShort = new Set<string>() } = journal;
   const passed = new Set<string>();
   const running = createRunning();
-  /** Whether an optional step has no record, and one that came later has: it is yet to be replayed. */
   const wasSkipped = ({ id, optional }: Pick<Step<unknown>, 'id' | 'optional'>): boolean =>
     optional === true &&
     journal.isWritten?.(`${callId}/${id}`) !== true &&
@@ -272,7 +249,6 @@ const recording = (
   };
 };
 
-/** Steps that may run beside others: the decision on a tool call, and its result. */
 const isParallel = (id: string): boolean => /^\d+\/\d+(?:\/intent)?$/.test(id);
 
 /** What runs at once. If one of them ends because the call comes to rest, its error waits until the others have ended, or are at rest too. */
@@ -284,7 +260,6 @@ export const createRunning = () => {
   };
   return {
     begin: (id: string): void => void running.add(id),
-    /** Ends one with its source. */
     ended:
       <T>(id: string): MonoTypeOperatorFunction<T> =>
       (source$) =>
@@ -302,14 +277,12 @@ export const createRunning = () => {
   };
 };
 
-/** The recorded steps of a call's own loop, and its reply. */
 const loopSteps = ({ stepIds }: OpenJournal, callId: string): readonly string[] =>
   [...(stepIds?.() ?? [])]
     .filter((id) => id.startsWith(`${callId}/`))
     .map((id) => id.slice(callId.length + 1))
     .filter((id) => /^(?:\d+(?:\/|$)|reply$)/.test(id));
 
-/** Messages of a step that were shown and are not whole, each with the attempt that it was made in. A model that was asked again within one has numbered them with `#`. */
 const attemptsAt = (stepId: string, cutShort: ReadonlySet<string>): ReadonlyMap<string, number> =>
   new Map(
     [...cutShort].flatMap((messageId) => {
@@ -333,7 +306,6 @@ const unreadable = (callId: string, id: string): MillraceError =>
     ),
   );
 
-/** A message of the model: plain JSON. */
 const askedForm: StepForm<Asked> = {
   isWritten: (written) =>
     hasFields(written, {
@@ -351,7 +323,6 @@ const askedForm: StepForm<Asked> = {
     }),
 };
 
-/** What the input was made into is no JSON: it is made again. */
 const decisionForm: StepForm<Decision> = {
   write: ({ value: _, ...decision }) => decision,
   isWritten: (written) =>
@@ -365,7 +336,6 @@ const decisionForm: StepForm<Decision> = {
     }),
 };
 
-/** Extras are no JSON: their names are. */
 const actedForm: StepForm<Acted> = {
   write: ({ extras, result, ...acted }) => ({
     ...acted,
@@ -400,7 +370,6 @@ const actedForm: StepForm<Acted> = {
 // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
 const asActed = (written: unknown): Acted => written as Acted;
 
-/** What an `output` was made into is told as JSON holds it, where the reply comes from the journal. */
 const replyForm: StepForm<Reply> = {
   isWritten: (written) =>
     isAssistantMessage(written) &&
@@ -417,7 +386,6 @@ const replyForm: StepForm<Reply> = {
     }),
 };
 
-/** The steps of the loop, by kind. Other kinds bring their own forms. */
 const forms: Readonly<Record<string, unknown>> = {
   model: askedForm,
   intent: decisionForm,
@@ -425,25 +393,18 @@ const forms: Readonly<Record<string, unknown>> = {
   reply: replyForm,
 };
 
-/** How the value of a step is recorded. Without a form, whatever was recorded is taken for it. */
 const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<StepForm<T>> =>
   // The kind of a step says what its value is.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);
 
-/** What a resumed call tells while its steps are answered by the journal: all that was told before is not told again. */
 export interface Replaying {
-  /** Tells an event, or keeps it back where it may have been told before. The last event of a call is told in any case. */
   readonly tell: (type: EventType, isEnd: boolean, now: () => void) => void;
-  /** A step is answered by the journal: whatever stands before it has been told. */
   readonly passed: () => void;
-  /** Tells something that is new, though nothing else is. */
   readonly aside: (tell: () => void) => void;
-  /** A step is run: what is told from now on is new, and so may be what came behind the last step that was answered. */
   readonly end: () => void;
 }
 
-/** Makes what a call tells while it is resumed. `wasTold` knows of what came behind the last step that is written down. */
 export const createReplaying = (wasTold: (type: EventType) => boolean): Replaying => {
   let held: { readonly type: EventType; readonly now: () => void }[] = [];
   let hasPassed = false;

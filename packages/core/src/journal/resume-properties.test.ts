@@ -14,7 +14,7 @@ import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../te
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { type Session, sessions } from '../sessions/index.js';
-import { journalIn } from './stored-calls.test-support.js';
+import { all, journalIn } from './stored-calls.test-support.js';
 
 /** What a model says in its turns: texts, and uses of tools. */
 const turns = fc.array(
@@ -103,9 +103,9 @@ describe('a call that is broken off again and again', () => {
           if (last?.type === 'postCall') expect(timeless(last.reply)).toEqual(timeless(expected));
         }
         expect(plain(await held(memory))).toEqual(plain(await held(whole)));
-        const written = await lastValueFrom(store.read$('c'));
+        const written = (await all(createCallStore(store).driver.read$('c'))).flat();
         const numbers = written.filter(({ kind }) => kind === 'event').map(({ seq }) => seq);
-        expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+        expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
         const steps = await stepsIn(store);
         expect(new Set(steps).size).toBe(steps.length);
       }),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, from, map, type Observable } from 'rxjs';
+import { concat, firstValueFrom, from, lastValueFrom, map, type Observable } from 'rxjs';
 import { agentTool, asAgent, handoff } from '../teams/index.js';
 import {
+  type Agent,
   type AgentOptions,
   createAgent,
   inProcessMemory,
@@ -22,9 +23,9 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
+import { type CallStoreDriver, createCallStore, fork$, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
-import { journalIn } from './stored-calls.test-support.js';
+import { journalIn, write } from './stored-calls.test-support.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>
   messages.at(-1)?.role === 'tool';
@@ -85,6 +86,42 @@ describe('a tool that had begun when its call was broken off', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'rerun' }));
     expect(new Set(keys)).toEqual(new Set([expect.stringMatching(/^c\/\w/u)]));
     expect(keys).toHaveLength(1);
+  });
+
+  it('S9: has a key of its own in a call that reuses an id, and keeps it in a call that is resumed', async () => {
+    const { send, keys } = sending({ idempotent: true });
+    const plain = (): Agent =>
+      createAgent({ model: scriptedModel(...script('send')), tools: [send] });
+    await plain().call('?', { callId: 'c' });
+    await plain().call('?', { callId: 'c' });
+    const store = await brokenOff(call$([send]));
+    await journalIn(store).resume(agentOf(store, [send]).agent, 'c');
+    const [begun, resumed] = keys.slice(-2);
+    expect(keys).toHaveLength(5);
+    expect(resumed).toBe(begun);
+    const id = await firstValueFrom(fork$(createCallStore(store), 'c', { at: '1/0', callId: 'd' }));
+    await journalIn(store).resume(agentOf(store, [send]).agent, id);
+    for (const callId of ['c', 'd']) {
+      await lastValueFrom(store.remove$(callId), { defaultValue: undefined });
+    }
+    await agentOf(store, [send]).agent.call('?', { callId: 'c' });
+    await agentOf(store, [send]).agent.call('?', { callId: 'd' });
+    expect(keys).toHaveLength(8);
+    expect(new Set(keys).size).toBe(7);
+  });
+
+  it('S6: a call of an earlier version goes on with the keys that it had', async () => {
+    const { send, keys } = sending({ idempotent: true });
+    const store = await brokenOff(call$([send]));
+    const before = inProcessCalls();
+    const records = (await lastValueFrom(store.read$('c'))).map((it) => ({
+      ...it,
+      text: it.text.replace(/"keySeed":"[^"]*",/u, ''),
+    }));
+    await write(before, 'c', records);
+    keys.length = 0;
+    await journalIn(before).resume(agentOf(before, [send]).agent, 'c');
+    expect(keys).toEqual([expect.stringMatching(/^c\/[^/]+$/u)]);
   });
 
   it('S6: is not run again otherwise: the model is told, where nobody can bring its result', async () => {

@@ -1,11 +1,26 @@
-import { concat, defer, from, map, mergeMap, type Observable, throwError } from 'rxjs';
-import { messageOf } from '../errors.js';
-import { isRecord } from '../json.js';
+import {
+  concat,
+  defer,
+  from,
+  map,
+  mergeMap,
+  type Observable,
+  throwError,
+  catchError,
+  defaultIfEmpty,
+  ignoreElements,
+  of,
+  tap,
+} from 'rxjs';
+import { messageOf, type MillraceError, toMillraceError } from '../errors.js';
+import { isRecord, parsedJson } from '../json.js';
 import { callStep } from './call-record.js';
 import { parsedText } from './record-json.js';
 import { shortText, textIn } from './call-summary.js';
-import { checkStored, notStored, type StoreOfCalls } from './stored-call.js';
-import { type StoredStep, storedSteps$, toolStepOf } from './stored-steps.js';
+import type { StoreOfCalls, CallStoreDriver, StoredRecord } from './call-store-driver.js';
+import { checkStored, notStored } from './call-store-driver.js';
+import { placeName } from '../places.js';
+import { records$ } from './call-store.js';
 
 /** What a step has done: begun the call, prepared its input, loaded its history, asked the model, decided on a tool, run it, made the reply. */
 export type StepKind =
@@ -51,7 +66,6 @@ const summaryOf = ({ id, iteration, record }: StoredStep): StepSummary => {
   }
 };
 
-/** By its last word, and where it is a number by what it gave: that of a call below may end with two. */
 export const kindOf = (id: string, value: unknown): StepKind => {
   if (id === callStep) return 'call';
   if (toolStepOf(id) !== undefined) return 'intent';
@@ -107,3 +121,106 @@ const plain = (value: unknown): string => {
   if (typeof value === 'string') return value;
   return value === undefined ? '' : JSON.stringify(value);
 };
+
+export interface StoredStep {
+  readonly id: string;
+  readonly record: StoredRecord;
+  readonly iteration?: number;
+  readonly tool?: string;
+}
+
+export interface StoredSteps {
+  readonly steps: readonly StoredStep[];
+  readonly broken?: MillraceError;
+}
+
+export const storedSteps$ = (driver: CallStoreDriver, callId: string): Observable<StoredSteps> =>
+  defer(() => {
+    const records: StoredRecord[] = [];
+    return records$(driver, callId, { kind: 'step' }).pipe(
+      tap((record) => records.push(record)),
+      ignoreElements(),
+      defaultIfEmpty(undefined),
+      map((): { readonly broken?: MillraceError } => ({})),
+      catchError((cause: unknown) => {
+        const broken = toMillraceError(cause);
+        if (broken.code !== 'invalidState') throw broken;
+        return of({ broken });
+      }),
+      map((end) => ({ steps: inOrder(callId, records), ...end })),
+    );
+  });
+
+export const intentOf = (toolStep: string): string => `${toolStep}/intent`;
+
+export const toolStepOf = (id: string): string | undefined =>
+  /(?:^|\/)\d+\/\d+\/intent$/u.test(id) ? id.slice(0, -'/intent'.length) : undefined;
+
+interface Placed extends StoredStep {
+  readonly place: readonly [turn: number, index: number, position: number];
+}
+
+const inOrder = (callId: string, records: readonly StoredRecord[]): readonly StoredStep[] => {
+  const prefix = `${callId}/`;
+  const steps = records.map((record) => ({
+    id: record.name.startsWith(prefix) ? record.name.slice(prefix.length) : record.name,
+    record,
+  }));
+  const begun = new Map<string, number>();
+  const tools = new Map<string, Tool>();
+  for (const { id, record } of steps) {
+    const [, turn, index] = ownTool.exec(id) ?? [];
+    if (turn === undefined || index === undefined) continue;
+    if (!begun.has(turn)) begun.set(turn, record.position);
+    const toolUse = id.endsWith('/intent') ? valueOf(record.text, 'toolUse') : undefined;
+    const used = valueIn(toolUse, 'id');
+    if (typeof used === 'string') tools.set(placeName(used), { turn, index });
+  }
+  const placed = steps.map(({ id, record }): Placed => {
+    const { position } = record;
+    const tool = toolOf(id, tools);
+    if (tool === undefined) {
+      const [, turn] = own.exec(id) ?? [];
+      const iteration = turn === undefined ? {} : { iteration: Number(turn) };
+      return { id, record, ...iteration, place: [position, 0, position] };
+    }
+    const { turn, index } = tool;
+    return {
+      id,
+      record,
+      iteration: Number(turn),
+      tool: `${turn}/${index}`,
+      place: [begun.get(turn) ?? position, Number(index), position],
+    };
+  });
+  return placed.sort(byPlace).map(({ place: _, ...step }) => step);
+};
+
+interface Tool {
+  readonly turn: string;
+  readonly index: string;
+}
+
+const own = /^(\d+)(?:\/|$)/u;
+const ownTool = /^(\d+)\/(\d+)(?:\/intent)?$/u;
+
+const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined => {
+  const [, turn, index] = ownTool.exec(id) ?? [];
+  if (turn !== undefined && index !== undefined) return { turn, index };
+  if (own.test(id)) return undefined;
+  let [place = ''] = id.split('/', 1);
+  // Of one use there may be more calls: those of its approval, one behind the other, side by side.
+  while (!tools.has(place) && place.includes('+')) place = place.slice(0, place.lastIndexOf('+'));
+  return tools.get(place);
+};
+
+const byPlace = (a: Placed, b: Placed): number => {
+  const [turn, index, position] = a.place;
+  const [otherTurn, otherIndex, otherPosition] = b.place;
+  return turn - otherTurn || index - otherIndex || position - otherPosition;
+};
+
+const valueOf = (text: string, key: string): unknown => valueIn(parsedJson(text), key);
+
+const valueIn = (value: unknown, key: string): unknown =>
+  isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;

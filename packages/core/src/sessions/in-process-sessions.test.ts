@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, lastValueFrom, map, of } from 'rxjs';
 import { sessionStoreContract } from '../testing/index.js';
-import { inProcessSessions } from './in-process-sessions.js';
-import type { SessionStore, StoredSession } from './session-store.js';
+import { inProcessSessions, type SessionStore, type StoredSession } from './session-state.js';
 
 describe('S4: the store of sessions in this process', () => {
   for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  catchError,
+  concat,
   concatMap,
   ignoreElements,
   lastValueFrom,
@@ -17,10 +19,9 @@ import { type Agent, createAgent } from '../agent.js';
 import { windowMemory } from '../memories/index.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import { finish, marbles, scriptedModel, text } from '../testing/index.js';
-import { inProcessSessions } from './in-process-sessions.js';
+import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
-import type { SessionStore } from './session-store.js';
 import { sessions, type SessionState } from './index.js';
 
 const storedIn = async (store: SessionStore, id = 's') => {
@@ -123,6 +124,99 @@ describe('S4: keepSessions', () => {
       expectObservable(merge(saved$, saved$)).toBe('-----a--(b|)', { a: 1, b: 2 });
       flush();
       expect(loads).toBe(1);
+    });
+  });
+
+  it('S3: a second handle steers and interrupts the call of the first', () => {
+    marbles(({ scheduler, flush, cold }) => {
+      const slow$ = timer(20, scheduler).pipe(mergeMap(() => [text('late'), finish()]));
+      const agent = sampleAgent([slow$, slow$]);
+      let loads = 0;
+      const store = inProcessSessions();
+      const kept = keepSessions(agent, {
+        ...store,
+        load$: (id) => {
+          loads += 1;
+          return store.load$(id);
+        },
+      });
+      const seen: unknown[] = [];
+      const open$ = kept.open$('s');
+      open$
+        .pipe(concatMap((session) => session.call$('a', { scheduler })))
+        .subscribe(({ reason }) => seen.push(reason));
+      cold('---a').subscribe(() => {
+        open$.subscribe((session) => {
+          session.call$('b').subscribe({ error: ({ code }) => seen.push(code) });
+          session.steer$('c').subscribe(({ status }) => seen.push(status));
+        });
+      });
+      cold('-----a').subscribe(() => {
+        open$.subscribe((session) => seen.push(session.interrupt('Enough.')));
+      });
+      flush();
+      expect([loads, seen]).toEqual([1, ['busy', 'notDelivered', 'interrupted', true]]);
+    });
+  });
+
+  it('S3: loads once where the first leaves before it is loaded, and again after a failure or a close', () => {
+    marbles(({ scheduler, expectObservable, flush, cold }) => {
+      let loads = 0;
+      const inner = inProcessSessions();
+      const store: SessionStore = {
+        ...inner,
+        load$: (id) =>
+          timer(4, scheduler).pipe(
+            concatMap(() => {
+              loads += 1;
+              return loads === 2 ? throwError(() => new Error('down')) : inner.load$(id);
+            }),
+          ),
+      };
+      const kept = keepSessions(says(), store);
+      const first = kept.open$('s').subscribe();
+      cold('--a').subscribe(() => first.unsubscribe());
+      const opened$ = (id: string) => kept.open$(id).pipe(map((session) => session.id));
+      expectObservable(timer(3, scheduler).pipe(concatMap(() => opened$('s')))).toBe('----(s|)');
+      const failed$ = timer(10, scheduler).pipe(concatMap(() => opened$('t')));
+      expectObservable(failed$.pipe(catchError(() => opened$('t')))).toBe('18ms (t|)');
+      const closed$ = timer(30, scheduler).pipe(
+        concatMap(() => kept.open$('s')),
+        concatMap((session) => concat(session.close$(), opened$('s'))),
+      );
+      expectObservable(closed$).toBe('34ms (s|)');
+      flush();
+      expect(loads).toBe(4);
+    });
+  });
+
+  it('S3: closes what is idle for too long when a session is opened, but nothing that runs', () => {
+    marbles(({ scheduler, flush, cold }) => {
+      const store = inProcessSessions();
+      const slow$ = timer(150, scheduler).pipe(mergeMap(() => [text('late'), finish()]));
+      const kept = keepSessions(sampleAgent([[text('one')], slow$]), store, {
+        idleMs: 100,
+        scheduler,
+      });
+      const seen: unknown[] = [];
+      const call = (id: string): void => {
+        kept
+          .open$(id)
+          .pipe(concatMap((session) => session.call$('a', { scheduler }).pipe(map(() => session))))
+          .subscribe((session) => {
+            seen.push(id);
+            const again = timer(300, scheduler).pipe(concatMap(() => session.save$()));
+            again.subscribe({ error: ({ code }) => seen.push(`${id} ${code}`) });
+          });
+      };
+      call('idle');
+      cold('1ms a').subscribe(() => call('running'));
+      cold('120ms a').subscribe(() => kept.open$('other').subscribe());
+      flush();
+      expect(seen).toEqual(['idle', 'running', 'idle invalidState']);
+      let version: number | undefined;
+      store.load$('idle').subscribe((stored) => (version = stored?.version));
+      expect(version).toBeGreaterThan(1);
     });
   });
 

@@ -1,4 +1,7 @@
+import type { Observable, SchedulerLike } from 'rxjs';
 import {
+  asyncScheduler,
+  catchError,
   concat,
   concatMap,
   defer,
@@ -6,11 +9,11 @@ import {
   endWith,
   finalize,
   firstValueFrom,
+  from,
   ignoreElements,
   lastValueFrom,
   map,
   noop,
-  type Observable,
   of,
   race,
   ReplaySubject,
@@ -27,31 +30,20 @@ import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { CallStore } from '../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../journal/draining.js';
 import type { Journal } from '../journal/journal.js';
-import { isStoreOfCalls } from '../journal/stored-call.js';
+import { isStoreOfCalls } from '../journal/call-store-driver.js';
 import { isRecord } from '../json.js';
-import { checkOptions, defined, having, isFunction, type Rule } from '../options.js';
+import { checkOptions, defined, having, isFunction, numberFrom, type Rule } from '../options.js';
 import type { MemoryFactory } from '../memory.js';
-import {
-  callRules,
-  type Session,
-  type SessionCallOptions,
-  type SessionOptions,
-  sessions,
-} from './sessions.js';
-import {
-  resumableSession,
-  type ResumableSession,
-  type Resuming,
-  savedBehind,
-  savedWithReply,
-} from './resume-session.js';
-import type { SessionStore, StoredSession } from './session-store.js';
+import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
+import { callRules, sessions } from './sessions.js';
+import type { ResumableSession, Resuming } from './resume-session.js';
+import { resumableSession, savedBehind, savedWithReply } from './resume-session.js';
+import type { SessionStore, StoredSession, SessionState } from './session-state.js';
+import { stateVersion } from './session-state.js';
 import { contained } from '../contained.js';
 import { failAs } from '../fail-as.js';
 import { createSemaphore } from '../traffic/semaphore.js';
 import { noUsage } from '../usage.js';
-import { stateVersion } from './session-state.js';
-import type { SessionState } from './session-state.js';
 
 /** The sessions of an agent whose states a store keeps. */
 export interface KeptSessions<out Output = unknown> extends Drainable {
@@ -63,10 +55,7 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
   readonly drain$: Drainable['drain$'];
 }
 
-/**
- * A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the
- * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
- */
+/** A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one. */
 export interface KeptSession<out Output = unknown>
   extends Omit<Session<Output>, 'with'>, ResumableSession<Output> {
   /** The version that it has in the store; `undefined`, before it is first saved. */
@@ -87,12 +76,13 @@ export interface KeepSessionsOptions {
   readonly journal?: Journal<CallStore>;
   /** Makes the memory that holds the messages of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
+  /** How long a session may be idle, in milliseconds. When one is opened, those that have been idle for longer are saved and closed; never with a call running or waiting. Default: 1,800,000 (30 minutes). */
+  readonly idleMs?: number;
+  /** What tells the time. Default: `asyncScheduler`. */
+  readonly scheduler?: Pick<SchedulerLike, 'now'>;
 }
 
-/**
- * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several
- * processes use one session, the first to save wins, and the other gets a `conflict`.
- */
+/** Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several processes use one session, the first to save wins, and the other gets a `conflict`. */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
   store: SessionStore,
@@ -102,15 +92,15 @@ export const keepSessions = <Output>(
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
     throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
   }
-  checkOptions('keepSessions()', options, { journal: isJournal, memory: isFunction });
-  const { journal, memory } = options;
+  checkOptions('keepSessions()', options, keepRules);
+  const { journal, memory, idleMs = 1_800_000, scheduler = asyncScheduler } = options;
   // A journal drains what it records.
   const running = createDraining();
   const track$: RunningCalls['track$'] =
     journal === undefined ? running.track$ : (open) => defer(() => open(noop));
   const all = sessions(agent, defined({ memory }));
   const saving = createPendingWork();
-  const opened$ = createOpenSessions(store, saving);
+  const opened$ = createOpenSessions(store, saving, { idleMs, now: () => scheduler.now() });
   const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
     defer(() => {
       const opened = all.open(sessionId, given);
@@ -148,6 +138,13 @@ const isJournal: Rule = [
   'a journal on a store of calls: journal(createCallStore(driver))',
 ];
 
+const keepRules: Readonly<Record<keyof KeepSessionsOptions, Rule>> = {
+  journal: isJournal,
+  memory: isFunction,
+  idleMs: numberFrom(0),
+  scheduler: having('now', 'a scheduler of RxJS'),
+};
+
 const kept = <Output>(
   place: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
@@ -162,8 +159,12 @@ const kept = <Output>(
       defer(() => {
         open.assertOpen();
         return view({
-          events$: saved$(track$(() => session.stream$(input, options)).pipe(savedBehind(save$))),
-          reply$: saved$(track$(() => session.call$(input, options)).pipe(savedWithReply(save$))),
+          events$: open.use$(
+            saved$(track$(() => session.stream$(input, options)).pipe(savedBehind(save$))),
+          ),
+          reply$: open.use$(
+            saved$(track$(() => session.call$(input, options)).pipe(savedWithReply(save$))),
+          ),
         });
       }),
     callRules,
@@ -182,31 +183,44 @@ const kept = <Output>(
   };
 };
 
-/** A session that is open in this process: its handles share what is known of its state in the store. */
 interface OpenSession {
   readonly version: number | undefined;
-  /** Refuses what would be done to a session that is open no more. */
   assertOpen(): void;
+  /** Does work during which the session is not idle. */
+  use$<T>(work$: Observable<T>): Observable<T>;
+  isIdle(): boolean;
   save$(session: Session): Observable<number>;
   close$(session: Session): Observable<never>;
+  /** Completes when it is closed, if that is under way. */
+  readonly closing$: Observable<never> | undefined;
 }
 
-/** Opens sessions, each once. */
+type Idling = Readonly<{ idleMs: number; now: () => number }>;
+
 const createOpenSessions = (
   store: SessionStore,
   saving: PendingWork,
+  idling: Idling,
 ): ((session: Session) => Observable<OpenSession>) => {
   const open = new Map<string, Observable<OpenSession>>();
-  return (session) => {
+  const held = new Map<string, { readonly opened: OpenSession; readonly session: Session }>();
+  const known$ = (session: Session): Observable<OpenSession> => {
     const { id } = session;
     const known = open.get(id);
+    const closing$ = held.get(id)?.opened.closing$;
+    const again$ = defer(() => known$(session));
+    if (closing$ !== undefined) return concat(closing$.pipe(orOpen), again$);
     if (known !== undefined) return known;
+    const onEnd = (): void => {
+      open.delete(id);
+      held.delete(id);
+    };
     const opening$ = defer(() => store.load$(id)).pipe(
       contained(),
       take(1),
       failAs('store', `The state of the session '${id}' could not be loaded`),
       concatMap((stored) => {
-        const opened = createOpenSession(store, saving, stored, () => open.delete(id));
+        const opened = createOpenSession(store, saving, stored, idling, onEnd);
         return stored === undefined
           ? [opened]
           : session.loadState$(stored.state).pipe(
@@ -214,7 +228,7 @@ const createOpenSessions = (
               map(() => opened),
             );
       }),
-      tap({ error: () => open.delete(id) }),
+      tap({ next: (opened) => held.set(id, { opened, session }), error: onEnd }),
       // Two who open it at once load it once.
       share({
         connector: () => new ReplaySubject<OpenSession>(1),
@@ -225,14 +239,38 @@ const createOpenSessions = (
     open.set(id, opening$);
     return opening$;
   };
+  return (session) => {
+    const idle = [...held.values()].filter(({ opened }) => opened.isIdle());
+    return concat(
+      from(idle).pipe(concatMap((it) => it.opened.close$(it.session).pipe(orOpen))),
+      defer(() => known$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
+    );
+  };
 };
+
+/** A session that could not be closed stays open. */
+const orOpen = catchError<never, Observable<never>>(() => EMPTY);
 
 const createOpenSession = (
   store: SessionStore,
   { track$ }: PendingWork,
   stored: StoredSession | undefined,
+  { idleMs, now }: Idling,
   onEnd: () => void,
 ): OpenSession => {
+  let users = 0;
+  let usedAt = now();
+  let closing$: Observable<never> | undefined;
+  const use$ = <T>(work$: Observable<T>): Observable<T> =>
+    defer(() => {
+      users += 1;
+      return work$.pipe(
+        finalize(() => {
+          users -= 1;
+          usedAt = now();
+        }),
+      );
+    });
   let version = stored?.version;
   let status: 'open' | 'closed' | 'conflict' = 'open';
   const end = (why: 'closed' | 'conflict'): void => {
@@ -270,8 +308,13 @@ const createOpenSession = (
     get version() {
       return version;
     },
+    get closing$() {
+      return closing$;
+    },
     assertOpen,
-    save$,
+    use$,
+    isIdle: () => users === 0 && now() - usedAt >= idleMs,
+    save$: (session) => use$(save$(session)),
     close$: (session) => {
       const free$ = concat(
         session.loadState$(emptyState),
@@ -281,12 +324,14 @@ const createOpenSession = (
         }),
       );
       // What is held may be another handle's by the time that it is saved.
-      return whenOpen$(() =>
-        concat(
-          save$(session).pipe(ignoreElements()),
-          whenOpen$(() => free$),
-        ),
+      const close$ = concat(
+        save$(session).pipe(ignoreElements()),
+        whenOpen$(() => free$),
+      ).pipe(
+        finalize(() => (closing$ = undefined)),
+        share({ connector: () => new ReplaySubject(1) }),
       );
+      return whenOpen$(() => (closing$ ??= use$(close$)));
     },
   };
 };
@@ -308,15 +353,11 @@ const noMoreOpen = (why: 'closed' | 'conflict'): MillraceError =>
         'Somebody else has saved the session. Open it again to go on with what is there now.',
       );
 
-/** Work that is under way. */
 interface PendingWork {
-  /** Runs a piece of it. */
   readonly track$: <T>(work$: Observable<T>) => Observable<T>;
-  /** Emits once when none is under way, and completes. */
   readonly idle$: Observable<void>;
 }
 
-/** Keeps count of work. */
 const createPendingWork = (): PendingWork => {
   const ended$ = new Subject<void>();
   let pending = 0;

@@ -3,7 +3,7 @@ import { isRecord, isTooDeep } from '../json.js';
 import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
-import { mostEarlierCalls } from './begun-in.js';
+import { mostEarlierCalls } from './session-records.js';
 import {
   type EarlierCall,
   type LastCall,
@@ -12,22 +12,20 @@ import {
   stateVersion,
   type ToolGroupStates,
 } from './session-state.js';
-import {
-  type AssistantBlock,
-  type AssistantMessage,
-  type ContentBlock,
-  isContentBlock,
-  type Message,
-  plainBlock,
-  type ThinkingBlock,
-  type ToolMessage,
-  type ToolResultBlock,
-  type ToolUseBlock,
-  type UserMessage,
+import type {
+  AssistantBlock,
+  AssistantMessage,
+  ContentBlock,
+  Message,
+  ThinkingBlock,
+  ToolMessage,
+  ToolResultBlock,
+  ToolUseBlock,
+  UserMessage,
 } from '../message.js';
+import { isContentBlock, plainBlock } from '../message.js';
 import { messageOf, MillraceError } from '../errors.js';
 
-/** Reads a state from outside, or throws an `invalidState` error that says what is wrong with it, and where. */
 export const readState = (value: unknown): SessionState => {
   const place: Place = { path: '', isForeign: true };
   if (typeof value === 'string') {
@@ -45,10 +43,8 @@ export const readState = (value: unknown): SessionState => {
   return frozen(stateOf(value, place));
 };
 
-/** A hundred thousand messages have half as many. */
 const mostValues = 2_000_000;
 
-/** Copies what a session is made of as a state. */
 export const toState = (parts: SessionState): SessionState =>
   frozen(stateOf(parts, { path: '', isForeign: false }));
 
@@ -91,7 +87,6 @@ const otherVersion = (version: unknown, place: Place) =>
       )
     : wrong({ ...place, path: 'version' }, `must be ${stateVersion}`);
 
-/** Tells whether a value holds more than so many others, at whatever depth, without looking at more than that. What stands in many places counts in each: a copy has it there. */
 export const holdsMore = (value: unknown, most: number): boolean => {
   const open: object[] = isObject(value) ? [value] : [];
   let left = most;
@@ -108,10 +103,8 @@ export const holdsMore = (value: unknown, most: number): boolean => {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Blocks that a message may have. */
 const mostBlocks = 10_000;
 
-/** They are the tool's own, and may be whatever it likes. */
 const detailsOf: Read<unknown> = (value, place) => {
   if (place.isForeign) return json(value, place);
   try {
@@ -156,7 +149,6 @@ const contentBlock: Read<ContentBlock> = (value, place) => {
 const ownField = (value: unknown, field: string): unknown =>
   isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined;
 
-/** Copies any JSON, such as the input of a tool. Keys `__proto__` and non-JSON values are rejected from outside, and left out of what this process has made. */
 const json: Read<unknown> = (value, place) => {
   if (isTooDeep(value)) throw wrong(place, 'is nested more than 100 levels deep');
   if (place.isForeign) refuseHostile(value, place);
@@ -167,7 +159,6 @@ const json: Read<unknown> = (value, place) => {
   }
 };
 
-/** Copies a JSON object. */
 const jsonObject: Read<Readonly<Record<string, unknown>>> = (value, place) => {
   const copy = isRecord(value) ? json(value, place) : undefined;
   if (isRecord(copy)) return copy;
@@ -189,25 +180,19 @@ const refuseHostile = (value: unknown, place: Place): void => {
   }
 };
 
-/** Where a value stands in a state. */
 interface Place {
-  /** Such as `messages[3].content`. */
   readonly path: string;
-  /** Whether the value comes from outside: nothing is left out of it then, what is not known is refused. */
   readonly isForeign: boolean;
 }
 
-/** Reads a value, or throws an `invalidState` error that says what is wrong, and where. */
 type Read<T> = (value: unknown, place: Place) => T;
 
-/** Says what is wrong with a state, and where. */
 const wrong = ({ path }: Place, what: string): MillraceError =>
   new MillraceError(
     'invalidState',
     `The state cannot be used: ${path === '' ? 'it' : `'${path}'`} ${what}.`,
   );
 
-/** Reads each field of an object. Those that may be missing are named behind the others. */
 const objectOf =
   <T extends object>(
     fields: { readonly [Name in keyof T]-?: Read<Exclude<T[Name], undefined>> },
@@ -231,7 +216,6 @@ const objectOf =
     return Object.fromEntries(read.filter(([, field]) => field !== undefined)) as T;
   };
 
-/** Refuses fields of an object that are not known, and gives the places of its fields. */
 const fieldsOf = (
   value: unknown,
   place: Place,
@@ -249,7 +233,6 @@ const fieldsOf = (
   return at;
 };
 
-/** Reads a list of at most so many. */
 const listOf =
   <T>(read: Read<T>, most: number): Read<readonly T[]> =>
   (value, place) => {
@@ -268,10 +251,8 @@ const text: Read<string> = (value, place) => {
   throw wrong(place, `must be a text, not ${kindOf(value)}`);
 };
 
-/** Longer than any id that is meant as one. */
 const longestName = 10_000;
 
-/** Reads an id or a name. */
 const name: Read<string> = (value, place) => {
   const read = text(value, place);
   if (read === '') throw wrong(place, 'is empty');
@@ -286,7 +267,6 @@ const flag: Read<boolean> = (value, place) => {
   throw wrong(place, `must be true or false, not ${kindOf(value)}`);
 };
 
-/** Reads a number from 0. */
 const count: Read<number> = (value, place) => {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
   throw wrong(
@@ -295,7 +275,6 @@ const count: Read<number> = (value, place) => {
   );
 };
 
-/** Refuses a list in which two have the same id. */
 const distinct = <T>(
   items: readonly T[],
   idOf: (item: T) => string,
@@ -307,7 +286,6 @@ const distinct = <T>(
   throw wrong(place, `holds the id '${shortened(idOf(twice))}' twice`);
 };
 
-/** Names the kind of a value, and shows none of it: a state is a user's own. */
 const kindOf = (value: unknown): string => {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
@@ -316,7 +294,6 @@ const kindOf = (value: unknown): string => {
 
 const shortened = (key: string): string => (key.length > 60 ? `${key.slice(0, 60)}…` : key);
 
-/** Reads a field that tells kinds of objects apart, and has been looked at. */
 const exactly =
   <const T extends string | number>(value: T): Read<T> =>
   () =>
@@ -415,7 +392,6 @@ const stateOf = objectOf<SessionState>(
   'earlierCalls',
 );
 
-/** Copies a value as JSON would, without keys that reach a prototype; `undefined` where JSON has no word for it. Throws where it holds itself. */
 export const jsonCopy = (value: unknown): unknown => {
   const text: unknown = JSON.stringify(value, (key, part: unknown) =>
     key === '__proto__' ? undefined : part,

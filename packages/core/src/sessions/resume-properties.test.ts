@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, it } from '@jest/globals';
 import { concat, concatMap, defer, from, lastValueFrom, type Observable } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { dyingAfter } from '../journal/dying-driver.test-support.js';
@@ -15,9 +15,8 @@ import { agentTool } from '../teams/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { inProcessSessions } from './in-process-sessions.js';
+import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
-import type { SessionStore } from './session-store.js';
 import type { SessionState } from './index.js';
 
 const usage: ModelChunk = { type: 'usage', usage: { inputTokens: 3, outputTokens: 1 } };

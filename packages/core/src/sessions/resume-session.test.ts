@@ -27,9 +27,8 @@ import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/in
 import { contextKey } from '../tools/context-key.js';
 import { tool } from '../tool.js';
 import { toolGroup } from '../tools/tool-group.js';
-import { inProcessSessions } from './in-process-sessions.js';
+import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
-import type { SessionStore } from './session-store.js';
 import { sessions } from './index.js';
 
 const broken = throwError(() => new Error('broken'));

@@ -1,3 +1,4 @@
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
   catchError,
   concat,
@@ -11,8 +12,6 @@ import {
   lastValueFrom,
   map,
   mergeMap,
-  type MonoTypeOperatorFunction,
-  type Observable,
   reduce,
   takeWhile,
   tap,
@@ -22,11 +21,11 @@ import {
 import type { Agent } from '../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { calls$, type ReadableCall } from '../journal/call-summary.js';
-import { isEnd, sessionChanges, storedEvent } from '../journal/stored-event.js';
-import { isStoreOfCalls, notStored, type StoreOfCalls } from '../journal/stored-call.js';
+import type { StoreOfCalls, CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
+import { isStoreOfCalls, notStored } from '../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
-import { begunIn, callsIn, latest, less, mostEarlierCalls } from './begun-in.js';
+import { begunIn, callsIn, latest, less, mostEarlierCalls } from './session-records.js';
 import type {
   EarlierCall,
   PendingApproval,
@@ -34,11 +33,16 @@ import type {
   ToolGroupStates,
 } from './session-state.js';
 import type { AgentEvent, EventOf, EventType } from '../events.js';
-import { type CallRecord, callStep, isCallRecord, unreadableCall } from '../journal/call-record.js';
+import {
+  type CallRecord,
+  callStep,
+  isCallRecord,
+  unreadableCall,
+  isSeatRecord,
+  seatStep,
+} from '../journal/call-record.js';
 import { records$ } from '../journal/call-store.js';
-import type { CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
-import { parsedText } from '../journal/record-json.js';
-import { isSeatRecord, seatStep } from '../journal/step-ids.js';
+import { isEnd, parsedText, sessionChanges, storedEvent } from '../journal/record-json.js';
 import { checkCallOptions } from '../call-options.js';
 import type { Journal, ResumeOptions } from '../journal/journal.js';
 import type { Reply } from '../reply.js';
@@ -46,19 +50,15 @@ import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import { addUsage } from '../usage.js';
 
-/** What a session needs to go on with its calls. */
 export interface UnsavedCalls<Seen> {
   readonly agent: Pick<Agent, 'name'>;
   readonly session: Session;
   readonly calls: StoreOfCalls;
   readonly save$: Observable<unknown>;
-  /** Goes on with a call, as its agent does. */
   readonly goOn$: (callId: string) => Observable<Seen>;
-  /** The same, and saves what has become of the session before the end is told. */
   readonly goOnAndSave$: (callId: string) => Observable<Seen>;
 }
 
-/** Goes on with one call of a session, or with all that its state lacks, one after the other. */
 export const resumeSession$ = <Seen>(
   resuming: UnsavedCalls<Seen>,
   callId: string | undefined,
@@ -138,24 +138,20 @@ const assertOwn = (
   );
 };
 
-/** Tells whether all of a call that has ended is in a state. */
 const isSaved = (state: SessionState, callId: string): boolean =>
   knownIn(state, callId)?.hasEnded ??
   state.messages.some(
     ({ id }) => id.startsWith(`${callId}/`) && isOwn.test(id.slice(callId.length)),
   );
 
-/** States that were saved before they knew of earlier calls tell of them by their messages alone. An id may be the beginning of another one. */
 const isOwn = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
 
-/** Tells whether a state may have forgotten calls that it knew. */
 const isForgetful = ({ earlierCalls = [] }: SessionState): boolean =>
   earlierCalls.length >= mostEarlierCalls;
 
 const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
   callsIn(state).find((call) => call.callId === callId);
 
-/** Emits the calls of a session that its state lacks, in order, and completes. It looks back to the start of the last known one. */
 const unsavedCalls$ = (
   calls: StoreOfCalls,
   { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
@@ -187,7 +183,6 @@ const unsavedCalls$ = (
     );
   });
 
-/** Orders calls by their start. In the same millisecond, ended ones come first, then the one written to last: a waiting call writes nothing. */
 const inOrder = (one: ReadableCall, other: ReadableCall): number => {
   const [isOver, isOtherOver] = [one, other].map(({ status }) => !unended.includes(status));
   return (
@@ -199,18 +194,13 @@ const inOrder = (one: ReadableCall, other: ReadableCall): number => {
 
 const unended: readonly ReadableCall['status'][] = ['running', 'brokenOff'];
 
-/** A call as far as its session needs to know it. */
 interface WrittenCall {
   readonly begun: CallRecord;
-  /** The events by which its session has changed, and the last ones. */
   readonly changes: readonly AgentEvent[];
-  /** It has replied, and told so: nothing is left to be done. */
   readonly hasEnded: boolean;
-  /** One that was interrupted while it waited has not been a part of its session. */
   readonly wasSeated: boolean;
 }
 
-/** Reads a call once, and emits what its session needs to know of it. Errors with `invalidResume` where there is none, with `invalidState` where it cannot be read. */
 const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<WrittenCall> =>
   records$(driver, callId).pipe(
     reduce<StoredRecord, Found>(
@@ -242,7 +232,6 @@ const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<Writt
 interface Found {
   first: StoredRecord | undefined;
   readonly events: StoredRecord[];
-  /** How many of the events stand before the last step. */
   behind: number;
   hasSteps: boolean;
   wasSeated: boolean;
@@ -258,13 +247,11 @@ const names: ReadonlySet<string> = new Set([...sessionChanges, ...ends]);
 
 const matters = (name: string): boolean => names.has(name);
 
-/** A stream completes when the session is saved. */
 export const savedBehind =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (seen$) =>
     concat(seen$, save$.pipe(ignoreElements())).pipe(savedWhenFailed(save$));
 
-/** A reply is emitted when the session is saved. */
 export const savedWithReply =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (reply$) =>
@@ -273,7 +260,6 @@ export const savedWithReply =
       savedWhenFailed(save$),
     );
 
-/** What a failed call has left in memory is a part of the session. The call's own error is the one to hear of. */
 const savedWhenFailed =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (seen$) =>
@@ -292,7 +278,6 @@ const savedWhenFailed =
       }),
     );
 
-/** It has never run, or could not be saved. */
 const hasNoPart: readonly string[] = ['busy', 'queueFull', 'conflict', 'store', 'invalidResume'];
 
 /** How a session goes on that was loaded as it was before a call: the process was ended in the middle of it, or behind it, before the session was saved. */
@@ -309,20 +294,18 @@ export interface ResumableSession<out Output = unknown> {
   resume(callId?: string, options?: ResumeOptions): Promise<Reply<Output> | undefined>;
 }
 
-/** What a session needs to go on. */
 export interface Resuming<out Output> {
   readonly agent: Agent<Output>;
   readonly session: Session<Output>;
   readonly journal: Journal | undefined;
-  /** Runs a call until its session is saved: a drain waits for that. */
   readonly saved$: <T>(work$: Observable<T>) => Observable<T>;
   readonly open: {
     assertOpen(): void;
+    use$<T>(work$: Observable<T>): Observable<T>;
     save$(session: Session): Observable<number>;
   };
 }
 
-/** Makes the ways in which a session goes on. */
 export const resumableSession = <Output>({
   agent,
   session,
@@ -345,7 +328,8 @@ export const resumableSession = <Output>({
     const goOnAndSave$ = (id: string): Observable<Seen> => saved$(goOn$(id).pipe(saved(save$)));
     return defer(() => {
       open.assertOpen();
-      return resumeSession$({ agent, session, calls, save$, goOn$, goOnAndSave$ }, callId);
+      const resuming = { agent, session, calls, save$, goOn$, goOnAndSave$ };
+      return open.use$(resumeSession$(resuming, callId));
     });
   };
   const resume$: ResumableSession<Output>['resume$'] = (callId, options = {}) =>
@@ -376,10 +360,8 @@ export const resumableSession = <Output>({
 const noJournal = () =>
   misuse('resume$() needs the journal of the agent: keepSessions(agent, store, { journal }).');
 
-/** A call that a journal has written down. */
 type CallPlace = Omit<CallOfSession, 'isWrittenDown'>;
 
-/** Tells what the state of a session becomes by a call that a journal has written down, whatever of it the state has already. */
 const afterCall = (
   state: SessionState,
   events: readonly AgentEvent[],
@@ -390,7 +372,6 @@ const afterCall = (
     begun(state, call.callId),
   );
 
-/** The same of a call that others have followed: the session has what it said and cost, and is otherwise as they have left it. */
 const afterLateCall = (
   state: SessionState,
   events: readonly AgentEvent[],
@@ -418,15 +399,12 @@ const afterLateCall = (
   };
 };
 
-/** A call of a session. */
 interface CallOfSession {
   readonly sessionId: string;
   readonly callId: string;
-  /** Whether a journal writes it down. */
   readonly isWrittenDown: boolean;
 }
 
-/** Tells what the state of a session becomes by an event of one of its calls, or of a call below it. What one has cost that has no reply is not known. */
 export const afterEvent = (
   state: SessionState,
   event: AgentEvent,
@@ -464,7 +442,6 @@ export const afterEvent = (
   }
 };
 
-/** What a state becomes when a call of its session begins. */
 const begun = (state: SessionState, callId: string | undefined): SessionState => {
   const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
   const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);

@@ -20,7 +20,7 @@ import {
 } from 'rxjs';
 import { failures, type OnFailure } from '../call/conversation.js';
 import type { Interrupt } from '../interruption.js';
-import { seatForm, type SeatRecord, seatStep } from '../journal/step-ids.js';
+import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
 import type { Layer, LayerContext } from '../layer.js';
 import type { Memory } from '../memory.js';
 import { checkInterrupt } from '../phases/check-interrupt.js';
@@ -34,7 +34,6 @@ import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../run.js';
 import { offTheClock } from '../stop-by.js';
 
-/** Where a session is: its queue, its messages, and what is known of it beside them. */
 export interface SessionPlace {
   readonly id: string;
   readonly queue: SessionQueue;
@@ -42,23 +41,18 @@ export interface SessionPlace {
   readonly record: SessionRecord;
 }
 
-/** A session as one handle has it. */
 export interface Opened extends SessionPlace {
   readonly context: readonly ContextEntry[];
 }
 
-/** How a call comes to its session. */
 export interface Entry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
   readonly onFailure: OnFailure;
-  /** Its place among the calls that were made. A resumed call has had it before. */
   readonly arrival?: Arrival;
-  /** The call has tools of its own: what it does to them is no matter of the session's. */
   readonly hasOwnTools: boolean;
 }
 
-/** The layers of one call of a session: it waits for its turn, remembers, can be steered, and its cost is counted. */
 export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => [
   counting(place),
   placing(place, entry),
@@ -66,13 +60,10 @@ export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => 
   superseding,
 ];
 
-/** The place of a call in its session. */
 const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));
 
-/** What becomes of a call that waits. */
 type Waited = SeatRecord['as'];
 
-/** Takes the place of the session, or a place in the queue for it, and gives it to the next call at the end. */
 const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): Layer => ({
   name: 'session',
   // Outermost: what a layer does after the reply still belongs to the call.
@@ -118,7 +109,6 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
     }),
 });
 
-/** Asks for the place: errors if the session is busy, else emits, once the call has it, what has become of it. Shared. */
 const acquiredBy$ = (
   queue: SessionQueue,
   occupant: Occupant,
@@ -143,7 +133,6 @@ const acquiredBy$ = (
   ).pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
 };
 
-/** Waits for the turn of a call, and gives it the memory and tools of its session, unless it was interrupted before. */
 const waiting = (
   { memory, record }: SessionPlace,
   { arrival, hasOwnTools, onFailure }: Entry,
@@ -169,7 +158,6 @@ const waiting = (
     ),
 });
 
-/** Waits for the turn of a call. What has become of it meanwhile is recorded: it is the same when the call is resumed. */
 const turn$ = (context: LayerContext): Observable<SeatRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(placeOfCall);
@@ -202,7 +190,6 @@ const turn$ = (context: LayerContext): Observable<SeatRecord> => {
 
 const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined ? {} : { message });
 
-/** A later call has made this one void while it waited: its input is guarded and remembered, and nothing else happens. */
 const superseding: Layer = {
   name: 'superseded',
   priority: 56,
@@ -216,7 +203,6 @@ const superseding: Layer = {
     },
 };
 
-/** Counts what the calls of a session cost, with those below them, and lists the tool calls that somebody is asked about. */
 const counting = ({ record }: SessionPlace): Layer => ({
   name: 'sessionUsage',
   priority: 10,

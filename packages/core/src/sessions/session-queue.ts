@@ -14,14 +14,11 @@ import type { RunningCall } from './steering.js';
  */
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
-/** What takes the place of a session, or waits for it: a call, or the loading of a state. */
 export interface Occupant {
   readonly callId: string;
   readonly input: readonly Message[];
-  /** The calls above it, and itself. */
   readonly lineage: readonly CallInfo[];
   readonly interrupt: (interrupt: Interrupt) => boolean;
-  /** The call, for whoever joins or steers it. */
   readonly running?: RunningCall;
 }
 
@@ -31,56 +28,39 @@ export interface QueuedCall {
   readonly input: readonly Message[];
 }
 
-/** A call that is to begin. */
 export interface Arrival {
-  /** Completes once the calls that came before have begun, or have left. */
   readonly inTurn$: Observable<never>;
-  /** The call has begun, or has left. */
   readonly begun: () => void;
 }
 
-/** The place that a session has for one running call, and the queue for it. */
 export interface SessionQueue {
   readonly running: RunningCall | undefined;
   readonly queued: readonly QueuedCall[];
-  /** Emits the list on subscription, and each change of it. */
   readonly queued$: Observable<readonly QueuedCall[]>;
-  /** Keeps the order in which calls are made, however long it takes until each asks for the place. */
   arrive(): Arrival;
-  /**
-   * Emits `started` once the place is the occupant's, and before that `superseded` if a later call makes it void; errors with `busy` or `queueFull`. Unsubscribing leaves the
-   * queue.
-   */
+  /** Emits `started` once the place is the occupant's, and before that `superseded` if a later call makes it void; errors with `busy` or `queueFull`. Unsubscribing leaves the queue. */
   acquire$(occupant: Occupant, onBusy: OnBusy, maxQueue: number): Observable<Acquired>;
-  /** Gives the place to the next one, if the occupant has it. */
   release(occupant: Occupant): void;
-  /** Lets the one begin that got the place from this occupant: not before its last event has been heard. */
   startNext(occupant: Occupant): void;
-  /** Interrupts the running call, or the one of this id, also if it waits; false if there is none. */
   readonly interrupt: (message?: string, callId?: string) => boolean;
-  /** Interrupts all that wait, and returns how many they were. */
   readonly clear: (message?: string) => number;
 }
 
-/** What becomes of a call that waits for its place. */
 export type Acquired = 'started' | 'superseded';
 
 interface Ticket {
   readonly occupant: Occupant;
   readonly begin: () => void;
-  /** A later call has made it void while it waits. */
   readonly supersede: () => void;
   hasBegun: boolean;
 }
 
 interface Row {
   readonly holder: Ticket;
-  /** Who had the place before. */
   readonly former?: Occupant;
   readonly waiting: readonly Ticket[];
 }
 
-/** Makes the queues of an agent's sessions. A session is held only while a call of it runs or waits. */
 export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => {
   const rows = new Map<string, Row>();
   const changed$ = new Subject<string>();
@@ -212,7 +192,6 @@ const full = (sessionId: string, maxQueue: number): MillraceError =>
     { retryable: true },
   );
 
-/** Lets the calls of each session begin in the order in which they were made, however long the journal of each takes to open. */
 const createArrivals = (): ((sessionId: string) => Arrival) => {
   const lines = new Map<string, { readonly all$: Observable<never>; readonly waiting: number }>();
   return (sessionId) => {

@@ -4,7 +4,6 @@ import type { Reply } from '../reply.js';
 import { type Toolkit, createToolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
-import { begunIn } from './begun-in.js';
 import { isToolGroup } from '../tools/tool-group.js';
 import type { ToolEntry } from '../tools/types.js';
 import type {
@@ -14,41 +13,30 @@ import type {
   SessionState,
   ToolGroupStates,
 } from './session-state.js';
+import { frozen } from '../frozen.js';
 
-/** What an agent knows of one session beside its messages. */
 export interface SessionRecord {
   readonly toolkit: ToolkitCell;
   readonly state: Omit<SessionState, 'version' | 'messages'>;
-  /** A call of the session begins, or goes on: with its id, where a journal writes it down. */
   begin(callId?: string): void;
-  /** A request has cost something. */
   spend(usage: Usage): void;
-  /** The call has its reply. One that was interrupted while it waited has not been one of the session's. */
   end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, wasSeated: boolean): void;
-  /** Somebody decides on a tool use. Gives what takes that back, once. */
   await(approval: PendingApproval, tell: (change: StateChange) => void): () => void;
-  /** A program has changed the messages. */
   note(change: MessagesChange): void;
-  /** Gives, once, what a program has changed while no call ran that could tell it. */
   takeUntold(): readonly Change[];
-  /** Puts a state in the place of what is known. */
   restore(state: SessionState): void;
 }
 
-/** Tells of a change, in the call in which it happens; false where none runs. */
 export type Tell = (change: Change) => boolean;
 
 type Change = StateChange | MessagesChange;
 type StateChange = Extract<ReportedPayload, { type: 'stateChanged' }>;
 
-/** What a program has changed between two calls. */
 interface Untold {
-  /** As the last call has told them. */
   readonly groups?: ToolGroupStates;
   readonly messages: readonly MessagesChange[];
 }
 
-/** What differs from how a session begins. */
 interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
   readonly toolkit: Toolkit;
   readonly lastCall?: LastCall | undefined;
@@ -56,7 +44,6 @@ interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'
   readonly untold?: Untold | undefined;
 }
 
-/** What an agent knows of its sessions besides their messages: by session id, what differs from how all begin, for the life of the agent. */
 export const createSessionRecords = (
   toolkit: Toolkit,
 ): ((sessionId: string, tell: Tell) => SessionRecord) => {
@@ -157,11 +144,9 @@ const isInitial = (entry: Entry, initial: Entry): boolean =>
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);
 
-/** Which groups of a toolkit are active. */
 const groupsOf = ({ groups }: Toolkit): ToolGroupStates =>
   Object.freeze(Object.fromEntries(groups.map(({ name, active }) => [name, active])));
 
-/** What makes the one of the other. */
 const groupPatches = (before: ToolGroupStates, after: ToolGroupStates): readonly StatePatch[] => [
   ...Object.keys(before)
     .filter((name) => !Object.hasOwn(after, name))
@@ -172,7 +157,6 @@ const groupPatches = (before: ToolGroupStates, after: ToolGroupStates): readonly
   }),
 ];
 
-/** A toolkit whose groups are as these say. A group that they do not name is as it was in the beginning; one that there is not is passed over. */
 const withGroups = (toolkit: Toolkit, states: ToolGroupStates, initial: Toolkit): Toolkit => {
   const first = groupsOf(initial);
   return createToolkit(
@@ -185,7 +169,6 @@ const withGroups = (toolkit: Toolkit, states: ToolGroupStates, initial: Toolkit)
   );
 };
 
-/** Tells whether two toolkits have the same tools, in the same groups that are active or not. */
 const isSameToolkit = (one: Toolkit, other: Toolkit): boolean =>
   one.entries.length === other.entries.length &&
   one.entries.every((entry, index) => isSameEntry(entry, other.entries[index]));
@@ -197,3 +180,46 @@ const isSameEntry = (one: ToolEntry, other: ToolEntry | undefined): boolean =>
     one.name === other.name &&
     one.active === other.active &&
     one.tools === other.tools);
+
+export const mostEarlierCalls = 100;
+
+interface Known extends Pick<SessionState, 'usage'> {
+  readonly lastCall?: LastCall | undefined;
+  readonly earlierCalls?: readonly EarlierCall[] | undefined;
+}
+
+type Begun = Required<Known> & Pick<SessionState, 'approvals' | 'interrupted'>;
+
+export const begunIn = (known: Known, callId: string | undefined): Begun => {
+  const { usage, lastCall } = known;
+  const calls = callsIn(known);
+  const counted = calls.find((call) => call.callId === callId)?.usage;
+  const before = counted === undefined ? usage : less(usage, counted);
+  return {
+    approvals: [],
+    interrupted: false,
+    usage: before,
+    lastCall:
+      callId === undefined ? undefined : frozen({ callId, usageBefore: before, hasEnded: false }),
+    earlierCalls:
+      lastCall?.callId === callId
+        ? known.earlierCalls
+        : latest(calls.filter((call) => call.callId !== callId)),
+  };
+};
+
+export const callsIn = ({ usage, lastCall, earlierCalls = [] }: Known): readonly EarlierCall[] => {
+  if (lastCall === undefined) return earlierCalls;
+  const { callId, usageBefore, hasEnded } = lastCall;
+  return [...earlierCalls, { callId, usage: less(usage, usageBefore), hasEnded }];
+};
+
+export const latest = (calls: readonly EarlierCall[]): readonly EarlierCall[] | undefined =>
+  calls.length === 0 ? undefined : frozen(calls.slice(-mostEarlierCalls));
+
+export const less = (usage: Usage, part: Usage): Usage => ({
+  inputTokens: Math.max(0, usage.inputTokens - part.inputTokens),
+  outputTokens: Math.max(0, usage.outputTokens - part.outputTokens),
+  cacheReadTokens: Math.max(0, usage.cacheReadTokens - part.cacheReadTokens),
+  cacheWriteTokens: Math.max(0, usage.cacheWriteTokens - part.cacheWriteTokens),
+});

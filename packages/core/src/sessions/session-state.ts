@@ -1,5 +1,8 @@
 import type { Message, ToolUseBlock } from '../message.js';
 import type { Usage } from '../usage.js';
+import { type Observable, defer, of } from 'rxjs';
+import { copied } from '../copied.js';
+import { MillraceError } from '../errors.js';
 
 /** All there is to know of a session, as plain JSON. */
 export interface SessionState {
@@ -52,5 +55,65 @@ export interface PendingApproval {
   readonly toolUse: ToolUseBlock;
 }
 
-/** The version of the states that are saved now. */
 export const stateVersion: SessionState['version'] = 1;
+
+/** A state as a store has it. */
+export interface StoredSession {
+  /** Another one after each save. */
+  readonly version: number;
+  /** What was saved. Whoever loads it checks it, as `session.loadState` does. */
+  readonly state: unknown;
+}
+
+/** Keeps the states of sessions. A save names the version it follows, and changes nothing if that is not the current one: of several concurrent saves, one wins. Copies states in and out. An id is any text and never a path; a store rejects ids that it cannot keep with `invalidRequest`. Everything is cold. */
+export interface SessionStore {
+  /** Emits what is there, or `undefined`, and completes. */
+  load$(sessionId: string): Observable<StoredSession | undefined>;
+  /** Saves a state in the place of the one of this version, or as the first one where there is none to be, and emits its own version. Errors with `conflict` where there is another version by now, or none any more. */
+  save$(
+    sessionId: string,
+    state: SessionState,
+    expectedVersion: number | undefined,
+  ): Observable<number>;
+  /** Emits the ids of all sessions there are, in any order, and completes. */
+  list$(): Observable<readonly string[]>;
+  /** Removes a session, and completes; one that is not there is no error. */
+  remove$(sessionId: string): Observable<unknown>;
+}
+
+/** Keeps the states of sessions in this process, for as long as it is held. A version never comes again, also where a session is removed and saved anew. */
+export const inProcessSessions = (): SessionStore => {
+  const stored = new Map<string, StoredSession>();
+  let last = 0;
+  return {
+    load$: (sessionId) =>
+      defer(() => {
+        const found = stored.get(sessionId);
+        return of(found && { version: found.version, state: copied(found.state) });
+      }),
+    save$: (sessionId, state, expectedVersion) =>
+      defer(() => {
+        const version = stored.get(sessionId)?.version;
+        if (version !== expectedVersion) throw sessionConflict(sessionId, expectedVersion, version);
+        last += 1;
+        stored.set(sessionId, { version: last, state: copied(state) });
+        return of(last);
+      }),
+    list$: () => defer(() => of([...stored.keys()])),
+    remove$: (sessionId) => defer(() => of(stored.delete(sessionId))),
+  };
+};
+
+/** The error of a save that does not follow what is there. */
+export const sessionConflict = (
+  sessionId: string,
+  expected: number | undefined,
+  found: number | undefined,
+): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `The session '${sessionId}' was to be saved after ${versioned(expected)}, and the store has ${versioned(found)}. Somebody else has saved or removed it: open it again.`,
+  );
+
+const versioned = (version: number | undefined): string =>
+  version === undefined ? 'no state' : `version ${version}`;

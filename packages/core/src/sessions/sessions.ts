@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
   catchError,
   concat,
@@ -12,8 +13,6 @@ import {
   ignoreElements,
   lastValueFrom,
   map,
-  type MonoTypeOperatorFunction,
-  type Observable,
   of,
   take,
   tap,
@@ -31,26 +30,12 @@ import { freezeMessage } from '../frozen.js';
 import type { Input } from '../input.js';
 import { forksAbove } from '../journal/journal.js';
 import { type Layer, readUse, type Use } from '../layer.js';
-import {
-  appended$,
-  inProcessMemory,
-  isMemoryChange,
-  kept$,
-  type Memory,
-  type MemoryChange,
-  type MemoryFactory,
-} from '../memory.js';
+import type { Memory, MemoryChange, MemoryFactory } from '../memory.js';
+import { appended$, inProcessMemory, isMemoryChange, kept$ } from '../memory.js';
 import { memoryChanges, type MessagesChange } from '../memory-changes.js';
 import type { Message } from '../message.js';
-import {
-  checkOptions,
-  defined,
-  having,
-  isFunction,
-  oneOf,
-  type Rule,
-  wholeNumber,
-} from '../options.js';
+import type { Rule } from '../options.js';
+import { checkOptions, defined, having, isFunction, oneOf, wholeNumber } from '../options.js';
 import { isWithin } from '../places.js';
 import { createToolkit } from '../toolkit.js';
 import type { ContextEntry } from '../tools/context-key.js';
@@ -59,12 +44,8 @@ import type { LiveToolkit } from '../tools/types.js';
 import type { View } from '../view.js';
 import { readState, toState } from './read-state.js';
 import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
-import {
-  createSessionQueues,
-  type Occupant,
-  type OnBusy,
-  type QueuedCall,
-} from './session-queue.js';
+import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
+import { createSessionQueues } from './session-queue.js';
 import { createSessionRecords } from './session-records.js';
 import { type SessionState, stateVersion } from './session-state.js';
 import { join$, type SteerOutcome } from './steering.js';
@@ -93,10 +74,7 @@ export interface Session<out Output = unknown> extends Callable<Output, SessionC
   };
   /** Interrupts the running call, or the running or waiting call of this id: it ends with the message or the text so far. Returns false if there is none. */
   interrupt(message?: string, callId?: string): boolean;
-  /**
-   * Adds a message to the running call, or to the one of this id: its next turn starts with it. Emits the outcome and completes;
-   * errors with `invalidRequest` unless it is a user's message. Cold; unsubscribing takes it back until it is delivered.
-   */
+  /** Adds a message to the running call, or to the one of this id: its next turn starts with it. Emits the outcome and completes; errors with `invalidRequest` unless it is a user's message. Cold; unsubscribing takes it back until it is delivered. */
   steer$(input: Input, callId?: string): Observable<SteerOutcome>;
   /** The Promise form of `steer$`; starts at once. */
   steer(input: Input, callId?: string): Promise<SteerOutcome>;
@@ -104,11 +82,7 @@ export interface Session<out Output = unknown> extends Callable<Output, SessionC
   saveState$(): Observable<SessionState>;
   /** The Promise form of `saveState$`. */
   saveState(): Promise<SessionState>;
-  /**
-   * Replaces the whole session with a saved state, after validating it, and completes. Groups of tools that the agent no longer
-   * has are ignored. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the memory
-   * has no `replace$` or fails; the session is unchanged then. Cold.
-   */
+  /** Replaces the whole session with a saved state, after validating it, and completes. Groups of tools that the agent no longer has are ignored. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the memory has no `replace$` or fails; the session is unchanged then. Cold. */
   loadState$(state: unknown): Observable<never>;
   /** The Promise form of `loadState$`; starts at once. */
   loadState(state: unknown): Promise<void>;
@@ -162,7 +136,6 @@ export const sessions = <Output>(
   };
 };
 
-/** Rules for what the calls of a session may say beside what every call may. */
 export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
@@ -213,7 +186,6 @@ interface Handle {
   readonly layers: readonly Layer[];
 }
 
-/** Makes the handle on a session. */
 const createSession = <Output>(
   agent: Agent<Output>,
   placeOf: PlaceOf,
@@ -299,7 +271,6 @@ const createSession = <Output>(
   };
 };
 
-/** The two ways to look at a call, each of which makes it. */
 const lazily = <Output>(
   agent: Agent<Output>,
   input: Input,
@@ -315,7 +286,6 @@ const lazily = <Output>(
 
 const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };
 
-/** Lets the events of one session's calls through, and those of all calls below them, whatever session those are in. */
 const ofSession =
   (id: string): MonoTypeOperatorFunction<AgentEvent> =>
   (event$) =>
@@ -334,7 +304,6 @@ const ofSession =
       );
     });
 
-/** Emits the state of a session as it is now, and completes. */
 const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState> =>
   kept$(memory).pipe(
     contained(),
@@ -343,7 +312,6 @@ const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState>
     map((messages) => toState({ version: stateVersion, messages, ...record.state })),
   );
 
-/** Puts a state in the place of what a session is, all of it or nothing, and completes. The session is busy meanwhile. */
 const loadedState$ = (
   { id, queue, memory, record }: SessionPlace,
   state: unknown,
@@ -391,7 +359,6 @@ const irreplaceable = (): MillraceError =>
     "The memory cannot take the messages of a state: it has no 'replace$'. Add replace$(messages) to it, or use one that has it, such as inProcessMemory() makes.",
   );
 
-/** The memory of a session as a program has it: what the program does to the messages is told. */
 const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): Memory => {
   const replace$ = memory.replace$?.bind(memory);
   return {
@@ -426,23 +393,18 @@ const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): 
   };
 };
 
-/** What stands before the first difference is left out of it. */
 const difference = (before: readonly Message[], after: readonly Message[]): MemoryChange => {
   const found = before.findIndex((message, index) => !equal(message, after[index]));
   const from = found === -1 ? before.length : found;
   return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
 };
 
-/** A session, as far as it may be another one in a fork. */
 interface ForkableSession {
   readonly id: string;
   readonly memory: Memory;
 }
 
-/**
- * Gives the session that a call below a forked one is in, instead of the one that it names: a copy of its own, `<session>~<fork>`, which begins with what that one holds but what the forked call has
- * added behind the point. What is there is never written to.
- */
+/** Gives the session that a call below a forked one is in, instead of the one that it names: a copy of its own, `<session>~<fork>`, which begins with what that one holds but what the forked call has added behind the point. What is there is never written to. */
 const forkedSession = <Session extends ForkableSession>(
   named: Session,
   forks: readonly Fork[],
@@ -453,7 +415,6 @@ const forkedSession = <Session extends ForkableSession>(
     return { ...copy, memory: copiedMemory(original.memory, copy.memory, fork) };
   }, named);
 
-/** A memory that shows what another one holds until it is first written to, and then begins with that. */
 const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
   const isBegun$ = (): Observable<boolean> =>
     once$(kept$(own)).pipe(map(({ length }) => length > 0));
@@ -484,7 +445,6 @@ const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
 const once$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
   messages$.pipe(take(1), defaultIfEmpty<readonly Message[], readonly Message[]>([]));
 
-/** What of the forked call the fork has kept has the ids of the fork: where it is done once more it is not there twice. */
 const pastOf = (messages: readonly Message[], { from, to, calls }: Fork): readonly Message[] =>
   messages.flatMap((message) => {
     const { id } = message;

@@ -22,12 +22,11 @@ import type { CallOptions } from '../call-options.js';
 import type { Context } from '../context.js';
 import { MillraceError } from '../errors.js';
 import { type Input, readLateInput } from '../input.js';
-import { isMessage } from '../shape.js';
+import { isMessage, isArrayOf } from '../shape.js';
 import type { LayerContext } from '../layer.js';
 import type { UserMessage } from '../message.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
-import { isArrayOf } from '../shape.js';
 import { cell, type StepForm } from '../step.js';
 import { interrupts$, stopBy } from '../stop-by.js';
 import type { View } from '../view.js';
@@ -37,30 +36,21 @@ export type SteerOutcome =
   | { readonly status: 'delivered'; readonly iteration: number }
   | {
       readonly status: 'notDelivered';
-      /**
-       * `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn.
-       * `vetoed`: an interceptor of `prepare` would not have it.
-       */
+      /** `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn. `vetoed`: an interceptor of `prepare` would not have it. */
       readonly why: 'notRunning' | 'ended' | 'vetoed';
     };
 
-/** Messages that wait for the next turn of one call. */
 export interface Steering {
-  /** Emits what became of a message, and completes. Cold; whoever leaves before takes it back. */
   steer$(input: Input): Observable<SteerOutcome>;
-  /** What waits, in the order in which it was said. It waits until it is settled. */
   waiting(): readonly Steer[];
-  /** Tells those who wait, and whoever comes later, that the call has ended. */
   close(): void;
 }
 
-/** What somebody has said to a running call. */
 export interface Steer {
   readonly messages: readonly UserMessage[];
   readonly settle: (outcome: SteerOutcome) => void;
 }
 
-/** A call that runs in a session. */
 export interface RunningCall extends Pick<
   LayerContext,
   'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
@@ -68,7 +58,6 @@ export interface RunningCall extends Pick<
   readonly steering: Steering;
 }
 
-/** Makes the steering of a call. */
 export const createSteering = (call: CallInfo): Steering => {
   const waiting = new Set<Steer>();
   let closed = false;
@@ -98,7 +87,6 @@ export const createSteering = (call: CallInfo): Steering => {
 
 const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
 
-/** The steering of a call that belongs to a session. */
 export const steeringOfCall = cell('call', (): { current?: Steering } => ({}));
 
 type Needs = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
@@ -150,10 +138,7 @@ const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
   isWritten: isArrayOf(isArrayOf(isMessage)),
 };
 
-/**
- * Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it.
- * Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `interruptOn` and `callMs` apply.
- */
+/** Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it. Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `interruptOn` and `callMs` apply. */
 export const join$ = <Seen>(
   input: Input,
   options: CallOptions,

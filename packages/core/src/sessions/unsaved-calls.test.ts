@@ -21,10 +21,9 @@ import {
 } from '../journal/index.js';
 import type { ModelChunk } from '../model.js';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
-import { inProcessSessions } from './in-process-sessions.js';
+import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionCallOptions } from './sessions.js';
-import type { SessionStore } from './session-store.js';
 
 const dead$ = throwError(() => new Error('dead'));
 

@@ -8,7 +8,7 @@ import type {
   StoredCall,
   Claim,
 } from '../journal/call-store-driver.js';
-import type { Check } from './contract.js';
+import type { Check } from './record.js';
 import { isMillraceError } from '../errors.js';
 
 /** Two ways into one store of calls, as two processes have them. */
@@ -292,21 +292,15 @@ const until = async <T>(look: () => Promise<T>, isIt: (seen: T) => boolean): Pro
     if (isIt(seen) || tries === 1_000) return seen;
   }
 };
-
-/** Dates of a store are as fine as a millisecond. */
 const nextMillisecond = async (): Promise<void> => {
   const now = Date.now();
   while (Date.now() <= now) await Promise.resolve();
 };
-
-/** Ids of calls that file systems, databases and objects may misread. */
 const hostileIds = [
   ...['a', 'A', 'á', 'a/b', 'a_b', 'a_2fb', 'a\\b', '..', '.', '../../x', '/etc/x', 'con', 'nul'],
   ...['__proto__', 'constructor', 'a\u0000b', 'a\nb', ' ', '', '%', "a' OR '1'='1", 'c.lock'],
   ...['\ud800', '\udc00', '\ufffd', '🍵', 'x'.repeat(10_000), `${'x'.repeat(9_999)}y`],
 ];
-
-/** Tells whether a store writes down a call with this id; it may refuse to. */
 const isTaken = async (driver: CallStoreDriver, callId: string): Promise<boolean> => {
   try {
     await write(driver, callId, [step('id', 0, JSON.stringify(callId))]);
@@ -316,56 +310,38 @@ const isTaken = async (driver: CallStoreDriver, callId: string): Promise<boolean
     return false;
   }
 };
-
-/** What is read of a call whose id is refused. */
 const asRefused = (error: unknown): readonly StoredRecord[] => {
   ok(isMillraceError(error) && (error.code === 'config' || error.code === 'tooLarge'));
   return [];
 };
-
-/** A step that is done. */
 const step = (name: string, seq = 0, text = '1'): NewRecord => ({
   kind: 'step',
   name,
   seq,
   text,
 });
-
-/** An event. */
 const event = (name: string, seq: number, text = '{}'): NewRecord => ({
   kind: 'event',
   name,
   seq,
   text,
 });
-
-/** The records where they stand, of a call that holds no others. */
 const at = (records: readonly NewRecord[]): readonly StoredRecord[] =>
   records.map((record, index) => ({ ...record, position: index + 1 }));
-
-/** Tells whether a range names a record. */
 const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
-
-/** Reads all at once. */
 const read = async (
   driver: CallStoreDriver,
   callId: string,
   range?: RecordRange,
 ): Promise<readonly StoredRecord[]> =>
   (await lastValueFrom(driver.read$(callId, range).pipe(toArray()))).flat();
-
-/** Lists all at once. */
 const list = async (driver: CallStoreDriver): Promise<readonly StoredCall[]> =>
   (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
-
-/** Writes down records for who holds a call. */
 const append = (hold: Hold, records: readonly NewRecord[]): Promise<unknown> =>
   lastValueFrom(hold.claim.append$(records), { defaultValue: undefined });
-
-/** Claims a call, writes down batches of records, and gives it back. */
 const write = async (
   driver: CallStoreDriver,
   callId: string,
@@ -375,17 +351,11 @@ const write = async (
   for (const batch of batches) await append(hold, batch);
   hold.leave();
 };
-
-/** A call that is held for writing. */
 interface Hold {
   readonly claim: Claim;
-  /** Rejects when the call is lost. */
   readonly lost: Promise<unknown>;
-  /** Gives it back. */
   leave(): void;
 }
-
-/** Claims a call and holds it until it is left. */
 const holdCall = async (driver: CallStoreDriver, callId: string): Promise<Hold> => {
   const claim$ = new ReplaySubject<Claim>(1);
   const held = driver.claim$(callId).subscribe(claim$);

@@ -6,7 +6,7 @@ import type {
   MemoryScope,
   NewMemory,
 } from '../long-term-memory/long-term-memory.js';
-import type { Check } from './contract.js';
+import type { Check } from './record.js';
 
 const ann: MemoryScope = { userId: 'ann' };
 const bob: MemoryScope = { userId: 'bob' };

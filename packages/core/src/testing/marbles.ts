@@ -16,10 +16,7 @@ export interface MarbleModel extends ScriptedModel {
 /** RxJS's helpers for a test in virtual time, and those for a model. */
 export interface MarbleHelpers extends RunHelpers {
   readonly scheduler: TestScheduler;
-  /**
-   * Makes a model that answers with marbles, one diagram an answer. Without `values`, `t` is a text,
-   * `h` a thought, `c` a use of the tool named `tool`, and `f` the finish: `model('--t-(cf)|')`.
-   */
+  /** Makes a model that answers with marbles, one diagram an answer. Without `values`, `t` is a text, `h` a thought, `c` a use of the tool named `tool`, and `f` the finish: `model('--t-(cf)|')`. */
   model(
     diagrams: string | readonly string[],
     values?: Readonly<Record<string, ModelChunk>>,

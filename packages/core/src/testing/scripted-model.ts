@@ -19,10 +19,7 @@ export interface ScriptedModel extends Model {
   verify(): void;
 }
 
-/**
- * Makes a model that gives the next answer of the script to each request, and errors on one too many. A
- * list of chunks that does not end with a `finish` gets one; a stream must bring its own.
- */
+/** Makes a model that gives the next answer of the script to each request, and errors on one too many. A list of chunks that does not end with a `finish` gets one; a stream must bring its own. */
 export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedModel => {
   const requests: ModelRequest[] = [];
   return {

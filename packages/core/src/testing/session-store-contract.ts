@@ -2,9 +2,9 @@ import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from 'node:
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { isMillraceError } from '../errors.js';
 import { type Message, textBlock } from '../message.js';
-import type { SessionStore, StoredSession } from '../sessions/session-store.js';
+import type { SessionStore, StoredSession } from '../sessions/session-state.js';
 import { noUsage } from '../usage.js';
-import type { Check } from './contract.js';
+import type { Check } from './record.js';
 import type { SessionState } from '../sessions/index.js';
 
 const stateOf = (...texts: readonly string[]): SessionState => ({

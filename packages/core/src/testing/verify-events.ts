@@ -3,20 +3,15 @@ import type { AgentEvent } from '../events.js';
 import { textOf, toolUsesOf } from '../message.js';
 import { isSpoken } from '../streams/heard.js';
 
-/** What has been heard of one call. */
 interface Heard {
   iteration: number;
-  /** The request that is under way, and the message that grows. One beside the loop may fail without a word. */
   asking: boolean;
   planning: boolean;
   messageId: string | undefined;
   readonly voided: Set<string>;
-  /** The tool uses of the last message, and how far each has come. */
   readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
   ended: boolean;
-  /** It goes on from where it was broken off, also below a tool that begins again. */
   isResumed: boolean;
-  /** What it says is a part of the root's answer. */
   readonly isHeard: boolean;
 }
 
@@ -26,7 +21,6 @@ export interface VerifyEventsOptions {
   readonly edits?: boolean;
 }
 
-/** The texts that calls below have said for others, by their messages. */
 type Texts = Map<string, string[]>;
 
 /**
@@ -147,7 +141,6 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
   }
 };
 
-/** What is streamed for an answer is the answer. */
 const listen = (event: AgentEvent, texts: Texts): void => {
   switch (event.type) {
     case 'reasoningChunk':

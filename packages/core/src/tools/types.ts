@@ -11,7 +11,7 @@ export interface ToolContext {
   readonly callId: string;
   readonly toolUseId: string;
   readonly sessionId?: string;
-  /** The same for each attempt of this tool call, also after a resume: services that accept one act only once. */
+  /** The same for each attempt of this tool call, also after a resume, and never that of another one, even if a `callId` is used again: for services that accept one act only once. */
   readonly idempotencyKey: string;
   /** The names of the agents, from the outermost to the one that uses the tool. */
   readonly agent: readonly string[];

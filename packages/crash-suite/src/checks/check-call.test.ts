@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const arrivals: readonly Arrival[] = effectsOf(planOf(call.seed)).map(({ tool, item }) => {
   const isIdempotent = tool === 'book';
-  return { tool, item, callId: 'c', key: `c/${item}`, isIdempotent, life: 'l' };
+  return { tool, item, callId: 'c', key: `c/${item}`, seed: 's', isIdempotent, life: 'l' };
 });
 const event = (position: number, name: string): StoredRecord => ({
   position,

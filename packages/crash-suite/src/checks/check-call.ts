@@ -107,7 +107,8 @@ const doubledIn = ({ call, uncertain, arrivals }: Evidence): readonly string[] =
     const own = arrivals.filter((it) => it.key === key);
     const reruns = uncertain.filter((it) => it.key === key && it.then === 'rerun').length;
     const mayRunAgain = own[0]?.isIdempotent === true || call.mode === 'rerun';
-    return own.length - 1 > (mayRunAgain ? reruns : 0);
+    const seeds = new Set(own.map(({ seed }) => seed));
+    return own.length - 1 > (mayRunAgain ? reruns : 0) || seeds.size > 1;
   });
   const items = keys.map((key) => arrivals.find((it) => it.key === key)?.item ?? key);
   // Under another key a service does it once more.

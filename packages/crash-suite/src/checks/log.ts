@@ -1,12 +1,24 @@
 import type { StoredRecord } from '@millrace/core/journal';
 import { parsedJson, isRecord } from '@millrace/core/adapter';
 
+/** From one number to the next: a call that is resumed in the middle of a message leaves out 64. */
+const strides: readonly number[] = [1, 65];
+
 /** What is wrong with what is written down of one call. */
 export const faultsInLog = (records: readonly StoredRecord[]): readonly string[] => {
   const events = records.filter(({ kind }) => kind === 'event');
   const steps = records.filter(({ kind }) => kind === 'step').map(({ name }) => name);
-  const gap = records.findIndex(({ position }, index) => position !== index + 1);
-  const leap = events.findIndex(({ seq }, index) => seq !== index + 1);
+  // Deltas that were recorded together have one position.
+  const gap = records.findIndex(({ position, name }, index) => {
+    const before = records[index - 1];
+    const isTogether = name.endsWith('Chunk') && before?.name === name;
+    return (
+      position !== (before?.position ?? 0) + 1 && !(isTogether && position === before.position)
+    );
+  });
+  const leap = events.findIndex(
+    ({ seq }, index) => !strides.includes(seq - (events[index - 1]?.seq ?? 0)),
+  );
   const twice = steps.filter((name, index) => steps.indexOf(name) !== index);
   const own = events.filter(({ text }) => {
     const event = parsedJson(text);

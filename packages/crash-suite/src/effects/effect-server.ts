@@ -77,5 +77,7 @@ export const startEffectServer = async (seed: number): Promise<EffectServer> => 
 
 const isArrival = (value: unknown): value is Arrival =>
   isRecord(value) &&
-  ['tool', 'item', 'callId', 'key', 'life'].every((name) => typeof value[name] === 'string') &&
+  ['tool', 'item', 'callId', 'key', 'seed', 'life'].every(
+    (name) => typeof value[name] === 'string',
+  ) &&
   typeof value['isIdempotent'] === 'boolean';

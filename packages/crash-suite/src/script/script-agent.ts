@@ -20,8 +20,9 @@ export interface Effect {
   readonly tool: string;
   readonly item: string;
   readonly callId: string;
-  /** The idempotency key. */
+  /** The idempotency key, without its random part. */
   readonly key: string;
+  readonly seed: string;
   readonly isIdempotent: boolean;
 }
 
@@ -100,8 +101,15 @@ const effectTool = (
     } as const,
     idempotent: isIdempotent,
     ...more,
-    run: ({ item }, { callId, idempotencyKey: key }) =>
-      effect$({ tool: name, item, callId, key, isIdempotent }).pipe(
+    run: ({ item }, { callId, toolUseId, idempotencyKey }) =>
+      effect$({
+        tool: name,
+        item,
+        callId,
+        key: `${callId}/${toolUseId}`,
+        seed: idempotencyKey.slice(`${callId}/${toolUseId}/`.length),
+        isIdempotent,
+      }).pipe(
         toArray(),
         map(() => doneText(name, item)),
       ),

@@ -19,7 +19,7 @@ export const openFiles = (directory: string, options: FilesOptions = {}): Store 
   const closing = createClosing();
   const calls = closing.calls(fileCalls(join(directory, 'calls'), own));
   return {
-    calls: createCallStore(calls, defined({ events })),
+    calls: createCallStore(calls, defined({ events, scheduler: own.scheduler })),
     memory: closing.memory(fileMemory(join(directory, 'conversations'))),
     sessions: closing.sessions(fileSessions(join(directory, 'sessions'))),
     close$: closing.close$,

@@ -10,7 +10,7 @@ import { sqlMemory } from './sql-memory.js';
 import { sqlSessions } from './sql-sessions.js';
 
 /** What a store in a database is told. */
-export interface DatabaseStoreOptions extends SqlCallsOptions, CallStoreOptions {
+export interface DatabaseStoreOptions extends SqlCallsOptions, Omit<CallStoreOptions, 'scheduler'> {
   readonly longTermMemory: StoredMemoryOptions;
 }
 
@@ -22,7 +22,7 @@ export const databaseStore = (
   const closing = createClosing();
   const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
   return {
-    calls: createCallStore(calls, defined({ events })),
+    calls: createCallStore(calls, { scheduler, ...defined({ events }) }),
     memory: closing.memory(sqlMemory(sql)),
     sessions: closing.sessions(sqlSessions(sql)),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),

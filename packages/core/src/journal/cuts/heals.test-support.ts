@@ -48,7 +48,8 @@ const wrongsOf = async (
     asked: [outcome.asked, Math.min(outcome.asked, limit)],
     lost: [more(whole.told, told), []],
     extra: [more(told, whole.told).filter(isToldOnce), []],
-    numbers: [outcome.numbers, told.map((_, index) => index + 1)],
+    // Numbers of deltas that were shown and not recorded are left out.
+    numbers: [outcome.numbers, [...new Set(outcome.numbers)].sort((a, b) => a - b)],
     seen: [reader.seen.map(({ seq }) => seq), outcome.numbers],
     steps: [steps.filter((step, index) => steps.indexOf(step) < index), []],
     held: [lives.map(({ held }) => held), lives.map(() => nothing)],

@@ -1,0 +1,287 @@
+import { defer, filter, map, tap } from 'rxjs';
+import { MillraceError } from '../errors.js';
+import type { AgentEvent, EventOf } from '../events.js';
+import { isRecord } from '../json.js';
+import type { CallStoreDriver, NewRecord, StoredRecord } from './call-store-driver.js';
+import { canBeWritten, parsedText, withValue } from './record-json.js';
+
+/*
+ * A log holds each message of a conversation a few times, however many requests repeat it. The messages of a request, and the
+ * history of a call, are recorded as `{ of, parts }`: `of` is the position of an earlier record, and a part is a message, or
+ * `[from, count]` of the messages there. `options` may be a position, too. Deltas that come at short intervals share a record:
+ * its `delta` is a list of `[delta, seq, at]`, both counted from those of the record. Readers see neither.
+ */
+
+interface MessageList {
+  readonly position: number;
+  readonly messages: readonly unknown[];
+  readonly options: unknown;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+type RecordPlace = Pick<StoredRecord, 'kind' | 'name' | 'position'>;
+
+/** What is known of a log while it is read or written from its beginning: what later records may refer to. */
+export interface KnownLog {
+  /** The position of the last record. */
+  readonly position: number;
+  readonly lists: ReadonlyMap<string, MessageList>;
+  /** Returns the value of a new record with references instead of what earlier ones hold. */
+  readonly compact: (place: RecordPlace, value: Fields) => Fields;
+  /** Returns the next record with what it refers to. */
+  readonly whole: (record: StoredRecord) => StoredRecord;
+}
+
+/** Creates what is known of a log that has been read up to here. Default: nothing. */
+export const createKnownLog = (
+  from: Pick<KnownLog, 'position' | 'lists'> = { position: 0, lists: new Map() },
+): KnownLog => {
+  const lists = new Map(from.lists);
+  let { position } = from;
+  const keep = (keys: readonly string[], list: MessageList): void =>
+    keys.forEach((key) => lists.set(key, list));
+  /** A call that has ended refers to nothing any more. */
+  const forget = ({ callId, rootId }: Fields): void => {
+    if (callId === rootId) lists.clear();
+    for (const key of lists.keys()) if (key.endsWith(` ${String(callId)}`)) lists.delete(key);
+  };
+  const resolved = (record: StoredRecord, field: string): StoredRecord => {
+    const value = fieldsOf(record);
+    if (value === undefined) return record;
+    const { [field]: list, options } = value;
+    const wanted = [isRecord(list) ? list['of'] : undefined, options].filter(isPosition);
+    const keys = keysOf(record, value);
+    const refers = wanted.length > 0;
+    const base = keys.map((key) => lists.get(key)).find((it) => it?.position === wanted[0]);
+    const messages = isList(list) ? list : messagesOf(list, base?.messages ?? []);
+    if (messages === undefined && !refers) return record;
+    const isBroken = (refers && base === undefined) || new Set(wanted).size > 1;
+    if (isBroken || messages === undefined) return broken(record);
+    const own = isPosition(options) ? base?.options : options;
+    keep(keys, { position: record.position, messages, options: own });
+    const whole = { ...value, [field]: messages, ...(options !== undefined && { options: own }) };
+    return withValue(refers ? lazily(record, whole) : record, whole);
+  };
+  return {
+    lists,
+    get position() {
+      return position;
+    },
+    compact: (place, value) => {
+      if (isEndOfCall(place)) forget(value);
+      const field = listField(place);
+      const messages = field === undefined ? undefined : value[field];
+      if (field === undefined || !isList(messages)) return value;
+      const keys = keysOf(place, value);
+      const [base] = keys.flatMap((key) => lists.get(key) ?? []);
+      const parts = base === undefined ? messages : partsOf(messages, base.messages);
+      // What is left out of a record is nothing to refer to.
+      if (!canBeWritten(parts)) return value;
+      const { options } = value;
+      keep(keys, { position: place.position, messages, options });
+      if (base === undefined) return value;
+      return {
+        ...value,
+        ...(parts.some(Array.isArray) && { [field]: { of: base.position, parts } }),
+        ...(options !== undefined && isSame(options, base.options) && { options: base.position }),
+      };
+    },
+    whole: (record) => {
+      position = record.position;
+      if (isEndOfCall(record)) forget(fieldsOf(record) ?? {});
+      const field = listField(record);
+      return field === undefined ? record : resolved(record, field);
+    },
+  };
+};
+
+const isPosition = (value: unknown): value is number => typeof value === 'number';
+
+const requests: ReadonlySet<string> = new Set(['preReasoning', 'preSummary', 'prePlanning']);
+
+const listField = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): string | undefined => {
+  if (kind === 'event') return requests.has(name) ? 'messages' : undefined;
+  return name.endsWith(openEnd) ? 'history' : undefined;
+};
+
+const openEnd = '/open';
+
+export const isEndOfCall = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): boolean =>
+  kind === 'event' && (name === 'postCall' || name === 'error');
+
+/** Where the list of a record is looked for: that of the same type, the last one of its call, the last one of its agent. */
+const keysOf = ({ kind, name }: RecordPlace, { callId, agent }: Fields): readonly string[] => {
+  const call = kind === 'event' ? String(callId) : name.slice(0, -openEnd.length);
+  const speaker: unknown = Array.isArray(agent) ? agent.at(-1) : agent;
+  return [`${kind === 'event' ? name : ''} ${call}`, `last ${call}`, `agent:${String(speaker)}`];
+};
+
+const fieldsOf = ({ name, text }: StoredRecord): Fields | undefined => {
+  try {
+    const value = parsedText(name, text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    // Whoever reads it is told.
+    return undefined;
+  }
+};
+
+const lazily = ({ text: _, ...record }: StoredRecord, value: Fields): StoredRecord => ({
+  ...record,
+  get text() {
+    return JSON.stringify(value);
+  },
+});
+
+const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
+  ...record,
+  get text(): string {
+    throw new MillraceError(
+      'invalidState',
+      `The record ${record.position} ('${record.name}') is broken: it refers to messages that are not there.`,
+    );
+  },
+});
+
+/** The messages of a list that refers to those of another one. */
+const messagesOf = (list: unknown, base: readonly unknown[]): readonly unknown[] | undefined => {
+  const parts = isRecord(list) ? list['parts'] : undefined;
+  if (!isList(parts)) return undefined;
+  const messages = parts.flatMap((part) => {
+    if (!isList(part)) return [part];
+    const [from, count] = part;
+    if (!isPosition(from) || !isPosition(count) || from < 0 || count < 1) return [undefined];
+    return from + count <= base.length ? base.slice(from, from + count) : [undefined];
+  });
+  return messages.includes(undefined) ? undefined : messages;
+};
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+/** What a list is made of: messages of its own, and `[from, count]` of another one. */
+const partsOf = (list: readonly unknown[], base: readonly unknown[]): readonly unknown[] => {
+  const parts: unknown[] = [];
+  let places: ReadonlyMap<unknown, number> | undefined;
+  let run: [from: number, count: number] | undefined;
+  let next = 0;
+  for (const message of list) {
+    if (!isSame(message, base[next])) {
+      places ??= new Map(base.map((it, index) => [idOf(it), index]));
+      next = places.get(idOf(message)) ?? next;
+      run = undefined;
+    }
+    if (isSame(message, base[next])) {
+      if (run === undefined) parts.push((run = [next, 0]));
+      run[1] += 1;
+    } else {
+      parts.push(message);
+      run = undefined;
+    }
+    // The one after it, also if this one was edited.
+    if (idOf(message) === idOf(base[next])) next += 1;
+  }
+  return parts;
+};
+
+const idOf = (message: unknown): unknown => (isRecord(message) ? message['id'] : undefined);
+
+const isSame = (one: unknown, other: unknown): boolean => {
+  if (one === other) return other !== undefined;
+  if (idOf(one) !== idOf(other) || other === undefined) return false;
+  try {
+    return JSON.stringify(one) === JSON.stringify(other);
+  } catch {
+    return false;
+  }
+};
+
+export type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
+
+export const isDelta = (event: AgentEvent): event is Delta => deltaTypes.has(event.type);
+
+export const deltaTypes: ReadonlySet<string> = new Set([
+  'reasoningChunk',
+  'summaryChunk',
+  'planningChunk',
+]);
+
+/** Whether a delta continues another one of the same message. */
+export const continues = (before: Delta, after: Delta): boolean =>
+  before.type === after.type &&
+  before.callId === after.callId &&
+  before.messageId === after.messageId &&
+  before.kind === after.kind &&
+  before.toolUse?.index === after.toolUse?.index &&
+  before.toolUse?.id === after.toolUse?.id &&
+  before.toolUse?.name === after.toolUse?.name;
+
+/** The record of deltas of which each continues the one before. */
+export const deltaRecord = (first: Delta, more: readonly Delta[]): NewRecord => {
+  const merged = [first, ...more].map(({ delta, seq, at }) => [
+    delta,
+    seq - first.seq,
+    at - first.at,
+  ]);
+  return {
+    kind: 'event',
+    name: first.type,
+    seq: more.at(-1)?.seq ?? first.seq,
+    // A delta is plain: a replacer takes several times as long.
+    text: JSON.stringify(more.length === 0 ? first : { ...first, delta: merged }),
+  };
+};
+
+const deltasOf = (record: StoredRecord): readonly StoredRecord[] => {
+  const { kind, name } = record;
+  if (kind !== 'event' || !deltaTypes.has(name)) return [record];
+  if (!record.text.includes('"delta":[')) return [record];
+  const value = fieldsOf(record);
+  const { delta: merged, seq: firstSeq, at: firstAt } = value ?? {};
+  if (!Array.isArray(merged)) return [record];
+  return merged.map((part: unknown) => {
+    const [delta, seq, at] = isList(part) ? part : [];
+    const [toSeq, toAt] = [Number(firstSeq) + Number(seq), Number(firstAt) + Number(at)];
+    if (typeof delta !== 'string' || Number.isNaN(toSeq + toAt)) return broken(record);
+    const own = { ...value, delta, seq: toSeq, at: toAt };
+    return withValue(lazily({ ...record, seq: toSeq }, own), own);
+  });
+};
+
+/** Logs that are remembered while they are followed. */
+const mostFollowed = 64;
+
+/** Returns a driver that reads records as they were before they were made compact. What it writes stays as it is. Deltas that share a record have the position of that record. */
+export const readable = (driver: CallStoreDriver): CallStoreDriver => {
+  let followed: readonly { readonly callId: string; readonly log: KnownLog }[] = [];
+  const remember = (callId: string, log: KnownLog): void => {
+    const others = followed.filter(
+      (it) => it.callId !== callId || it.log.position !== log.position,
+    );
+    followed = [{ callId, log: createKnownLog(log) }, ...others].slice(0, mostFollowed);
+  };
+  return {
+    claim$: (callId) => driver.claim$(callId),
+    changes$: (callId) => driver.changes$(callId),
+    list$: () => driver.list$(),
+    remove$: (callId) =>
+      defer(() => {
+        followed = followed.filter((it) => it.callId !== callId);
+        return driver.remove$(callId);
+      }),
+    read$: (callId, { kind, after = 0, afterSeq = -1 } = {}) =>
+      defer(() => {
+        const isKnown = (it: (typeof followed)[number]): boolean =>
+          it.callId === callId && it.log.position <= after;
+        const log = createKnownLog(followed.find(isKnown)?.log);
+        const isIn = ({ kind: own, position, seq }: StoredRecord): boolean =>
+          (kind ?? own) === own && position > after && seq > afterSeq;
+        // What a record refers to may be of another kind, and come before those that are wanted.
+        return driver.read$(callId, { after: log.position }).pipe(
+          map((records) => records.map(log.whole).flatMap(deltasOf).filter(isIn)),
+          filter((records) => records.length > 0),
+          tap({ complete: () => remember(callId, log) }),
+        );
+      }),
+  };
+};
