@@ -25,7 +25,7 @@ const readResult = (): Tool =>
   tool({
     name: readResultName,
     idempotent: true,
-    description: 'Reads a tool result that was put away. Its marker names the tool_use_id.',
+    description: 'Reads a tool result that was put away, by the tool_use_id of its marker.',
     input: {
       type: 'object',
       properties: {

@@ -67,7 +67,7 @@ const isUrl = (url: string): boolean => {
 const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
   schema: [
     (value) => typeof value === 'string' && /^[a-z_][a-z0-9_]{0,40}$/.test(value),
-    'a name of at most 41 lower-case letters, digits and _',
+    'up to 41 lower-case letters, digits and _',
   ],
   leaseMs: wholeNumber(500),
   scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
