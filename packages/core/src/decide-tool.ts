@@ -142,7 +142,7 @@ const renamed = (name: string): string =>
 
 const notAnObject = (name: string, text: string): string => {
   const reading = readJson(text);
-  const why = 'problem' in reading ? `\n${reading.problem}` : '';
+  const why = 'problem' in reading ? ` (${reading.problem.slice(0, -1)})` : '';
   return `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}${why}`;
 };
 

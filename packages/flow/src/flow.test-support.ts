@@ -7,7 +7,7 @@ import {
   text,
 } from '@millrace/core';
 import { verifyEvents } from '@millrace/core/testing';
-import { lastValueFrom, of, tap, toArray } from 'rxjs';
+import { filter, lastValueFrom, of, tap, toArray } from 'rxjs';
 
 /** What was heard of a call. */
 export interface Played {
@@ -34,7 +34,14 @@ export const play = async (
       tap((event) => events.push(event)),
     ),
   );
-  const streamed = await lastValueFrom(of(...events).pipe(text(), toArray()));
+  const streamed = await lastValueFrom(
+    of(...events).pipe(
+      // Deltas only: the reply is emitted at the end if it was not streamed.
+      filter(({ type }) => type !== 'postCall'),
+      text(),
+      toArray(),
+    ),
+  );
   const last = events.at(-1);
   if (last?.type !== 'postCall') throw new Error('The call has not ended with its reply.');
   const log = events

@@ -25,7 +25,7 @@ const readResult = (): Tool =>
   tool({
     name: readResultName,
     idempotent: true,
-    description: 'Reads a tool result that was put away, by the tool_use_id of its marker.',
+    description: 'Reads a tool result that was put away, by its tool_use_id.',
     input: {
       type: 'object',
       properties: {

@@ -439,7 +439,7 @@ describe('agentTool', () => {
     expect(() => agentTool(helper, {} as never)).toThrow("needs 'description'");
     expect(() => agentTool({} as never, { description: 'x' })).toThrow('needs an agent');
     expect(() => agentTool(helper, { description: 'x', maxDepth: 0 })).toThrow("'maxDepth'");
-    expect(() => agentTool(helper, { description: 'x', name: 'a b' })).toThrow('letters');
+    expect(() => agentTool(helper, { description: 'x', name: 'a\nb' })).toThrow('1 to 256');
     expect(() => agentTool(helper, { description: 'x', session: '' })).toThrow("'session'");
     expect(() => agentTool(helper, { description: 'x', tools: [] } as never)).toThrow(
       "has no option 'tools'",
