@@ -160,7 +160,8 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     expect(printed({ model, tools: [broken, list] })).toBe(`  → broken
   ✗ broken Failed: The wheel is stuck. (0 ms)
   → list {"a":
-  ✗ list The arguments for list are not a JSON object: {"a": (The JSON is not whole: a text or a bracket in it is not closed) (0 ms)
+  ✗ list (0 ms)
+    The arguments for list are not a JSON object: {"a": (The JSON is no…
 
 Done.
 
