@@ -228,6 +228,16 @@ export const action: readonly Row[] = [
     answer('caf'),
     'repair',
   ],
+  [
+    'a flag that it is no answer',
+    'Action: {"tool": "search", "inputs": {"q": "cats"}, "final_answer": false}',
+    search,
+  ],
+  [
+    'a flag that it is the last action',
+    'Action: {"tool": "search", "inputs": {"q": "cats"}, "final_answer": true}',
+    search,
+  ],
   ['an answer that is an object', 'Action: {"final_answer": {"sum": 4}}', answer('{"sum":4}')],
   ['an answer that is a number', 'Action: {"final_answer": 4}', answer('4')],
   ['an answer as a tool', 'Action: {"action": "Final Answer", "action_input": "42"}', answer('42')],
