@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { createAgent, tool } from '../index.js';
 import { createValidator } from '../schema.js';
+import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { verdictOn } from './validate.test-support.js';
 
 describe('X13: drafts', () => {
@@ -52,5 +54,34 @@ describe('X13: drafts', () => {
     const input = { name: 'a', child: { name: 'b', extra: 'c', child: { name: 'd' } } };
     expect(verdictOn(schema, input).value).toEqual(input);
     expect(verdictOn(schema, { child: { name: 1 } }).valid).toBe(false);
+  });
+
+  it.each([
+    [
+      'https://json-schema.org/draft/2020-12/schema',
+      'https://json-schema.org/draft/2020-12/schema',
+    ],
+    [
+      'https://json-schema.org/draft/2019-09/schema',
+      'https://json-schema.org/draft/2019-09/schema',
+    ],
+    ['http://json-schema.org/draft-07/schema#', 'http://json-schema.org/draft-07/schema#'],
+  ])('X13: may refer to their meta-schema: %s', async ($schema, $ref) => {
+    const input = {
+      $schema,
+      type: 'object',
+      properties: { form: { $ref } },
+      required: ['form'],
+    };
+    const made = tool({ name: 'form', description: 'Makes a form.', input, run: () => 'made' });
+    const model = scriptedModel(
+      [toolUse('form', { form: { type: 5 } }), toolUse('form', { form: { type: 'object' } })],
+      [text('Done.')],
+    );
+    const { toolUses } = await createAgent({ model, tools: [made] }).call('?');
+    expect(toolUses.map(({ isError }) => isError)).toEqual([true, false]);
+    const remote = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
+    const make = () => tool({ name: 'a', description: 'A.', input: remote, run: () => 'x' });
+    expect(make).toThrow(/not a usable JSON Schema/);
   });
 });
