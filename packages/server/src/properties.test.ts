@@ -312,7 +312,11 @@ describe('over random scripts of models, tools, faults, interceptors and interru
       fc.asyncProperty(script, fate, async (answers, how) => {
         const events = play(answers, how);
         const last = events.findLast(({ parentId }) => parentId === undefined);
-        const answered = last?.type === 'postCall' ? textOf(last.reply) : undefined;
+        // A suspended call has no words of its own: what was said beside its tool stays in view.
+        const answered =
+          last?.type === 'postCall' && last.reply.reason !== 'suspended'
+            ? textOf(last.reply)
+            : undefined;
 
         const chunks = collected(replayed(events).pipe(toChunks));
         expect(await refusedChunks(chunks)).toEqual([]);
