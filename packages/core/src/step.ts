@@ -1,4 +1,14 @@
-import { type Observable, of } from 'rxjs';
+import {
+  defer,
+  EMPTY,
+  finalize,
+  type Observable,
+  of,
+  type SchedulerLike,
+  Subject,
+  take,
+} from 'rxjs';
+import type { OffTime } from './deadline.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
 
 /**
@@ -119,3 +129,35 @@ export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
     return cells.get(key) as T;
   };
 };
+
+/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or a call waits in a queue. */
+export const uncounted = /* @__PURE__ */ cell(
+  'family',
+  (): OffTime & { begin: (now: () => number) => () => void } => {
+    const ended = new Subject<void>();
+    let waits = 0;
+    let since = 0;
+    let past = 0;
+    return {
+      ms: (now) => past + (waits > 0 ? now - since : 0),
+      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
+      begin: (now) => {
+        if (waits === 0) since = now();
+        waits += 1;
+        return () => {
+          waits -= 1;
+          if (waits > 0) return;
+          past += now() - since;
+          ended.next();
+        };
+      },
+    };
+  },
+);
+
+/** Waits for a source, off the clock of `callMs`. */
+export const offTheClock = <T>(
+  { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
+  source: Observable<T>,
+): Observable<T> =>
+  defer(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));

@@ -2,7 +2,6 @@ import {
   catchError,
   defer,
   EMPTY,
-  finalize,
   fromEvent,
   identity,
   ignoreElements,
@@ -14,9 +13,7 @@ import {
   type Observable,
   of,
   pipe,
-  type SchedulerLike,
   share,
-  Subject,
   take,
   takeUntil,
   tap,
@@ -25,44 +22,12 @@ import {
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallContext } from './call-context.js';
-import { deadline, type OffTime } from './deadline.js';
+import { deadline } from './deadline.js';
 import { contained } from './contained.js';
 import { MillraceError, toMillraceError } from './errors.js';
 import type { Hooks } from './hooks.js';
 import { type Interruption, toInterrupt } from './interruption.js';
-import { cell, type Locals } from './step.js';
-
-/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or a call waits in a queue. */
-export const uncounted = cell(
-  'family',
-  (): OffTime & { begin: (now: () => number) => () => void } => {
-    const ended = new Subject<void>();
-    let waits = 0;
-    let since = 0;
-    let past = 0;
-    return {
-      ms: (now) => past + (waits > 0 ? now - since : 0),
-      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
-      begin: (now) => {
-        if (waits === 0) since = now();
-        waits += 1;
-        return () => {
-          waits -= 1;
-          if (waits > 0) return;
-          past += now() - since;
-          ended.next();
-        };
-      },
-    };
-  },
-);
-
-/** Waits for a source, off the clock of `callMs`. */
-export const offTheClock = <T>(
-  { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
-  source: Observable<T>,
-): Observable<T> =>
-  defer(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));
+import { uncounted } from './step.js';
 
 const defaultCallMs = 30 * 60_000;
 

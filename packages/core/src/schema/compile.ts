@@ -48,7 +48,6 @@ export const compile = (
   const engine = named(patterns === undefined ? native : tolerant(patterns, ignored));
   const options: Options = {
     ...ajvOptions,
-    // Only for schemas that refer to it: a parameter may be a schema.
     meta: JSON.stringify(schema).includes('"$ref":"http'),
     validateSchema: false,
     // The code is for validators that are written to a file, which these are not.

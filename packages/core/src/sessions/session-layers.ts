@@ -25,14 +25,13 @@ import type { Layer, LayerContext } from '../layer.js';
 import type { Memory } from '../memory.js';
 import { checkInterrupt } from '../phases/check-interrupt.js';
 import { watchingSpending } from '../spending.js';
-import { cell, recorded, replayedSteps, waited$ } from '../step.js';
+import { cell, recorded, replayedSteps, waited$, offTheClock } from '../step.js';
 import { pendingApprovals } from '../tools/approve.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
 import type { SessionRecord } from './session-records.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../run.js';
-import { offTheClock } from '../stop-by.js';
 
 export interface SessionPlace {
   readonly id: string;

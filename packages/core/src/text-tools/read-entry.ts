@@ -80,7 +80,6 @@ export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
   if (name === undefined) return answered(said, answers, inputs, unknown.length > 0);
   if (typeof name !== 'string') return unreadable('The name of the tool must be a text.');
   const trimmed = name.trim();
-  // Beside a tool, a truth value is a flag.
   if (answers.some((answer) => answer !== '' && typeof answer !== 'boolean')) {
     return unreadable('It has an action and an answer at once.', trimmed);
   }

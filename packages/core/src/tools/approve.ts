@@ -23,8 +23,7 @@ import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
 import type { ToolUseBlock } from '../message.js';
 import type { OpenRun } from '../run.js';
-import { offTheClock } from '../stop-by.js';
-import { cell } from '../step.js';
+import { cell, offTheClock } from '../step.js';
 import { withoutKeys } from './parameters.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './types.js';
 
