@@ -139,7 +139,7 @@ export const createValidator = (
   if (isStandardSchema(schema)) return standardValidator(schema, owner, options);
   if (isRecord(schema)) return jsonSchemaValidator(schema, owner, options);
   throw misuse(
-    `${owner} is not a schema. Pass a JSON Schema, or a Standard Schema such as z.object({}).`,
+    `${owner} is not a schema. Pass a JSON Schema such as { type: 'object' }, or a Standard Schema such as z.object({}).`,
   );
 };
 

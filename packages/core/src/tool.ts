@@ -87,7 +87,7 @@ const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
 const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   name: [
     (value) => typeof value === 'string' && value.trim() === value && toolName.test(value),
-    '1 to 256 characters without control characters or outer spaces',
+    '1 to 256 characters, no control characters or outer spaces',
   ],
   description: [
     (value) => typeof value === 'string' && value.trim() !== '',

@@ -34,7 +34,7 @@ export interface FitContextOptions {
 export const fitContext = (options: FitContextOptions): readonly Interceptor[] => {
   checkOptions('fitContext()', options, rules, ['contextWindow']);
   const { contextWindow, reserve = 4_096, counter = createTokenCounter() } = options;
-  if (reserve >= contextWindow) throw noRoom(contextWindow, reserve);
+  if (reserve >= contextWindow) throw noRoom();
   const step = Math.floor((contextWindow - reserve) / 10);
   const models = new WeakMap<CallInfo, string>();
   const fit = <Event extends BeforeModel>(event: Event, call: CallInfo): Event => {
@@ -82,8 +82,8 @@ const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
   counter: having('count', 'a TokenCounter, such as createTokenCounter() makes'),
 };
 
-const noRoom = (contextWindow: number, reserve: number): MillraceError =>
-  misuse(`fitContext(): a 'reserve' of ${reserve} leaves nothing of 'contextWindow'. Reduce it.`);
+const noRoom = (): MillraceError =>
+  misuse("fitContext(): 'reserve' leaves nothing of 'contextWindow'.");
 
 const tooLong = (
   over: number,

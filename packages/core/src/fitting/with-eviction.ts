@@ -39,7 +39,7 @@ const readResult = (): Tool =>
           type: 'integer',
           minimum: 1,
           maximum: most,
-          description: `Characters. Default: ${most}.`,
+          description: `Default: ${most}.`,
         },
       },
       required: ['tool_use_id'],
