@@ -95,8 +95,8 @@ const expected = (
   // A silent model is asked once more only.
   ...(isContent
     ? fails(error, 1)
-    : error.code === 'timeout'
-      ? fails(error, 2)
+    : error === 'timeout'
+      ? fails(error, 2, true)
       : failsThrice(error)),
   ...(closes === undefined ? {} : { closes }),
   ...(isToolUse === undefined ? {} : { runs: [] }),
