@@ -17,7 +17,7 @@ const expectations: readonly (readonly [number, Expectation])[] = [
   [402, fails('rateLimited', 1, false)],
   [403, fails('auth', 1, false)],
   [404, fails('invalidRequest', 1, false)],
-  [408, fails('timeout', 2, true)],
+  [408, failsThrice('timeout')],
   [409, failsThrice('conflict')],
   [413, fails('tooLarge', 1, false)],
   [422, fails('invalidRequest', 1, false)],
