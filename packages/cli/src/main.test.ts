@@ -214,7 +214,7 @@ describe('millrace in a terminal', () => {
     await rm(store, { recursive: true });
   });
 
-  it('goes on after an error', async () => {
+  it('S10: goes on after an error, with the question kept', async () => {
     const { code, out, err } = await chatted(
       scriptedModel(failing, echoed),
       'a\r',
@@ -222,7 +222,7 @@ describe('millrace in a terminal', () => {
       'exit\r',
     );
     expect([code, err]).toEqual([0, expect.stringMatching(/ECONNREFUSED/)]);
-    expect(out).toMatch(/\n1: b\n/);
+    expect(out).toMatch(/\n2: b\n/);
   });
 
   it.each([
