@@ -5,13 +5,13 @@ import {
   BehaviorSubject,
   defer,
   finalize,
-  first,
   ignoreElements,
   map,
   merge,
   type Observable,
-  ReplaySubject,
+  Subject,
   takeUntil,
+  takeWhile,
 } from 'rxjs';
 import type { StoredMemoryFactory } from './memory/stored-memory.js';
 
@@ -31,16 +31,16 @@ export interface Closing {
 
 /** The error of who uses a store that is closed. */
 export const closed = (): MillraceError =>
-  new MillraceError('store', 'The store was closed: open another one.');
+  new MillraceError('store', 'The store is closed: open another.');
 
 /** Makes the end of a store that is open. */
 export const createClosing = (): Closing => {
-  const closed$ = new ReplaySubject<void>(1);
+  const closed$ = new Subject<void>();
   const writing$ = new BehaviorSubject(0);
-  const state = { isClosed: false };
+  let isClosed = false;
   const whileOpen$: Closing['whileOpen$'] = (work) =>
     defer(() => {
-      if (state.isClosed) throw closed();
+      if (isClosed) throw closed();
       return work();
     });
   const lost$ = closed$.pipe(
@@ -48,51 +48,54 @@ export const createClosing = (): Closing => {
       throw closed();
     }),
   );
-  const counted$ = <T>(work$: Observable<T>): Observable<T> =>
-    defer(() => {
+  const open =
+    <Given extends readonly unknown[], T>(work: (...given: Given) => Observable<T>) =>
+    (...given: Given): Observable<T> =>
+      whileOpen$(() => work(...given));
+  /** What is being written is waited for. */
+  const writing = <Given extends readonly unknown[], T>(work: (...given: Given) => Observable<T>) =>
+    open((...given: Given) => {
       writing$.next(writing$.value + 1);
-      return work$.pipe(finalize(() => writing$.next(writing$.value - 1)));
+      return work(...given).pipe(finalize(() => writing$.next(writing$.value - 1)));
     });
   return {
     whileOpen$,
     calls: (driver) => ({
-      claim$: (callId) =>
-        whileOpen$(() =>
-          merge(
-            driver.claim$(callId).pipe(
-              map((claim) => ({
-                append$: (records: readonly NewRecord[]) =>
-                  whileOpen$(() => counted$(claim.append$(records))),
-              })),
-            ),
-            lost$,
+      claim$: open((callId) =>
+        merge(
+          driver.claim$(callId).pipe(
+            map((claim) => ({
+              append$: writing((records: readonly NewRecord[]) => claim.append$(records)),
+            })),
           ),
+          lost$,
         ),
-      read$: (callId, range) => whileOpen$(() => driver.read$(callId, range)),
-      changes$: (callId) => whileOpen$(() => driver.changes$(callId).pipe(takeUntil(closed$))),
-      list$: () => whileOpen$(() => driver.list$()),
-      remove$: (callId) => whileOpen$(() => counted$(driver.remove$(callId))),
+      ),
+      read$: open((...asked) => driver.read$(...asked)),
+      changes$: open((callId) => driver.changes$(callId).pipe(takeUntil(closed$))),
+      list$: open((sessionId) => driver.list$(sessionId)),
+      remove$: writing((callId) => driver.remove$(callId)),
     }),
     memory: (factory) => (sessionId) => {
       const memory = factory(sessionId);
       return {
-        load$: () => whileOpen$(() => memory.load$()),
-        append$: (...given) => whileOpen$(() => counted$(memory.append$(...given))),
-        replace$: (messages) => whileOpen$(() => counted$(memory.replace$(messages))),
+        load$: open(() => memory.load$()),
+        append$: writing((...given) => memory.append$(...given)),
+        replace$: writing((messages) => memory.replace$(messages)),
       };
     },
     sessions: (store) => ({
-      load$: (sessionId) => whileOpen$(() => store.load$(sessionId)),
-      save$: (...saved) => whileOpen$(() => counted$(store.save$(...saved))),
-      list$: () => whileOpen$(() => store.list$()),
-      remove$: (sessionId) => whileOpen$(() => counted$(store.remove$(sessionId))),
+      load$: open((sessionId) => store.load$(sessionId)),
+      save$: writing((...saved) => store.save$(...saved)),
+      list$: open(() => store.list$()),
+      remove$: writing((sessionId) => store.remove$(sessionId)),
     }),
     close$: () =>
       defer(() => {
-        state.isClosed = true;
+        isClosed = true;
         closed$.next();
         return writing$.pipe(
-          first((count) => count === 0),
+          takeWhile((count) => count > 0),
           ignoreElements(),
         );
       }),

@@ -34,8 +34,5 @@ export const checkId = (
   code: 'config' | 'invalidRequest' = 'config',
 ): void => {
   if (typeof id === 'string' && id !== '' && id.length <= 16_384) return;
-  throw new MillraceError(
-    code,
-    `${owner} needs an id: a text that is not empty, and not longer than 16,384 characters.`,
-  );
+  throw new MillraceError(code, `${owner} needs an id: a text of 1 to 16,384 characters.`);
 };

@@ -1,7 +1,7 @@
 export { isRecord, parsedJson } from '../json.js';
+export { checkScope } from '../long-term-memory/check-scope.js';
 export { nearMatches } from '../near-matches.js';
 export { around } from '../models/around.js';
-export { isContent } from '../models/is-content.js';
 export {
   checkOptions,
   defined,
@@ -9,7 +9,6 @@ export {
   isDelay,
   isFlag,
   isFunction,
-  isNumber,
   isObject,
   isText,
   listOf,

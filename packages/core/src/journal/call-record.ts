@@ -2,10 +2,11 @@ import type { CallInfo } from '../call-info.js';
 import { type CallOptions, plainOptionsIn } from '../call-options.js';
 import { MillraceError } from '../errors.js';
 import { isMessage, hasFields, isString, isOptional } from '../shape.js';
-import { isRecord } from '../json.js';
+import { isRecord, parsedJson } from '../json.js';
 import type { Message } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
 import type { StepForm } from '../step.js';
+import type { NewRecord } from './call-store-driver.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
 export interface CallRecord {
@@ -119,6 +120,17 @@ export const assertGiven = (
 };
 
 export const interruptStep = 'interrupt';
+
+/** The session of a call, where it begins with one of these records and has any: drivers look at what they append, and list the calls of a session by it. */
+export const sessionIn = (
+  callId: string,
+  records: readonly (NewRecord | undefined)[],
+): string | undefined => {
+  const begins = records.find((record) => record?.name === `${callId}/${callStep}`);
+  const begun = parsedJson(begins?.text ?? '');
+  const { sessionId } = isRecord(begun) ? begun : {};
+  return typeof sessionId === 'string' ? sessionId : undefined;
+};
 
 export interface SeatRecord {
   readonly as: 'seated' | 'superseded' | 'interrupted';

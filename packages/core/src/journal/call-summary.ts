@@ -14,10 +14,9 @@ import {
   repeat,
   take,
   tap,
-  throwError,
   toArray,
 } from 'rxjs';
-import { messageOf, MillraceError, toMillraceError } from '../errors.js';
+import { isMillraceError, messageOf, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
 import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
@@ -138,19 +137,21 @@ export const shortText = (text: string): string => {
 export const textIn = (content: unknown): string =>
   Array.isArray(content)
     ? content
-        .map((block: unknown) =>
-          isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string'
-            ? block['text']
-            : '',
-        )
+        .flatMap((it: unknown) => (isRecord(it) && it['type'] === 'text' ? [it['text']] : []))
         .join('')
     : '';
 
 /** Emits the calls of a store, the last written to first, frozen, and completes: `take(20)` reads no more than that many. One that cannot be read is `unreadable`, and says why. Errors with `store`. Cold. */
 export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
   checkStored('calls$()', store);
-  const { driver } = store;
-  return defer(() => driver.list$()).pipe(
+  return listed$(store.driver).pipe(map(([summary]) => summary));
+};
+
+export const listed$ = (
+  driver: CallStoreDriver,
+  sessionId?: string,
+): Observable<readonly [CallSummary, StoredCall]> =>
+  defer(() => driver.list$(sessionId)).pipe(
     failAs('store', 'The calls could not be listed'),
     mergeMap((calls) => calls),
     queuedMap(
@@ -158,11 +159,11 @@ export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
         beginningOf$(driver, call).pipe(
           map((beginning) => summaryOf(call, beginning)),
           catchError((error: unknown) => of(unreadableCall(call, error))),
+          map((summary) => [summary, call] as const),
         ),
       createQueue<StoredCall>,
     ),
   );
-};
 
 const beginningOf$ = (
   driver: CallStoreDriver,
@@ -239,12 +240,9 @@ const mostAtOnce = 5_000;
 
 const removed$ = ({ driver }: StoreOfCalls, call: CallSummary): Observable<CallSummary> =>
   concat(defer(() => driver.remove$(call.callId)).pipe(ignoreElements()), of(call)).pipe(
-    catchError((cause: unknown) => {
-      const error = toMillraceError(
-        cause,
-        'store',
-        `The call '${call.callId}' could not be removed`,
-      );
-      return error.code === 'conflict' ? EMPTY : throwError(() => error);
+    failAs('store', `The call '${call.callId}' could not be removed`),
+    catchError((error: unknown) => {
+      if (isMillraceError(error) && error.code === 'conflict') return EMPTY;
+      throw error;
     }),
   );

@@ -263,7 +263,7 @@ export const readable = (driver: CallStoreDriver): CallStoreDriver => {
   return {
     claim$: (callId) => driver.claim$(callId),
     changes$: (callId) => driver.changes$(callId),
-    list$: () => driver.list$(),
+    list$: (sessionId) => driver.list$(sessionId),
     remove$: (callId) =>
       defer(() => {
         followed = followed.filter((it) => it.callId !== callId);

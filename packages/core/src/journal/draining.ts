@@ -111,16 +111,12 @@ const closed = (): MillraceError =>
     retryable: true,
   });
 
-const brokenOff = (callId: string | undefined): MillraceError =>
-  fatal(
-    callId === undefined
-      ? new MillraceError('aborted', 'The agent was shut down before the call had ended.')
-      : new MillraceError(
-          'aborted',
-          `The agent was shut down before the call had ended. Resume it with resume$(agent, '${callId}') of its journal.`,
-          { retryable: true },
-        ),
-  );
+const brokenOff = (callId: string | undefined): MillraceError => {
+  const how =
+    callId === undefined ? '' : ` Resume it with resume$(agent, '${callId}') of its journal.`;
+  const message = `The agent was shut down before the call had ended.${how}`;
+  return fatal(new MillraceError('aborted', message, { retryable: callId !== undefined }));
+};
 
 /** Whether an error ends a call because it comes to rest: what runs beside it may end first. */
 export const isRest = (error: unknown): error is MillraceError =>

@@ -1,16 +1,23 @@
-import { defer, finalize, filter, map, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
+import { defer, finalize, filter, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { made$ } from '../contained.js';
+import { sessionIn } from './call-record.js';
 import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
 
 /** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */
 export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
   const calls = new Map<string, KeptCall>();
   const changed$ = new Subject<string>();
+  let place = 0;
+  const begun = (): KeptCall => {
+    place += 1;
+    const at = now();
+    return { place, createdAt: at, updatedAt: at, records: [], isOpen: false };
+  };
   return {
     claim$: (callId) =>
       defer(() => {
-        const call = calls.get(callId) ?? begun(now());
+        const call = calls.get(callId) ?? begun();
         if (call.isOpen) throw taken(callId);
         calls.set(callId, call);
         call.isOpen = true;
@@ -24,6 +31,7 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
                   const position = call.records.length + 1;
                   call.records.push(Object.freeze({ ...record, position }));
                 }
+                call.sessionId ??= sessionIn(callId, records);
                 call.updatedAt = now();
                 changed$.next(callId);
               }),
@@ -41,14 +49,19 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
         return records.length === 0 ? of() : of(records);
       }),
     changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
-    list$: () =>
-      defer(() => of([...calls])).pipe(
-        map((all) =>
-          all
-            .map(([callId, { records, ...call }]) => ({ callId, ...call, ...endsOf(records) }))
-            .sort((a, b) => b.updatedAt - a.updatedAt),
-        ),
-      ),
+    list$: (of) =>
+      defer(() => [
+        [...calls]
+          .filter(([, { sessionId }]) => of === undefined || sessionId === of)
+          .sort(([, a], [, b]) =>
+            of === undefined ? b.updatedAt - a.updatedAt : b.place - a.place,
+          )
+          .map(([callId, { records, sessionId: _, ...call }]) => ({
+            callId,
+            ...call,
+            ...endsOf(records),
+          })),
+      ]),
     remove$: (callId) =>
       defer((): Observable<unknown> => {
         if (calls.get(callId)?.isOpen === true) throw taken(callId);
@@ -63,14 +76,9 @@ interface KeptCall {
   readonly records: StoredRecord[];
   updatedAt: number;
   isOpen: boolean;
+  readonly place: number;
+  sessionId?: string | undefined;
 }
-
-const begun = (now: number): KeptCall => ({
-  createdAt: now,
-  updatedAt: now,
-  records: [],
-  isOpen: false,
-});
 
 const isIn =
   ({ kind, afterSeq = -1 }: RecordRange) =>

@@ -11,17 +11,18 @@ export type {
   OpenJournal,
   StoreOfCalls,
 } from './call-store-driver.js';
-export type { ForkOrigin, ForkPoint } from './call-record.js';
-export type {
-  CallStatus,
-  CallSummary,
-  ReadableCall,
-  UnreadableCall,
-  PruneOptions,
+export { type ForkOrigin, type ForkPoint, sessionIn } from './call-record.js';
+export {
+  calls$,
+  type CallStatus,
+  type CallSummary,
+  prune$,
+  type PruneOptions,
+  type ReadableCall,
+  type UnreadableCall,
 } from './call-summary.js';
-export { calls$, prune$ } from './call-summary.js';
-export type { ForkedStep, StepEdit } from './forked-records.js';
-export { otherAnswer, otherQuestion, otherResult } from './forked-records.js';
+export { type ForkedStep, otherAnswer, otherQuestion, otherResult } from './forked-records.js';
+export type { StepEdit } from './forked-records.js';
 export { fork$, type ForkOptions } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';

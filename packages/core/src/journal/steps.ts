@@ -214,11 +214,8 @@ const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined 
   return tools.get(place);
 };
 
-const byPlace = (a: Placed, b: Placed): number => {
-  const [turn, index, position] = a.place;
-  const [otherTurn, otherIndex, otherPosition] = b.place;
-  return turn - otherTurn || index - otherIndex || position - otherPosition;
-};
+const byPlace = (a: Placed, b: Placed): number =>
+  a.place.map((at, level) => at - (b.place[level] ?? 0)).find((ahead) => ahead !== 0) ?? 0;
 
 const valueOf = (text: string, key: string): unknown => valueIn(parsedJson(text), key);
 

@@ -1,7 +1,6 @@
 import { defer, map } from 'rxjs';
 import { appended$, type MemoryFactory } from '../memory.js';
-import type { AssistantMessage, Message } from '../message.js';
-import { toolUsesOf } from '../message.js';
+import { type AssistantMessage, type Message, toolUsesOf } from '../message.js';
 import { assertPaired } from '../run.js';
 import { checkInner, settled$, wholeOf } from './inner-memory.js';
 import { isWaiting, turnStarts } from './turns.js';

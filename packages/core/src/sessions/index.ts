@@ -1,16 +1,17 @@
 // Conversations of an agent, and where their states are kept: a port, a store in this process, and an agent whose sessions a store keeps.
-export type {
-  SessionStore,
-  StoredSession,
-  EarlierCall,
-  LastCall,
-  PendingApproval,
-  SessionState,
-  ToolGroupStates,
+export {
+  type EarlierCall,
+  inProcessSessions,
+  type LastCall,
+  type PendingApproval,
+  sessionConflict,
+  type SessionState,
+  type SessionStore,
+  type StoredSession,
+  type ToolGroupStates,
 } from './session-state.js';
-export { inProcessSessions, sessionConflict } from './session-state.js';
-export type { KeepSessionsOptions, KeptSession, KeptSessions } from './keep-sessions.js';
-export { keepSessions } from './keep-sessions.js';
+export { keepSessions, type KeepSessionsOptions } from './keep-sessions.js';
+export type { KeptSession, KeptSessions } from './keep-sessions.js';
 export type { ResumableSession } from './resume-session.js';
 export {
   type Session,

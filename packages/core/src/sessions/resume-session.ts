@@ -7,7 +7,6 @@ import {
   EMPTY,
   filter,
   first,
-  from,
   ignoreElements,
   lastValueFrom,
   map,
@@ -20,7 +19,7 @@ import {
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
-import { calls$, type ReadableCall } from '../journal/call-summary.js';
+import { listed$, type ReadableCall } from '../journal/call-summary.js';
 import type { StoreOfCalls, CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
 import { isStoreOfCalls, notStored } from '../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
@@ -32,7 +31,7 @@ import type {
   SessionState,
   ToolGroupStates,
 } from './session-state.js';
-import type { AgentEvent, EventOf, EventType } from '../events.js';
+import type { AgentEvent, EventOf } from '../events.js';
 import {
   type CallRecord,
   callStep,
@@ -63,24 +62,19 @@ export const resumeSession$ = <Seen>(
   resuming: UnsavedCalls<Seen>,
   callId: string | undefined,
 ): Observable<Seen> => {
-  const { session, calls } = resuming;
   if (callId !== undefined) return resumeCall$(resuming, callId);
-  return session.saveState$().pipe(
-    concatMap((state) => unsavedCalls$(calls, placeOf(resuming), state)),
+  return resuming.session.saveState$().pipe(
+    concatMap((state) => unsavedCalls$(resuming, state)),
     concatMap((call) => resumeCall$(resuming, call.callId, call.status)),
   );
 };
 
-const placeOf = ({ agent, session }: Pick<UnsavedCalls<unknown>, 'agent' | 'session'>) => ({
-  agentName: agent.name,
-  sessionId: session.id,
-});
-
 const resumeCall$ = <Seen>(
-  { agent, session, calls, save$, goOn$, goOnAndSave$ }: UnsavedCalls<Seen>,
+  resuming: UnsavedCalls<Seen>,
   callId: string,
   status?: ReadableCall['status'],
 ): Observable<Seen> => {
+  const { agent, session, calls, save$, goOn$, goOnAndSave$ } = resuming;
   const lacking$ = (
     state: SessionState,
     { changes }: WrittenCall,
@@ -90,9 +84,8 @@ const resumeCall$ = <Seen>(
       session.loadState$(toState(after(state, changes, { sessionId: session.id, callId }))),
       save$.pipe(ignoreElements()),
     );
-  const place = placeOf({ agent, session });
   const asked$ = (state: SessionState, written: WrittenCall): Observable<never> =>
-    unsavedCalls$(calls, place, state).pipe(
+    unsavedCalls$(resuming, state).pipe(
       first(({ callId: unsaved }) => unsaved === callId, undefined),
       concatMap((next) => {
         if (next !== undefined) return lacking$(state, written);
@@ -108,7 +101,10 @@ const resumeCall$ = <Seen>(
       return session.saveState$().pipe(
         concatMap((state) => {
           // What a failed call has left in memory is a part of the session.
-          if (!written.hasEnded) return hasChanges(written) ? lacking$(state, written) : EMPTY;
+          if (!written.hasEnded) {
+            const isChanged = written.changes.some(({ type }) => sessionChanges.has(type));
+            return isChanged ? lacking$(state, written) : EMPTY;
+          }
           const bring$ = status === undefined ? asked$ : lacking$;
           return concat(
             isSaved(state, callId) ? EMPTY : bring$(state, written),
@@ -119,9 +115,6 @@ const resumeCall$ = <Seen>(
     }),
   );
 };
-
-const hasChanges = ({ changes }: WrittenCall): boolean =>
-  changes.some(({ type }) => sessionChanges.has(type));
 
 const assertOwn = (
   sessionId: string,
@@ -153,46 +146,42 @@ const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =
   callsIn(state).find((call) => call.callId === callId);
 
 const unsavedCalls$ = (
-  calls: StoreOfCalls,
-  { agentName, sessionId }: { readonly agentName: string; readonly sessionId: string },
+  { agent, session, calls }: Pick<UnsavedCalls<unknown>, 'agent' | 'session' | 'calls'>,
   state: SessionState,
 ): Observable<ReadableCall> =>
   defer(() => {
     const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
-    let knownSince = -Infinity;
-    return calls$(calls).pipe(
-      filter((call) => call.status !== 'unreadable'),
-      filter((call) => call.sessionId === sessionId && call.agent === agentName),
-      // Of calls that were written to in the same millisecond, any may come first.
-      takeWhile(({ updatedAt }) => updatedAt >= knownSince),
-      tap((call) => {
-        // What waited for it was written to before its end.
-        if (isLast(call) || isSaved(state, call.callId)) {
-          knownSince = Math.max(knownSince, call.createdAt);
-        }
+    const known = callsIn(state);
+    const ended = known.findLastIndex(({ hasEnded }) => hasEnded);
+    // Of calls that were broken off together, the later ones waited for the earlier.
+    const together = new Set(known.slice(ended + 1).map(({ callId }) => callId));
+    let isKnown = false;
+    const isLeft = ({ callId }: ReadableCall): boolean => isKnown && !together.has(callId);
+    return listed$(calls.driver, session.id).pipe(
+      mergeMap(([call, { place = call.createdAt }]) =>
+        call.status !== 'unreadable' && call.sessionId === session.id && call.agent === agent.name
+          ? [{ call, place }]
+          : [],
+      ),
+      // What was left before a call that is known stays left.
+      takeWhile(({ call }) => together.size > 0 || !isLeft(call)),
+      filter(({ call }) => !isLeft(call)),
+      tap(({ call }) => {
+        together.delete(call.callId);
+        isKnown ||= isLast(call) || isSaved(state, call.callId);
+        if (knownIn(state, call.callId)?.hasEnded === true) together.clear();
       }),
-      filter((call) => {
+      filter(({ call }) => {
         // Of a saved one, its journal may lack the end.
         if (isSaved(state, call.callId)) return isLast(call) && call.status === 'brokenOff';
         // A call that has failed is over, and what it has left is saved.
         return knownIn(state, call.callId) === undefined || call.status !== 'failed';
       }),
       toArray(),
-      map((found) => found.sort(inOrder)),
-      mergeMap((found) => from(found)),
+      mergeMap((found) => found.sort((a, b) => a.place - b.place)),
+      map(({ call }) => call),
     );
   });
-
-const inOrder = (one: ReadableCall, other: ReadableCall): number => {
-  const [isOver, isOtherOver] = [one, other].map(({ status }) => !unended.includes(status));
-  return (
-    one.createdAt - other.createdAt ||
-    Number(isOtherOver) - Number(isOver) ||
-    (isOver === true ? one.updatedAt - other.updatedAt : other.updatedAt - one.updatedAt)
-  );
-};
-
-const unended: readonly ReadableCall['status'][] = ['running', 'brokenOff'];
 
 interface WrittenCall {
   readonly begun: CallRecord;
@@ -206,7 +195,7 @@ const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<Writt
     reduce<StoredRecord, Found>(
       (found, record) => {
         if (record.kind === 'event') {
-          if (matters(record.name)) found.events.push(record);
+          if (matter.has(record.name)) found.events.push(record);
           return found;
         }
         found.hasSteps = true;
@@ -242,10 +231,7 @@ const wasInterrupted = ({ name, text }: StoredRecord): boolean => {
   return isSeatRecord(seat) && seat.as === 'interrupted';
 };
 
-const ends: readonly EventType[] = ['postCall', 'error'];
-const names: ReadonlySet<string> = new Set([...sessionChanges, ...ends]);
-
-const matters = (name: string): boolean => names.has(name);
+const matter: ReadonlySet<string> = new Set([...sessionChanges, 'postCall', 'error']);
 
 export const savedBehind =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>

@@ -153,6 +153,20 @@ describe('S6: the calls that a session lacks', () => {
     expect(await resumed()).toEqual(['a', 'b', 'c']);
   });
 
+  it('are found in their order, also by a clock that was set back', async () => {
+    let now = 9_000;
+    const { chat, resumed } = place(() => now);
+    const { session, ask, end } = await chat([text('one')], () => NEVER);
+    await session.call('?', { callId: 'a' });
+    for (const callId of ['b', 'c']) {
+      now -= 1_000;
+      ask(callId);
+    }
+    end();
+    expect(await resumed()).toEqual(['b', 'c']);
+    expect(await resumed()).toEqual([]);
+  });
+
   it('come in their order, also where one had ended by then', async () => {
     let now = 0;
     const { driver, store, resumed } = place(() => now);

@@ -230,6 +230,35 @@ export const journalContract = (
       const calls = await list(second);
       deepStrictEqual(calls.map(({ callId }) => callId).sort(), [...ids].sort());
     }),
+    check('lists the calls of a session, the last begun first', async ({ first, second }) => {
+      const begun = (id: string, sessionId?: string) =>
+        step(`${id}/call`, 0, JSON.stringify({ version: 1, agent: 'a', sessionId, input: [] }));
+      const ids = Array.from({ length: 12 }, (_, index) => `c${index}`);
+      const odd = ['A', 'a', '\u0000\ud800"\\', 'x'.repeat(10_000)];
+      for (const id of ids) await write(first, id, [begun(id, 's'), event('e', 1)]);
+      for (const id of odd) await write(second, id, [begun(id, id)]);
+      await write(first, 'none', [begun('none')]);
+      await write(second, 'below', [begun('below', 't'), begun('c/call', 's')]);
+      await write(second, 'c3', [event('e', 2)]);
+      await write(first, 'c7', []);
+      await lastValueFrom(second.remove$('c5'), { defaultValue: undefined });
+      const expected = [...ids].reverse().filter((id) => id !== 'c5');
+      for (const driver of [first, second]) {
+        const calls = await list(driver, 's');
+        deepStrictEqual(
+          calls.map(({ callId }) => callId),
+          expected,
+        );
+        const places = calls.map(({ place = Number.NaN }) => place);
+        places.forEach((place, at) => ok(place > (places[at + 1] ?? -1)));
+        deepStrictEqual(calls.at(-1)?.first?.name, 'c0/call');
+        for (const id of odd) {
+          const [only, ...others] = await list(driver, id);
+          deepStrictEqual([only?.callId, others], [id, []]);
+        }
+        deepStrictEqual(await list(driver, 'nobody'), []);
+      }
+    }),
     check('lists a call of which nothing is written', async ({ first, second }) => {
       const hold = await holdCall(first, 'c');
       const [call] = await list(second);
@@ -338,8 +367,8 @@ const read = async (
   range?: RecordRange,
 ): Promise<readonly StoredRecord[]> =>
   (await lastValueFrom(driver.read$(callId, range).pipe(toArray()))).flat();
-const list = async (driver: CallStoreDriver): Promise<readonly StoredCall[]> =>
-  (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
+const list = async (driver: CallStoreDriver, sessionId?: string): Promise<readonly StoredCall[]> =>
+  (await lastValueFrom(driver.list$(sessionId).pipe(toArray()))).flat();
 const append = (hold: Hold, records: readonly NewRecord[]): Promise<unknown> =>
   lastValueFrom(hold.claim.append$(records), { defaultValue: undefined });
 const write = async (

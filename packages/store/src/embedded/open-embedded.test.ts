@@ -157,7 +157,7 @@ describe('openEmbedded', () => {
     await closeStore(store);
     await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject({
       code: 'store',
-      message: 'The store was closed: open another one.',
+      message: 'The store is closed: open another.',
     });
     const progress: string[] = [];
     store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });

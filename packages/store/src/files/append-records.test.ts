@@ -62,6 +62,6 @@ it('C7: says of a full disk what to do, and that it may be tried again', () => {
   expect(fileFailure('/data')(full)).toMatchObject({
     code: 'store',
     retryable: true,
-    message: 'The store in /data failed: the disk is full. Make room on it, and try again.',
+    message: 'The store in /data failed: the disk is full. Make room, and try again.',
   });
 });

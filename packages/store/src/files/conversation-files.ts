@@ -1,13 +1,13 @@
-import { link, open, readdir, readFile, rm } from 'node:fs/promises';
+import { link, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { KeptMessage } from '../memory/appending.js';
 import { isLeft } from './aside.js';
 import { damaged } from './damage.js';
-import { codeOf, isGone } from './failure.js';
+import { codeOf, whenGone } from './failure.js';
 import { newHolder } from './holder.js';
 import { readLine, writeLine } from './line.js';
-import { makeDirectory, syncDirectory } from './make-directory.js';
+import { makeDirectory, syncDirectory, writeNew } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
 
 /**
@@ -90,13 +90,7 @@ const textOf = (messages: readonly KeptMessage[]): string =>
 const makeOnce = async (directory: string, number: number, text: string): Promise<boolean> => {
   const made = join(directory, newHolder() + unfinished);
   try {
-    const file = await open(made, 'wx', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+    await writeNew(made, text);
     await link(made, segmentPath(directory, number));
     await syncDirectory(directory);
     return true;
@@ -144,7 +138,7 @@ const removeBefore = async (directory: string, number: number): Promise<void> =>
 const unfinished = '.tmp';
 
 const messagesIn = async (path: string): Promise<readonly KeptMessage[] | undefined> => {
-  const bytes = await bytesIn(path);
+  const bytes = await whenGone(readFile(path), undefined);
   if (bytes === undefined) return undefined;
   const messages: KeptMessage[] = [];
   for (let start = 0, line = 1; start < bytes.length; line += 1) {
@@ -156,13 +150,4 @@ const messagesIn = async (path: string): Promise<readonly KeptMessage[] | undefi
     start = end + 1;
   }
   return messages;
-};
-
-const bytesIn = async (path: string): Promise<Buffer | undefined> => {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
 };

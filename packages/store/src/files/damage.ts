@@ -12,7 +12,7 @@ export const damaged = (path: string, line: number): MillraceError =>
 export const lacking = (path: string, position: number): MillraceError =>
   new MillraceError(
     'invalidState',
-    `${path} does not go on with record ${position}, as it should: a file before it is gone or was cut. ` +
+    `${path} does not go on with record ${position}: a file before it is gone or was cut. ` +
       'Restore the directory from a backup, or delete this file and those behind it to go on from there.',
   );
 

@@ -1,18 +1,13 @@
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { isGone } from './failure.js';
+import { whenGone } from './failure.js';
 
 /** Tells whether an entry of a directory is a directory that is called as `storedName` calls it. */
 export const isStored = (entry: Dirent): boolean =>
   entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name);
 
 /** The directories in a directory that are called as `storedName` calls them; none where there is no such directory. */
-export const directoriesIn = async (root: string): Promise<readonly string[]> => {
-  try {
-    const entries = await readdir(root, { withFileTypes: true });
-    return entries.filter(isStored).map(({ name }) => name);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-};
+export const directoriesIn = async (root: string): Promise<readonly string[]> =>
+  (await whenGone(readdir(root, { withFileTypes: true }), []))
+    .filter(isStored)
+    .map(({ name }) => name);

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 
@@ -7,6 +8,20 @@ export const codeOf = (error: unknown): string | undefined =>
 
 /** Tells whether an error says that there is no such file. */
 export const isGone = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+
+/** What work gives, or, where it rejects because there is no such file, something else. */
+export const whenGone = async <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (isGone(error)) return other;
+    throw error;
+  }
+};
+
+/** The names in a directory; none where there is no such directory. */
+export const namesIn = (directory: string): Promise<readonly string[]> =>
+  whenGone(readdir(directory), []);
 
 /** Tells whether an error says that there is such a file, or a directory that is not empty. */
 export const isTaken = (error: unknown): boolean =>
@@ -39,7 +54,7 @@ export const checkDirectory = (owner: string, directory: unknown): void => {
   const given = directory === '' ? 'an empty string' : String(directory);
   throw new MillraceError(
     'config',
-    `${owner} needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or give a default.`,
+    `${owner} needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set that, or give a default.`,
   );
 };
 
@@ -47,18 +62,15 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
 const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean]>> = {
-  ENOSPC: ['the disk is full. Make room on it, and try again', true],
-  EDQUOT: ['the quota of the disk is used up. Make room, or raise it, and try again', true],
-  EROFS: ['the file system is read-only. Choose a directory that can be written to', false],
+  ENOSPC: ['the disk is full. Make room, and try again', true],
+  EDQUOT: ['the quota is used up. Make room, or raise it, and try again', true],
+  EROFS: ['the file system is read-only. Choose another directory', false],
   EACCES: ['this user may not write there. Give it the right, or choose another directory', false],
   EPERM: ['this user may not write there. Give it the right, or choose another directory', false],
   ENOENT: ['a directory of it is gone, or cannot be made. Choose another directory', false],
   ENOTDIR: ['a file is where a directory should be. Choose another directory', false],
   EEXIST: ['a file is where a directory should be. Choose another directory', false],
-  EMFILE: [
-    'too many files are open. Raise the limit (ulimit -n), or run fewer calls at once',
-    true,
-  ],
-  ENFILE: ['too many files are open on this machine. Try again later', true],
-  EIO: ['the disk reported an error. Look at its health, and into the log of the system', true],
+  EMFILE: ['too many files are open. Raise the limit (ulimit -n), or make fewer calls', true],
+  ENFILE: ['too many files are open. Try again', true],
+  EIO: ['the disk reported an error. Look into the log of the system', true],
 };

@@ -2,10 +2,14 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fromPull, type MillraceError, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
-import type { CallStoreDriver, RecordRange, StoredRecord } from '@millrace/core/journal';
+import {
+  type CallStoreDriver,
+  type RecordRange,
+  sessionIn,
+  type StoredRecord,
+} from '@millrace/core/journal';
 import {
   asyncScheduler,
-  catchError,
   defer,
   filter,
   finalize,
@@ -18,24 +22,25 @@ import {
   switchMap,
   take,
   tap,
-  throwError,
 } from 'rxjs';
 import { type Attempt, leased$, type Seen } from '../leased.js';
 import { checkId, storedName } from '../stored-name.js';
 import { taken } from '../taken.js';
-import { appendTo } from './append-records.js';
+import { type AppendRecords, appendTo } from './append-records.js';
 import { createAside } from './aside.js';
 import { callChanges$ } from './call-changes.js';
-import { directoryGone, fileFailure } from './failure.js';
+import { directoryGone } from './failure.js';
 import { type FileLock, tryLock } from './file-lock.js';
+import { failing } from './file-work.js';
 import { heldCall, type HeldCall } from './held-call.js';
 import { isThere } from './is-there.js';
 import { createKnownPlaces } from './known-places.js';
 import { laterSegmentsOn } from './later-segments.js';
-import { listCalls } from './list-calls.js';
+import { type Calls, listCalls, undated } from './list-calls.js';
+import { newestCalls } from './newest-calls.js';
 import { openSegment } from './open-segment.js';
-import type { DatedRecord } from './read-batches.js';
 import { readCall } from './read-call.js';
+import { createSessionMarks } from './session-marks.js';
 
 /** What calls in files are told. */
 export interface FileCallsOptions {
@@ -63,6 +68,9 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
   const written$ = new Subject<string>();
   const held = new Set<string>();
   const now = (): number => scheduler.now();
+  const listed = (calls: Calls, portion = 50) =>
+    listCalls(root, calls, laterSegments, leaseMs, portion);
+  const marks = createSessionMarks(root, aside, () => listed(newestCalls(root)));
   /** The error of who has lost a call: to another writer, or because it was moved or deleted under it. */
   const lost = (callId: string, path: string): MillraceError =>
     existsSync(path) ? taken(callId) : directoryGone(root);
@@ -100,8 +108,19 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
   ): Promise<HeldCall> => {
     const segment = await openSegment(path, callId, now());
     if (segment === undefined) throw lost(callId, path);
-    const append = appendTo(path, segment, laterSegments, now);
+    const write = appendTo(path, segment, laterSegments, now);
+    const append: AppendRecords = async (records) => {
+      const begun = sessionIn(callId, records);
+      if (begun !== undefined) await marks.add(begun, callId);
+      return write(records);
+    };
     return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
+  };
+  const discard = async (callId: string, path: string): Promise<void> => {
+    for await (const [call] of listed([{ name: storedName(callId) }])) {
+      if (call !== undefined) await marks.forget(call);
+    }
+    await aside.discard(path);
   };
   /** What is done with the path of a call. */
   const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>
@@ -136,15 +155,20 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
       at$(callId, (path) =>
         merge(written$.pipe(filter((it) => it === path)), callChanges$(path, scheduler)),
       ),
-    list$: () =>
-      fromPull(() => listCalls(root, laterSegments, leaseMs), openDemand).pipe(failing(root)),
+    list$: (sessionId) =>
+      fromPull(async function* () {
+        // Of a session, few are asked for.
+        yield* sessionId === undefined
+          ? listed(newestCalls(root))
+          : listed(await marks.of(sessionId), 5);
+      }, openDemand).pipe(failing(root)),
     // Also one that is damaged: it needs its lock, and not to be read.
     remove$: (callId) =>
       at$(callId, (path) =>
         from(isThere(path)).pipe(
           filter(Boolean),
           switchMap(() => hold$(callId, path, (lock) => Promise.resolve(lock))),
-          switchMap(() => from(aside.discard(path))),
+          switchMap(() => from(discard(callId, path))),
           take(1),
         ),
       ),
@@ -157,14 +181,7 @@ export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
 };
 
-const failing =
-  (root: string) =>
-  <T>(source: Observable<T>): Observable<T> =>
-    source.pipe(catchError((error: unknown) => throwError(() => fileFailure(root)(error))));
-
 const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
-
-const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;

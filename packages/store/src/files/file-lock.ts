@@ -1,9 +1,9 @@
 import { renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
-import { readdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Attempt, Seen } from '../leased.js';
 import type { Aside } from './aside.js';
-import { isGone } from './failure.js';
+import { isGone, namesIn, whenGone } from './failure.js';
 import { isHolder, lifeOf, newHolder } from './holder.js';
 import { quietly } from './quietly.js';
 import { whenExiting } from './when-exiting.js';
@@ -74,7 +74,7 @@ export const tryLock = async (
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
   const name = await holderIn(path);
   if (name === undefined || lifeOf(plain(name)) === 'gone') return false;
-  const found = await orWhenGone(stat(join(path, name)));
+  const found = await whenGone(stat(join(path, name)), undefined);
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) <= leaseMs;
 };
 
@@ -132,23 +132,15 @@ const plain = (name: string): string =>
   name.endsWith(starting) ? name.slice(0, -starting.length) : name;
 
 const holderIn = async (path: string): Promise<string | undefined> =>
-  (await orWhenGone(readdir(path)))?.find((name) => isHolder(plain(name)));
+  (await namesIn(path)).find((name) => isHolder(plain(name)));
 
 const signOf = async (path: string, name: string): Promise<string | undefined> => {
-  const found = await orWhenGone(stat(join(path, name)));
+  const found = await whenGone(stat(join(path, name)), undefined);
   return found && `${name} ${found.mtimeMs}`;
 };
 
-const isRenamed = async (from: string, to: string): Promise<boolean> => {
-  const done = rename(from, to).then(() => true);
-  return (await orWhenGone(done)) ?? false;
-};
-
-const orWhenGone = async <T>(work: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-};
+const isRenamed = (from: string, to: string): Promise<boolean> =>
+  whenGone(
+    rename(from, to).then(() => true),
+    false,
+  );

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { RecordRange } from '@millrace/core/journal';
-import { isGone } from './failure.js';
+import { whenGone } from './failure.js';
 import type { Place } from './read-batches.js';
 import { beginning } from './read-call.js';
 import { segmentPath } from './segments.js';
@@ -32,20 +32,13 @@ export const createKnownPlaces = (): KnownPlaces => {
       if (file === undefined) return;
       places.delete(directory);
       places.set(directory, { place, file });
-      for (const oldest of places.keys()) {
-        if (places.size <= most) return;
-        places.delete(oldest);
-      }
+      const [oldest = ''] = places.keys();
+      if (places.size > most) places.delete(oldest);
     },
   };
 };
 
 const fileOf = async (directory: string, { segment }: Place): Promise<string | undefined> => {
-  try {
-    const { ino, birthtimeMs } = await stat(segmentPath(directory, segment));
-    return `${ino} ${birthtimeMs}`;
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
+  const found = await whenGone(stat(segmentPath(directory, segment)), undefined);
+  return found && `${found.ino} ${found.birthtimeMs}`;
 };

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
-import { isGone } from './failure.js';
+import { whenGone } from './failure.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
 /** Reads the segments behind one, in order. */
@@ -32,10 +32,6 @@ const mostTries = 50;
 const freshMs = 2_000;
 
 const isFresh = async (path: string): Promise<boolean> => {
-  try {
-    return Math.abs(Date.now() - (await stat(path)).mtimeMs) < freshMs;
-  } catch (error) {
-    if (isGone(error)) return true;
-    throw error;
-  }
+  const found = await whenGone(stat(path), undefined);
+  return found === undefined || Math.abs(Date.now() - found.mtimeMs) < freshMs;
 };

@@ -7,31 +7,31 @@ import { codeOf } from './failure.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
-import { newestCalls } from './newest-calls.js';
 import { type DatedRecord, recordIn } from './read-batches.js';
 import { beginning, readCall } from './read-call.js';
 import { opened, readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
-/** Calls that are emitted at once. */
-const portion = 50;
+/** A call, by the name of its directory, and what is known of it beside that. */
+export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
 
-/** Reads what calls there are in a directory, the one that was last written to first, in portions. `most` names are held at once. */
+export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
+
+/** Reads calls in a directory, in their order, in portions. */
 export async function* listCalls(
   root: string,
+  calls: Calls,
   laterSegments: LaterSegments,
   leaseMs: number,
-  most?: number,
+  portion: number,
 ): AsyncGenerator<readonly StoredCall[]> {
-  const names: string[] = [];
-  const listed = async (): Promise<readonly StoredCall[]> =>
-    (
-      await Promise.all(
-        names.splice(0).map((name) => listedCall(root, name, laterSegments, leaseMs)),
-      )
-    ).flatMap((call) => call ?? []);
-  for await (const name of newestCalls(root, most)) {
-    names.push(name);
-    if (names.length === portion) yield await listed();
+  let named: NamedCall[] = [];
+  const listed = async (): Promise<readonly StoredCall[]> => {
+    const listing = named.map((call) => listedCall(root, call, laterSegments, leaseMs));
+    named = [];
+    return (await Promise.all(listing)).flatMap((call) => call ?? []);
+  };
+  for await (const call of calls) {
+    if (named.push(call) === portion) yield await listed();
   }
   yield await listed();
 }
@@ -39,7 +39,7 @@ export async function* listCalls(
 /** Whoever reads a damaged call hears of it; those who list it, and all others, must not suffer from it. */
 const listedCall = async (
   root: string,
-  name: string,
+  { name, place }: NamedCall,
   laterSegments: LaterSegments,
   leaseMs: number,
 ): Promise<StoredCall | undefined> => {
@@ -50,7 +50,7 @@ const listedCall = async (
     // Who has ended before anything was written down may have left its beginning.
     return call === undefined || (call.first === undefined && !isOpen)
       ? undefined
-      : { ...call, isOpen };
+      : { ...call, ...(place !== undefined && { place }), isOpen };
   } catch (error) {
     if (!isOfOneCall(error)) throw error;
     const callId = idIn(name) ?? (await idInHeads(path));
@@ -81,25 +81,20 @@ const callIn = async (
   const [begun] = segments;
   if (begun === undefined) return undefined;
   const { callId, at } = begun;
-  const first = await firstRecord(directory, begun, segments);
+  const first = await firstRecord(directory, laterSegments);
   const last = await lastRecord(directory, segments);
   if (first === undefined || last === undefined) return { callId, createdAt: at, updatedAt: at };
   const dates = { createdAt: first.at, updatedAt: last.at };
   return { callId, ...dates, first: undated(first), last: undated(last) };
 };
 
-const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;
+export const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;
 
 const firstRecord = async (
   directory: string,
-  { number, start, after }: Segment,
-  segments: readonly Segment[],
+  laterSegments: LaterSegments,
 ): Promise<DatedRecord | undefined> => {
-  // Where the first segment is gone, that is told.
-  const place = after === 0 ? { ...beginning, segment: number, offset: start, line: 1 } : beginning;
-  const known: LaterSegments = (_, than) =>
-    Promise.resolve(segments.filter((segment) => segment.number > than));
-  for await (const { records } of readCall(directory, place, known)) return records[0];
+  for await (const { records } of readCall(directory, beginning, laterSegments)) return records[0];
   return undefined;
 };
 

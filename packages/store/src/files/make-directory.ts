@@ -36,3 +36,14 @@ export const syncDirectory = async (directory: string): Promise<void> => {
     if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(codeOf(error) ?? '')) throw error;
   }
 };
+
+/** Makes a file that is not there yet, which only this user can read, and is on the disk when it resolves. */
+export const writeNew = async (path: string, text: string): Promise<void> => {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+};

@@ -79,7 +79,7 @@ describe('X1: openFiles() without a directory says what to do', () => {
     expect(() => openFiles(value as string)).toThrow(
       expect.objectContaining({
         code: 'config',
-        message: `openFiles() needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or give a default.`,
+        message: `openFiles() needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set that, or give a default.`,
       }),
     );
   });

@@ -1,7 +1,7 @@
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { damaged, laterFormat } from './damage.js';
-import { isGone } from './failure.js';
+import { namesIn, whenGone } from './failure.js';
 import { type LineKind, readLine } from './line.js';
 
 /**
@@ -31,17 +31,11 @@ export const segmentPath = (directory: string, number: number): string =>
   join(directory, `${String(number).padStart(6, '0')}.jsonl`);
 
 /** The numbers of the segments that there are, in order; none where there is no directory. */
-export const segmentNumbers = async (directory: string): Promise<readonly number[]> => {
-  try {
-    return (await readdir(directory))
-      .flatMap((name) => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? [])
-      .map(Number)
-      .sort((a, b) => a - b);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-};
+export const segmentNumbers = async (directory: string): Promise<readonly number[]> =>
+  (await namesIn(directory))
+    .flatMap((name) => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b);
 
 /**
  * Reads the head of a segment; undefined where there is none, as its writer has not come to it. A head that is no whole one is an error where records
@@ -73,14 +67,8 @@ const usual = 4 * 1024;
 const most = 256 * 1024;
 
 /** Opens a file for reading; undefined where there is none. */
-export const opened = async (path: string): Promise<FileHandle | undefined> => {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-};
+export const opened = (path: string): Promise<FileHandle | undefined> =>
+  whenGone(open(path, 'r'), undefined);
 
 /** Tells whether there is a whole line of a kind in this. */
 export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {

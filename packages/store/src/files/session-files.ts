@@ -1,10 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { Aside } from './aside.js';
-import { isGone } from './failure.js';
-import { syncDirectory } from './make-directory.js';
+import { isGone, namesIn } from './failure.js';
+import { syncDirectory, writeNew } from './make-directory.js';
 import { headIn, readSessionFile, writeHead } from './session-file.js';
 
 /**
@@ -137,23 +137,4 @@ const replaceState = async (
   return true;
 };
 
-const writeNew = async (path: string, text: string): Promise<void> => {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
-};
-
 const versionIn = (name: string): number => Number.parseInt(name, 10);
-
-const namesIn = async (directory: string): Promise<readonly string[]> => {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-};

@@ -7,13 +7,29 @@ export const callStatements = (schema: string) => {
   const records = `${schema}.records`;
   const soon = (milliseconds: string): string =>
     `clock_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
+  /** A page behind the place that a call has in the list. Who has ended before anything was written down has left a call that is none. */
+  const list = (place: string, type: string, which: string): string => `
+      select
+        call.*, expires_at > clock_timestamp() as is_open, ${place}::text as behind,
+        extract(epoch from created_at) * 1000 as created_ms, extract(epoch from updated_at) * 1000 as updated_ms,
+        row_to_json(first) as first, row_to_json(last) as last
+      from (
+        select * from ${calls}
+        where (${place}, key) < ($1::${type}, $2)
+          and (last_position > 0 or expires_at > clock_timestamp()) and ${which}
+        order by ${place} desc, key desc limit $3
+      ) as call
+      left join ${records} as first on first.call = call.key and first.position = 1
+      left join ${records} as last on last.call = call.key and last.position = call.last_position
+      order by ${place} desc, key desc`;
   /** All or nothing, and nothing where another one has the lease. */
   const append = (setting: string): string => `
     with held as (
       update ${calls} set
         last_position = last_position + $3::bigint,
         created_at = case when last_position = 0 then clock_timestamp() else created_at end,
-        updated_at = clock_timestamp()
+        updated_at = clock_timestamp(),
+        session = coalesce(session, $8)
       where key = $1 and owner = $2
       returning last_position - $3::bigint as before
     )
@@ -33,7 +49,6 @@ export const callStatements = (schema: string) => {
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
     giveBack: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
-    isHeld: `select key from ${calls} where key = $1 and owner = $2`,
     append: append(''),
     /** Events alone need not wait for the disk. */
     appendEvents: append(`(select set_config('synchronous_commit', 'off', true)) as setting,`),
@@ -48,26 +63,8 @@ export const callStatements = (schema: string) => {
         ) as page
       ) as sized
       where bytes < 1000000 order by position`,
-    /** A page behind the place that a call has in the list. Who has ended before anything was written down has left a call that is none. */
-    list: `
-      select
-        call.key, call.id, call.expires_at is not null and call.expires_at > clock_timestamp() as is_open,
-        to_char(call.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as place,
-        floor(extract(epoch from call.created_at) * 1000)::float8 as created_at,
-        floor(extract(epoch from call.updated_at) * 1000)::float8 as updated_at,
-        first.position as first_position, first.kind as first_kind, first.name as first_name,
-        first.seq as first_seq, first.text as first_text,
-        last.position as last_position, last.kind as last_kind, last.name as last_name,
-        last.seq as last_seq, last.text as last_text
-      from (
-        select * from ${calls}
-        where updated_at <= $1::timestamptz and (updated_at < $1::timestamptz or key < $2)
-          and (last_position > 0 or expires_at > clock_timestamp())
-        order by updated_at desc, key desc limit $3
-      ) as call
-      left join ${records} as first on first.call = call.key and first.position = 1
-      left join ${records} as last on last.call = call.key and last.position = call.last_position
-      order by call.updated_at desc, call.key desc`,
+    list: list('updated_at', 'timestamptz', '$4::text is null'),
+    listSession: list('place', 'float8', 'md5(session) = md5($4)'),
     remove: `delete from ${calls} where key = $1 and owner = $2`,
   };
 };

@@ -1,4 +1,3 @@
-import { defined } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
@@ -17,12 +16,12 @@ export interface DatabaseStoreOptions extends SqlCallsOptions, Omit<CallStoreOpt
 /** Makes a store of a database. */
 export const databaseStore = (
   sql: LazySql,
-  { leaseMs, scheduler, longTermMemory, events }: DatabaseStoreOptions,
+  { leaseMs, scheduler, longTermMemory, ...log }: DatabaseStoreOptions,
 ): DatabaseStore => {
   const closing = createClosing();
   const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
   return {
-    calls: createCallStore(calls, { scheduler, ...defined({ events }) }),
+    calls: createCallStore(calls, { scheduler, ...log }),
     memory: closing.memory(sqlMemory(sql)),
     sessions: closing.sessions(sqlSessions(sql)),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),

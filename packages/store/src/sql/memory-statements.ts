@@ -49,8 +49,10 @@ export const memoryStatements = (schema: string) => {
         place bigint primary key references ${memories} on delete cascade,
         vector vector not null
       )`,
-    forget: `delete from ${memories} as memory where ${seen} and id_key = any ($3::text[]) returning place`,
-    forgetUser: `delete from ${memories} where user_key = $1 returning place`,
-    forgetSession: `delete from ${memories} where user_key = $1 and session_key = $2 returning place`,
+    /** Those of some sessions, and of some ids; of all, where that is null. */
+    forget: `
+      delete from ${memories} where user_key = $1
+        and ($2::text[] is null or session_key = any ($2)) and ($3::text[] is null or id_key = any ($3))
+      returning place`,
   };
 };

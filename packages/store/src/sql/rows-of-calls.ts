@@ -1,3 +1,4 @@
+import { isRecord } from '@millrace/core/adapter';
 import type { NewRecord, StoredCall, StoredRecord } from '@millrace/core/journal';
 import type { Row } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
@@ -11,20 +12,21 @@ export const columnsOf = (records: readonly NewRecord[]): readonly (readonly unk
 ];
 
 /** The record of a row. */
-export const recordOf = (row: Row, prefix = ''): StoredRecord => ({
-  position: numberIn(row, `${prefix}position`),
-  kind: row[`${prefix}kind`] === 'step' ? 'step' : 'event',
-  name: textIn(row, `${prefix}name`),
-  seq: numberIn(row, `${prefix}seq`),
-  text: textIn(row, `${prefix}text`),
+export const recordOf = (row: Row): StoredRecord => ({
+  position: numberIn(row, 'position'),
+  kind: row['kind'] === 'step' ? 'step' : 'event',
+  name: textIn(row, 'name'),
+  seq: numberIn(row, 'seq'),
+  text: textIn(row, 'text'),
 });
 
 /** The call of a row. */
-export const callOf = (row: Row): StoredCall => ({
+export const callOf = ({ first, last, ...row }: Row): StoredCall => ({
   callId: textIn(row, 'id'),
-  createdAt: numberIn(row, 'created_at'),
-  updatedAt: numberIn(row, 'updated_at'),
+  createdAt: Math.floor(numberIn(row, 'created_ms')),
+  updatedAt: Math.floor(numberIn(row, 'updated_ms')),
   isOpen: row['is_open'] === true,
-  ...(row['first_kind'] === null ? {} : { first: recordOf(row, 'first_') }),
-  ...(row['last_kind'] === null ? {} : { last: recordOf(row, 'last_') }),
+  place: numberIn(row, 'place'),
+  ...(isRecord(first) && { first: recordOf(first) }),
+  ...(isRecord(last) && { last: recordOf(last) }),
 });

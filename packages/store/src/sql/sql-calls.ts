@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { fromPull, openDemand } from '@millrace/core';
-import type {
-  CallStoreDriver,
-  NewRecord,
-  RecordRange,
-  StoredCall,
-  StoredRecord,
+import {
+  type CallStoreDriver,
+  type NewRecord,
+  type RecordRange,
+  sessionIn,
+  type StoredCall,
+  type StoredRecord,
 } from '@millrace/core/journal';
 import {
   catchError,
@@ -52,9 +53,6 @@ interface HeldLease {
 
 /** Looked at, in case no notice comes. */
 const lookMs = 1_000;
-
-/** Calls that are listed at once. */
-const portion = 50;
 
 /** Keeps calls in a database. */
 export const sqlCalls = (
@@ -126,7 +124,7 @@ export const sqlCalls = (
           timer(lookMs, lookMs, scheduler),
         ),
       ),
-    list$: () => fromPull(() => readCalls(open), openDemand),
+    list$: (sessionId) => fromPull(() => readCalls(open, sessionId), openDemand),
     remove$: (callId) =>
       at$(callId, (key) =>
         hold$(callId, key).pipe(
@@ -175,18 +173,18 @@ const append = async (
   records: readonly NewRecord[],
 ): Promise<void> => {
   if (!state.isHeld) throw taken(callId);
-  if (records.length > 0) state.isEmpty = false;
-  const { append, appendEvents, isHeld } = callStatements(sql.schema);
+  if (records.length === 0) return;
+  state.isEmpty = false;
+  const begun = sessionIn(callId, records);
+  const { append, appendEvents } = callStatements(sql.schema);
   const isSafe = records.some(({ kind }) => kind === 'step');
-  const written =
-    records.length === 0
-      ? await sql.query(isHeld, [key, owner])
-      : await sql.query(isSafe ? append : appendEvents, [
-          key,
-          owner,
-          records.length,
-          ...columnsOf(records),
-        ]);
+  const written = await sql.query(isSafe ? append : appendEvents, [
+    key,
+    owner,
+    records.length,
+    ...columnsOf(records),
+    begun && toSqlText(begun),
+  ]);
   if (written.length === 0) throw taken(callId);
   sql.notify(key);
 };
@@ -209,15 +207,20 @@ async function* readRecords(
 }
 
 /** Page by page, and never the whole list. One that is written to meanwhile may be left out. */
-async function* readCalls(open: LazySql['open']): AsyncGenerator<readonly StoredCall[]> {
+async function* readCalls(
+  open: LazySql['open'],
+  sessionId?: string,
+): AsyncGenerator<readonly StoredCall[]> {
   const { query, schema } = await open();
-  const { list } = callStatements(schema);
-  for (let place = 'infinity', key = ''; ;) {
-    const rows = await query(list, [place, key, portion]);
+  const { list, listSession } = callStatements(schema);
+  // Of a session, few are asked for.
+  const [page, statement] = sessionId === undefined ? [50, list] : [5, listSession];
+  for (let behind = 'infinity', key = ''; ;) {
+    const rows = await query(statement, [behind, key, page, sessionId && toSqlText(sessionId)]);
     const last = rows.at(-1);
     if (last === undefined) return;
     yield rows.map(callOf);
-    place = textIn(last, 'place');
+    behind = String(last['behind']);
     key = textIn(last, 'key');
   }
 }

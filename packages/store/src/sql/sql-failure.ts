@@ -21,10 +21,10 @@ export const sqlFailure = (
 };
 
 const fixes: Readonly<Partial<Record<string, string>>> = {
-  ECONNREFUSED: ' Is the server running, and are host and port those of it?',
-  ENOTFOUND: ' Is the name of the host right?',
+  ECONNREFUSED: ' Is the server running, and are the host and the port right?',
+  ENOTFOUND: ' Is the host right?',
   '28P01': ' Look at the user and the password.',
-  '28000': ' Look at the user, and at what pg_hba.conf lets in.',
+  '28000': ' Look at the user, and at pg_hba.conf.',
   '3D000': ' Create the database first, or name another one.',
   '42501':
     ' Give the user the right to create a schema in the database, or create the schema for it.',
@@ -41,4 +41,4 @@ const messageOf = (error: unknown): string => {
 };
 
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
-  secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '***')), text);
+  secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type Embedder, MillraceError } from '@millrace/core';
+import type { Embedder } from '@millrace/core';
 import {
   checkOptions,
+  checkScope,
   endsOf,
   fuseRankings,
   having,
-  isRecord,
   numberFrom,
   type Rule,
   termsOfRequest,
@@ -18,7 +18,7 @@ import type {
   NewMemory,
   RecalledMemory,
 } from '@millrace/core/long-term-memory';
-import { defer, from, lastValueFrom, type SchedulerLike } from 'rxjs';
+import { defer, from, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { memoryStatements } from './memory-statements.js';
 import { anyOf, entryOf, essenceOf, wordsOf } from './rows-of-memories.js';
@@ -175,34 +175,28 @@ export const sqlLongTermMemory = (
 
   const forget = async (scope: MemoryScope, which: readonly string[] | 'all'): Promise<number> => {
     const { query, schema } = await lazy.open();
-    const { forget, forgetUser, forgetSession } = memoryStatements(schema);
-    const user = storedName(scope.userId);
-    if (which !== 'all') {
-      return (await query(forget, [user, sessionsIn(scope), which.map(storedName)])).length;
-    }
-    return scope.sessionId === undefined
-      ? (await query(forgetUser, [user])).length
-      : (await query(forgetSession, [user, sessionKeyOf(scope)])).length;
+    const { userId, sessionId } = scope;
+    const ofAll = sessionId === undefined ? null : [sessionKeyOf(scope)];
+    const [sessions, ids] =
+      which === 'all' ? [ofAll, null] : [sessionsIn(scope), which.map(storedName)];
+    const { forget } = memoryStatements(schema);
+    return (await query(forget, [storedName(userId), sessions, ids])).length;
   };
 
   return {
-    record$: (scope, memories) =>
-      defer(() => {
-        checkScope('record$()', scope);
-        return from(record(scope, memories));
-      }),
-    recall$: (scope, query) =>
-      defer(() => {
-        checkScope('recall$()', scope);
-        return from(recall(scope, query));
-      }),
-    forget$: (scope, which) =>
-      defer(() => {
-        checkScope('forget$()', scope);
-        return from(forget(scope, which));
-      }),
+    record$: scoped('record$()', record),
+    recall$: scoped('recall$()', recall),
+    forget$: scoped('forget$()', forget),
   };
 };
+
+const scoped =
+  <Asked, Found>(owner: string, work: (scope: MemoryScope, asked: Asked) => Promise<Found>) =>
+  (scope: MemoryScope, asked: Asked): Observable<Found> =>
+    defer(() => {
+      checkScope(owner, scope);
+      return from(work(scope, asked));
+    });
 
 /** Entries of a user are of no session; the name of a session is never empty. */
 const sessionKeyOf = ({ sessionId }: MemoryScope): string =>
@@ -211,17 +205,6 @@ const sessionKeyOf = ({ sessionId }: MemoryScope): string =>
 const sessionsIn = (scope: MemoryScope): readonly string[] => [
   ...new Set(['', sessionKeyOf(scope)]),
 ];
-
-const checkScope = (owner: string, scope: unknown): void => {
-  const { userId, sessionId } = isRecord(scope) ? scope : {};
-  if (isId(userId) && (sessionId === undefined || isId(sessionId))) return;
-  throw new MillraceError(
-    'config',
-    `${owner} needs to know whose memory it is: { userId } or { userId, sessionId }, each a text that is not empty.`,
-  );
-};
-
-const isId = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 /** Vectors as Postgres reads them. */
 const vectorsOf = async (

@@ -36,14 +36,10 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
   };
   /** Of the conversation, which nobody else changes until the transaction has ended. */
   const lastPlace = async (query: Query, schema: string): Promise<number> => {
-    const conversations = `${schema}.conversations`;
-    await query(
-      `insert into ${conversations} (key, id) values ($1, $2) on conflict (key) do nothing`,
-      [key, toSqlText(sessionId)],
-    );
     const [row = {}] = await query(
-      `select length from ${conversations} where key = $1 for update`,
-      [key],
+      `insert into ${schema}.conversations (key, id) values ($1, $2)
+      on conflict (key) do update set id = excluded.id returning length`,
+      [key, toSqlText(sessionId)],
     );
     return numberIn(row, 'length');
   };

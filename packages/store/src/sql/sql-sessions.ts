@@ -8,10 +8,13 @@ import { numberIn, textIn, toSqlText } from './text.js';
 
 /** Keeps the states of sessions in a database, each in a row. */
 export const sqlSessions = (lazy: LazySql): SessionStore => {
+  const opened = async () => {
+    const { query, schema } = await lazy.open();
+    return { query, schema, ...sessionStatements(schema) };
+  };
   const load = async (sessionId: string): Promise<StoredSession | undefined> => {
     const key = keyOf(sessionId);
-    const { query, schema } = await lazy.open();
-    const { load } = sessionStatements(schema);
+    const { query, load, schema } = await opened();
     const [row] = await query(load, [key]);
     if (row === undefined) return undefined;
     const state = parsedJson(textIn(row, 'state'));
@@ -20,8 +23,7 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
   };
   const save = async (sessionId: string, text: string, expected?: number): Promise<number> => {
     const key = keyOf(sessionId);
-    const { query, schema } = await lazy.open();
-    const { first, next, load } = sessionStatements(schema);
+    const { query, first, next, load } = await opened();
     const [saved] =
       expected === undefined
         ? await query(first, [key, toSqlText(text), toSqlText(sessionId)])
@@ -31,13 +33,13 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
     throw sessionConflict(sessionId, expected, found && numberIn(found, 'version'));
   };
   const list = async (): Promise<readonly string[]> => {
-    const { query, schema } = await lazy.open();
-    return (await query(sessionStatements(schema).list)).map((row) => textIn(row, 'id'));
+    const { query, list } = await opened();
+    return (await query(list)).map((row) => textIn(row, 'id'));
   };
   const remove = async (sessionId: string): Promise<void> => {
     const key = keyOf(sessionId);
-    const { query, schema } = await lazy.open();
-    await query(sessionStatements(schema).remove, [key]);
+    const { query, remove } = await opened();
+    await query(remove, [key]);
   };
   return {
     load$: (sessionId) => defer(() => from(load(sessionId))),
