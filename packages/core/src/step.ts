@@ -51,7 +51,7 @@ export interface StepForm<T> {
   readonly isWritten: (written: unknown) => boolean;
   /** Makes the value of what was stored. Default: it is the value. */
   readonly read?: (written: unknown) => T;
-  /** What of the value JSON could not hold, as a warning; `undefined` if nothing is lost. */
+  /** What of the value JSON could not hold, or what is different now, as a warning; `undefined` if there is nothing. */
   readonly warning?: (written: unknown) => string | undefined;
 }
 

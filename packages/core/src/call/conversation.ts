@@ -15,13 +15,12 @@ import {
 } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { limitsOf } from '../call-options.js';
-import { contained } from '../contained.js';
+import { contained, made$ } from '../contained.js';
 import { cutObservation, rejectedResult } from '../observation.js';
 import { deadline } from '../deadline.js';
 import { fatal, isMillraceError, messageOf, MillraceError, toMillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { readHistory } from '../input.js';
-import { isMessage } from '../shape.js';
 import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { noMemory } from '../memory.js';
 import {
@@ -32,11 +31,10 @@ import {
   type ToolUseBlock,
 } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
-import { made$ } from '../contained.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
 import { outcome, paired, progress, unpaired } from '../run.js';
-import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
+import { hasFields, isArrayOf, isMessage, isNumeric, isOptional, isString } from '../shape.js';
 import { cell, recorded, type StepForm } from '../step.js';
 import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
 import type { Call } from './call.js';
@@ -59,7 +57,7 @@ export const conversation = (instructions: Instructions): Layer =>
           input: call.input,
           run: () => opening$(call, instructions, context, goesOn),
           cut: () => opening$(call, instructions, context, false, true),
-          form: openingForm(context.call),
+          form: openingForm(context.call, instructions),
         })
         .pipe(
           concatMap((opening) => {
@@ -180,10 +178,10 @@ interface Opening extends Pick<Call, 'history' | 'late' | 'instructions' | 'crea
 }
 
 /** The opening of a call as it is recorded, with the name of its agent: a call below another has no other record. */
-const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
+const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
-    agent: agent.at(-1),
+    agent: call.agent.at(-1),
     history: withPlainResults(history),
     late: withPlainResults(late),
   }),
@@ -198,16 +196,23 @@ const openingForm = ({ callId, agent }: CallInfo): StepForm<Opening> => ({
     }),
   read: (written) => {
     const { agent: name, ...opening } = asWritten(written);
-    if (name !== undefined && name !== agent.at(-1)) throw ofAnother(callId, name, agent);
-    return opening;
+    if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
+    return { ...opening, instructions: told(instructions, call) };
   },
+  warning: (written) =>
+    asWritten(written).instructions === told(instructions, call)
+      ? undefined
+      : 'The instructions are not those that the call began with. They hold from its next request on.',
 });
 
 const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-const ofAnother = (callId: string, name: string, agent: CallInfo['agent']): MillraceError =>
+const told = (instructions: Instructions, call: CallInfo): string | undefined =>
+  typeof instructions === 'function' ? instructions(call) : instructions;
+
+const ofAnother = ({ callId, agent }: CallInfo, name: string): MillraceError =>
   fatal(
     new MillraceError(
       'invalidState',
@@ -241,7 +246,7 @@ const opening$ = (
   const openingOf = (history: readonly Message[], came: readonly Message[]): Opening => ({
     history,
     late: came,
-    instructions: typeof instructions === 'function' ? instructions(call) : instructions,
+    instructions: told(instructions, call),
     createdAt,
     ...(isCut && { isCut }),
   });

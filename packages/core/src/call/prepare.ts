@@ -51,14 +51,8 @@ const preparation = (call: Call, interceptors: readonly Hook[], context: Needs):
   const interrupted$ = of<Call>({ ...call, status: 'interrupted' });
   const form = preparedForm(call, context);
   const { input } = call;
-  const step: Step<Call> = {
-    kind: 'prepare',
-    id: 'prepare',
-    input,
-    run: prepare$,
-    cut: cut$,
-    form,
-  };
+  const id = 'prepare';
+  const step: Step<Call> = { kind: id, id, input, run: prepare$, cut: cut$, form };
   return step;
 };
 

@@ -128,6 +128,15 @@ describe('fork$', () => {
     expect(replies).toEqual(['answer']);
   });
 
+  it('S7: asks with the instructions of the agent that resumes it, behind what is kept', async () => {
+    const { store, driver } = await paid();
+    const id = await fork(store, { at: { iteration: 2 } });
+    const { agent, asked } = payer(driver, { options: { instructions: 'New.' } });
+    const events = await record(journalIn(driver).resumeStream$(agent, id));
+    expect(asked.map(({ system }) => system)).toEqual(['New.', 'New.']);
+    expect(events.map(({ type }) => type).filter((type) => type === 'warning')).toHaveLength(1);
+  });
+
   it('S7: gives kept steps another outcome', async () => {
     const { store, driver } = await paid();
     const asText = (value: unknown, from: string, to: string): unknown =>

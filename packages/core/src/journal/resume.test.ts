@@ -105,6 +105,21 @@ describe('a call that is resumed', () => {
     expect(names.filter((name) => name === 'postActing')).toHaveLength(2);
   });
 
+  it.each<[string, Partial<AgentOptions>, string | undefined]>([
+    ['the same', { instructions: ({ agent }) => (agent.length > 0 ? 'Old.' : '') }, 'Old.'],
+    ['other', { instructions: 'New.' }, 'New.'],
+    ['no', {}, undefined],
+  ])('S7: goes on with %s instructions, and warns where they differ', async (_, now, asked) => {
+    const before = { instructions: 'Old.' };
+    const made = await recordsOf((driver) => pay$(payer(driver, before)), '1/1');
+    const { store } = leftAfter(made, before);
+    const { agent, model } = payer(store, now);
+    const events = await record(journalIn(store).resumeStream$(agent, 'c'));
+    expect(model.requests.map(({ system }) => system)).toEqual([asked]);
+    const warned = events.flatMap((it) => (it.type === 'warning' ? [it.message] : []));
+    expect(warned).toEqual(asked === 'Old.' ? [] : [expect.stringMatching(/^The instructions/)]);
+  });
+
   it('S7: takes back what was shown of a message that is begun again, which then has another id', async () => {
     const whole = inProcessCalls();
     await lastValueFrom(pay$(payer(whole)));

@@ -98,7 +98,7 @@ describe('a call that was cut', () => {
     expect(drained).toEqual(new Set(['aborted', 'postCall']));
   });
 
-  it('S6: goes on with what it was told, and with the model that the agent has now', async () => {
+  it('S6: goes on with the instructions and the model that the agent has now', async () => {
     const world = await leftAt(await upTo('1/0'));
     const asked: unknown[] = [];
     const { events } = await live(world, undefined, (process) =>
@@ -116,7 +116,7 @@ describe('a call that was cut', () => {
         { scheduler: process.scheduler },
       ),
     );
-    expect(asked).toEqual(['Pay.']);
+    expect(asked).toEqual(['Never pay.']);
     expect(events.at(-1)).toMatchObject({ reply: { content: [{ text: 'Another one.' }] } });
   });
 
