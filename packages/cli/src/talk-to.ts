@@ -32,7 +32,7 @@ export const beginWith =
   (options) =>
     callable.stream$(question, {
       ...options,
-      ...(maxIterations === undefined ? {} : { maxIterations }),
+      ...(maxIterations === undefined ? {} : { limits: { maxIterations } }),
       callId,
       metadata: modelMetadata(chosen),
     });

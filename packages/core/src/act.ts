@@ -13,7 +13,7 @@ import { type OpenRun, progress } from './run.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
-import { type Cut, replayedSteps } from './step.js';
+import { type Cut, recorded, replayedSteps } from './step.js';
 import type { Planned, Use } from './tools/batch.js';
 import type { Extras } from './tools/extras.js';
 import { activeGroups } from './tools/live-toolkit.js';
@@ -327,7 +327,7 @@ const tooManyFailures = (name: string, failures: number): string =>
 const sameAgain = (name: string, repeats: number): string =>
   `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
 
-type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'memory'>;
+type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'local' | 'memory'>;
 
 /** Answers a tool use that had begun when its call was broken off. Nobody knows whether it has done what it does: no tool is run twice in silence. */
 const createUncertain = (
@@ -336,12 +336,13 @@ const createUncertain = (
   decision: Decision,
   plan: Planned,
 ): ToolRunning => {
-  const { hooks, limits, memory, toolkit } = context;
+  const { hooks, local, memory, toolkit } = context;
   const { toolUse } = decision;
   const tool = toolkit.find(toolUse.name);
+  const { onUncertain = 'ask' } = local(recorded).by ?? {};
   // Nobody could bring the result to a call that nothing remembers, nor run a tool that has been taken away.
-  const isVain = limits.onUncertain === 'ask' ? memory === noMemory : tool === undefined;
-  const wanted = isVain ? 'report' : limits.onUncertain;
+  const isVain = onUncertain === 'ask' ? memory === noMemory : tool === undefined;
+  const wanted = isVain ? 'report' : onUncertain;
   const then = tool?.idempotent === true ? 'rerun' : wanted;
   hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
   if (then === 'rerun') return createToolRunning(context, run, decision, plan);

@@ -23,7 +23,9 @@ const sum = z.object({ sum: z.number() });
 
 const plain = createAgent({ model });
 expectTypeOf(plain.call('?', { output: sum })).resolves.toEqualTypeOf<Reply<{ sum: number }>>();
-expectTypeOf(plain.call$('?', { temperature: 1 })).toEqualTypeOf<Observable<Reply<undefined>>>();
+expectTypeOf(plain.call$('?', { request: { temperature: 1 } })).toEqualTypeOf<
+  Observable<Reply<undefined>>
+>();
 
 const typed = createAgent({ model, output: place });
 expectTypeOf(typed).toEqualTypeOf<Agent<{ city: string }>>();

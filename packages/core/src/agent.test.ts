@@ -476,7 +476,9 @@ describe('a session', () => {
       's',
     );
     const timeouts = { callMs: 50 };
-    await expect(session.call('1', { timeouts })).rejects.toMatchObject({ code: 'timeout' });
+    await expect(session.call('1', { limits: { timeouts } })).rejects.toMatchObject({
+      code: 'timeout',
+    });
     expect(textOf(await session.call('2'))).toBe('b');
   });
 
@@ -559,22 +561,30 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'an unknown call option',
-      () => createAgent({ model }).call$('?', { temprature: 1 } as never),
+      () => createAgent({ model }).call$('?', { request: { temprature: 1 } as never }),
       /'temprature'.*temperature/,
     ],
     [
+      'an option that stands in a group',
+      () => createAgent({ model }).call$('?', { maxIterations: 1 } as never),
+      /no option 'maxIterations'. Write limits: { maxIterations: … }, for a call or in 'defaults'/,
+    ],
+    [
       'an impossible number',
-      () => createAgent({ model }).call$('?', { maxIterations: 0 }),
+      () => createAgent({ model }).call$('?', { limits: { maxIterations: 0 } }),
       /at least 1, not 0/,
     ],
     [
       'a timeout that no timer can wait for',
-      () => createAgent({ model }).call$('?', { timeouts: { callMs: 2 ** 31 } }),
+      () => createAgent({ model }).call$('?', { limits: { timeouts: { callMs: 2 ** 31 } } }),
       /2,147,483,647/,
     ],
     [
       'a timeout of a tool that is no number',
-      () => createAgent({ model }).call$('?', { timeouts: { tools: { t: '20s' } } as never }),
+      () =>
+        createAgent({ model }).call$('?', {
+          limits: { timeouts: { tools: { t: '20s' } } as never },
+        }),
       /milliseconds/,
     ],
     ['a mark that nothing can reach', () => createDemand(0), /at least 1/],
@@ -585,7 +595,7 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'an unknown timeout',
-      () => createAgent({ model }).call$('?', { timeouts: { ms: 1 } as never }),
+      () => createAgent({ model }).call$('?', { limits: { timeouts: { ms: 1 } as never } }),
       /'timeouts'.*'ms'.*callMs/s,
     ],
     ['a session without an id', () => sessions(createAgent({ model })).open(''), /id of a session/],

@@ -5,7 +5,12 @@ import { conversation } from './call/conversation.js';
 import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
-import { type CallDefaults, type CallOptions, refuseMoved, withDefaults } from './call-options.js';
+import {
+  type CallDefaults,
+  type CallOptions,
+  placeOfOption,
+  withDefaults,
+} from './call-options.js';
 import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
@@ -34,8 +39,7 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
 export const createAgent = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
-  refuseMoved('createAgent()', options);
-  checkOptions('createAgent()', options, agentRules, ['model']);
+  checkOptions('createAgent()', options, agentRules, ['model'], placeOfOption);
   return defineAgent('createAgent()', options);
 };
 

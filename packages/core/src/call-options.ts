@@ -21,7 +21,7 @@ import {
   wholeNumber,
 } from './options.js';
 import type { Use } from './layer.js';
-import type { Limits } from './limits.js';
+import type { LimitOptions, Timeouts } from './limits.js';
 import type { PreparedOptions } from './preparation.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
@@ -36,14 +36,6 @@ export interface CallOptions<
   readonly history?: readonly InputMessage[];
   /** The schema of the answer, for `reply.output`. The model is corrected up to twice, then the call errors with `invalidResponse`. */
   readonly output?: Output;
-  /** How often requests may be sent again, those of sub-agents included. Default: 10. */
-  readonly retryBudget?: number;
-  /**
-   * What a resumed call does about a tool that was running when its process stopped: it ends as `suspended`, for a person to bring the
-   * result (`ask`, the default; without a session, `report`), tells the model that the outcome is unknown (`report`), or runs it again
-   * (`rerun`). Tools that are `idempotent` always run again, with the same key.
-   */
-  readonly onUncertain?: OnUncertain;
   /** Decides on every run of a tool, those of sub-agents too, when the tool's own `approve` has said yes. Default: nobody is asked. */
   readonly approve?: Approver;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
@@ -68,9 +60,6 @@ export interface CallOptions<
   readonly use?: Use;
 }
 
-/** What is done about a tool that was broken off: see `onUncertain`. */
-export type OnUncertain = 'ask' | 'report' | 'rerun';
-
 /** What an agent may set for all its calls. */
 export type CallDefaults = Omit<
   CallOptions,
@@ -86,24 +75,26 @@ export type CallDefaults = Omit<
   | 'use'
 >;
 
-const isTimeouts: Rule = [
+const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
   (value) => {
-    checkOptions("'timeouts'", value, {
-      callMs: isDelay,
-      iterationMs: isDelay,
-      firstChunkMs: isDelay,
-      chunkMs: isDelay,
-      toolMs: isDelay,
-      approvalMs: isDelay,
-      tools: [
-        (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
-        `an object of tool names, each with ${isDelay[1]}`,
-      ],
-    });
+    checkOptions(`'${name}'`, value, rules);
     return true;
   },
-  'an object of milliseconds',
+  'an object',
 ];
+
+const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
+  callMs: isDelay,
+  iterationMs: isDelay,
+  firstChunkMs: isDelay,
+  chunkMs: isDelay,
+  toolMs: isDelay,
+  approvalMs: isDelay,
+  tools: [
+    (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
+    `an object of tool names, each with ${isDelay[1]}`,
+  ],
+};
 
 export const isSchema: Rule = [
   (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
@@ -115,17 +106,7 @@ export const isContext: Rule = [
   'a list of values under their keys, such as [db.of(pool)]',
 ];
 
-const isTemperatureRamp: Rule = [
-  (value) => {
-    checkOptions("'temperatureRamp'", value, { step: numberFrom(0), max: numberFrom(0) });
-    return true;
-  },
-  'an object of numbers',
-];
-
-const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
-  model: isModel,
-  tools: listOf('tools'),
+const requestRules: Readonly<Record<keyof Required<PreparedOptions>['request'], Rule>> = {
   temperature: numberFrom(0),
   maxTokens: wholeNumber(1),
   toolChoice: [
@@ -133,9 +114,12 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
     "'auto', 'none', 'required' or { name: 'the name of a tool' }",
   ],
   stopSequences: listOf('texts'),
+};
+
+const limitRules: Readonly<Record<keyof LimitOptions, Rule>> = {
   maxIterations: wholeNumber(1),
   onLimit: oneOf('answer', 'error', 'partial'),
-  timeouts: isTimeouts,
+  timeouts: optionsIn('timeouts', timeoutRules),
   parallel: [
     (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 1),
     'true, false or a whole number of at least 1',
@@ -146,13 +130,19 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   toolBackoffMs: isDelay,
   maxParseRetries: wholeNumber(0),
   parseBackoffMs: isDelay,
-  temperatureRamp: isTemperatureRamp,
+  temperatureRamp: optionsIn('temperatureRamp', { step: numberFrom(0), max: numberFrom(0) }),
+  retryBudget: wholeNumber(0),
+};
+
+const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
+  model: isModel,
+  tools: listOf('tools'),
+  request: optionsIn('request', requestRules),
+  limits: optionsIn('limits', limitRules),
 };
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   ...preparedRules,
-  retryBudget: wholeNumber(0),
-  onUncertain: oneOf('ask', 'report', 'rerun'),
   approve: isFunction,
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
@@ -177,7 +167,7 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
 
 const ofSessions = 'Give it to sessions(agent, { … }), or to a call of a session.';
 
-const places: Readonly<Record<string, string>> = {
+const moved: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).',
   onBusy: ofSessions,
   maxQueue: ofSessions,
@@ -185,27 +175,27 @@ const places: Readonly<Record<string, string>> = {
   journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
   interceptors: "Give them to 'use': [on(type, operator)].",
+  onUncertain: 'Give it to journal(store, { … }), or to resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 
-/** Refuses an option that has moved, and names its new place. */
-export const refuseMoved = (owner: string, options: unknown, known: object = {}): void => {
-  const isMoved = (name: string): boolean =>
-    isRecord(options) && options[name] !== undefined && !Object.hasOwn(known, name);
-  const name = Object.keys(places).find(isMoved);
-  if (name !== undefined) throw misuse(`${owner} has no option '${name}'. ${places[name] ?? ''}`);
+/** The new place of an option that has moved. */
+export const placeOfOption = (name: string): string | undefined => {
+  const isIn = (rules: object): boolean => Object.hasOwn(rules, name);
+  const group = isIn(requestRules) ? 'request' : isIn(limitRules) ? 'limits' : undefined;
+  if (group !== undefined) return `Write ${group}: { ${name}: … }, for a call or in 'defaults'.`;
+  return isIn(moved) ? moved[name] : undefined;
 };
 
 /** Refuses options that a call cannot be prepared with. */
-export const checkPrepared = (owner: string, options: unknown): void => {
-  refuseMoved(owner, options);
-  checkOptions(owner, options, preparedRules);
-};
+export const checkPrepared = (owner: string, options: unknown): void =>
+  checkOptions(owner, options, preparedRules, [], placeOfOption);
+
+const picked = (options: object, known: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name)));
 
 export const preparedOptions = (options: CallOptions): PreparedOptions =>
-  Object.fromEntries(
-    Object.entries(defined(options)).filter(([name]) => Object.hasOwn(preparedRules, name)),
-  );
+  picked(defined(options), preparedRules);
 
 /** Refuses options that a call does not have, or that cannot be what they are. `more` are rules for options beside them. */
 export const checkCallOptions = (
@@ -213,93 +203,45 @@ export const checkCallOptions = (
   options: CallOptions,
   more: Readonly<Record<string, Rule>> = {},
 ): void => {
-  refuseMoved(owner, options, more);
-  checkOptions(owner, options, { ...callRules, ...more });
+  checkOptions(owner, options, { ...callRules, ...more }, [], placeOfOption);
   if (options.speaks === true && options.parent === undefined) {
     throw misuse(`${owner}: 'speaks' needs a 'parent', for which it speaks.`);
   }
 };
 
 /** Refuses defaults that an agent cannot have. */
-export const checkDefaults = (owner: string, options: unknown): void => {
-  refuseMoved(owner, options);
-  checkOptions(owner, options, defaultRules);
-};
+export const checkDefaults = (owner: string, options: unknown): void =>
+  checkOptions(owner, options, defaultRules, [], placeOfOption);
 
 /** Lays options over defaults; an option that is `undefined` is as good as absent. */
-export const withDefaults = (defaults: CallDefaults, options: CallOptions): CallOptions => ({
+export const withDefaults = (
+  { request, limits = {}, ...defaults }: CallDefaults,
+  { request: ownRequest, limits: own = {}, ...options }: CallOptions = {},
+): CallOptions => ({
   ...defaults,
   ...defined(options),
-  timeouts: { ...defined(defaults.timeouts), ...defined(options.timeouts) },
-});
-
-export const limitsOf = ({
-  maxIterations = 10,
-  onLimit = 'answer',
-  timeouts = {},
-  parallel = true,
-  maxObservation = 16_000,
-  maxToolCalls = Infinity,
-  maxToolErrors = 2,
-  toolBackoffMs = 0,
-  maxParseRetries = 2,
-  parseBackoffMs = 800,
-  temperatureRamp,
-  onUncertain = 'ask',
-}: CallOptions): Limits => ({
-  maxIterations,
-  onLimit,
-  timeouts: { toolMs: 60_000, ...timeouts },
-  parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
-  maxObservation,
-  maxToolCalls,
-  maxToolErrors,
-  toolBackoffMs,
-  maxParseRetries,
-  parseBackoffMs,
-  onUncertain,
-  temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
+  request: { ...defined(request), ...defined(ownRequest) },
+  limits: {
+    ...defined(limits),
+    ...defined(own),
+    timeouts: { ...defined(limits.timeouts), ...defined(own.timeouts) },
+  },
 });
 
 export const requestOf = (
-  { temperature, maxTokens, toolChoice, stopSequences }: CallOptions,
+  request: PreparedOptions['request'],
   system: string | undefined,
   outputSchema: JsonSchema | undefined,
 ): RequestOptions =>
   Object.fromEntries(
-    Object.entries({
-      system,
-      toolChoice,
-      temperature,
-      maxTokens,
-      stopSequences,
-      outputSchema,
-    }).filter(([, value]) => value !== undefined),
+    Object.entries({ system, ...request, outputSchema }).filter(([, value]) => value !== undefined),
   );
-
-const plainOptions: readonly (keyof CallOptions)[] = [
-  'history',
-  'temperature',
-  'maxTokens',
-  'toolChoice',
-  'stopSequences',
-  'maxIterations',
-  'onLimit',
-  'timeouts',
-  'retryBudget',
-  'parallel',
-  'maxObservation',
-  'maxToolCalls',
-  'maxToolErrors',
-  'toolBackoffMs',
-  'maxParseRetries',
-  'parseBackoffMs',
-  'temperatureRamp',
-  'onUncertain',
-  'metadata',
-];
 
 export const plainOptionsIn = (options: object): CallOptions =>
-  Object.fromEntries(
-    Object.entries(options).filter(([name]) => plainOptions.some((known) => known === name)),
-  );
+  picked(options, { history: 0, request: 0, limits: 0, metadata: 0 });
+
+/** Options as they were recorded by earlier versions, which did not group them. */
+export const grouped = (options: object): CallOptions => {
+  const flat = { request: picked(options, requestRules), limits: picked(options, limitRules) };
+  return withDefaults(flat, picked(options, callRules));
+};

@@ -1,9 +1,9 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, asking, type Stage } from './ask.js';
 import type { Call } from './call/call.js';
-import { limitsOf } from './call-options.js';
 import type { Context } from './context.js';
 import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
+import { limitsOf } from './deadline.js';
 import type { LayerContext } from './layer.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
 import type { Model, ModelRequest } from './model.js';
@@ -132,15 +132,14 @@ const read = (asked: Asked): Consulted => {
  */
 export const consultInCall$ = (
   context: LayerContext,
-  call: Pick<Call, 'model' | 'options' | 'onUncertain'>,
+  call: Pick<Call, 'model' | 'options'>,
   { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
   if (model === undefined) {
     const why = 'An agent that is made of steps has no model to be asked: give one.';
     return of({ status: 'failed', why, usage: noUsage });
   }
-  const { options, onUncertain } = call;
-  const limits = limitsOf({ ...options, onUncertain });
+  const limits = limitsOf(call.options.limits);
   const asks = { ...context, model: ready(model), limits, toolUseIds: new Set<string>() };
   return consult$(asks, { iteration: context.hooks.iteration() }, consultation);
 };

@@ -67,7 +67,7 @@ describe('contained', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy('a') })];
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools });
-      const reply$ = agent.call$('?', { scheduler, timeouts: { toolMs: 5 } });
+      const reply$ = agent.call$('?', { scheduler, limits: { timeouts: { toolMs: 5 } } });
       expectObservable(reply$.pipe(map(textOf))).toBe('-----(r|)', { r: 't' });
     });
   });
@@ -101,7 +101,7 @@ describe('contained', () => {
       const other = tool({ name: 'tool', description: 'Clumsy.', run: () => 'a' });
       const tools = [{ ...other, run$: () => clumsy<ToolEmission>() }];
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools });
-      const reply$ = agent.call$('?', { scheduler, timeouts: { toolMs: 5 } });
+      const reply$ = agent.call$('?', { scheduler, limits: { timeouts: { toolMs: 5 } } });
       expectObservable(reply$.pipe(map(textOf))).toBe('-----(r|)', { r: 't' });
     });
   });

@@ -158,7 +158,7 @@ describe('transformChunks', () => {
   it('I7: counts within maxIterations, and in the closing call there is no other try', async () => {
     const model = scriptedModel([text('!')], [text('Well'), text('!')]);
     const failing = createAgent({ model, use: [retrying] }).call('?', {
-      maxIterations: 1,
+      limits: { maxIterations: 1 },
     });
     await expect(failing).rejects.toMatchObject({ code: 'guardRejected', partial: 'Well' });
   });
@@ -166,7 +166,7 @@ describe('transformChunks', () => {
   it('H7: a closing answer that is stopped is the reply as far as it came', async () => {
     const model = scriptedModel([toolUse('none')], [text('So far'), text('!')]);
     const agent = createAgent({ model, use: [transformChunks(takeWhile(isClean))] });
-    const reply = await agent.call('?', { maxIterations: 1 });
+    const reply = await agent.call('?', { limits: { maxIterations: 1 } });
     expect([reply.reason, textOf(reply)]).toEqual(['stopped', 'So far']);
   });
 

@@ -244,7 +244,10 @@ describe('the budget of a family', () => {
     const store = inProcessCalls();
     const live = sharedBudget({ tokens: 10_000, toolCalls: 100 });
     await lastValueFrom(
-      family(store, live).agent.call$('?', { callId: 'c', maxIterations: 1, onLimit: 'partial' }),
+      family(store, live).agent.call$('?', {
+        callId: 'c',
+        limits: { maxIterations: 1, onLimit: 'partial' },
+      }),
     );
     expect(live.spent).toMatchObject({ tokens: 55, toolCalls: 2 });
   });

@@ -130,7 +130,7 @@ export type {
   ToolChoice,
   ToolDeclaration,
 } from './model.js';
-export type { OnLimit, TemperatureRamp, Timeouts } from './limits.js';
+export type { LimitOptions, OnLimit, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type { PatternEngine } from './schema/compile.js';
 export type { JsonSchema } from './schema/json-schema.js';

@@ -314,7 +314,7 @@ describe('an interceptor', () => {
       }),
     );
     const agent = createAgent({ model, tools: [echo], use: [watch] });
-    const reply = await agent.call('?', { maxObservation: 10 });
+    const reply = await agent.call('?', { limits: { maxObservation: 10 } });
     expect(lengths).toEqual([50]);
     expect(reply.toolUses[0]?.output).toMatch(/^y{10}\n\[… 30 of 40/);
   });

@@ -139,7 +139,7 @@ describe('an interrupt', () => {
       tap(() => stop$.next()),
     );
     const agent = createAgent({ model, tools: [quick], use: [stopper] });
-    const reply = await agent.call('?', { interruptOn: stop$, parallel: false });
+    const reply = await agent.call('?', { interruptOn: stop$, limits: { parallel: false } });
     expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
     expect(reply.reason).toBe('interrupted');
   });
@@ -148,7 +148,11 @@ describe('an interrupt', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
       const scripted = model(['(cf|)', '-t-']);
       const agent = createAgent({ model: scripted, tools: [quick] });
-      const options = { maxIterations: 1, interruptOn: cold('---x', { x: 0 }), scheduler };
+      const options = {
+        limits: { maxIterations: 1 },
+        interruptOn: cold('---x', { x: 0 }),
+        scheduler,
+      };
       expectObservable(agent.call$('?', options).pipe(map(summary))).toBe('---(r|)', {
         r: 'interrupted: t',
       });
@@ -290,9 +294,9 @@ describe('a hard stop', () => {
       const agent = createAgent({
         model: model(['(cf|)', '(tf|)']),
         tools: [tool({ name: 'tool', description: 'Never settles.', run: () => NEVER })],
-        defaults: { timeouts: { toolMs: 5 } },
+        defaults: { limits: { timeouts: { toolMs: 5 } } },
       });
-      const reply$ = agent.call$('?', { timeouts: { callMs: 50 }, scheduler });
+      const reply$ = agent.call$('?', { limits: { timeouts: { callMs: 50 } }, scheduler });
       expectObservable(reply$.pipe(codes)).toBe('-----(r|)', { r: 'answer: t' });
     });
   });
@@ -300,7 +304,7 @@ describe('a hard stop', () => {
   it('C5: callMs ends a call that takes too long, whatever it does', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model('-') });
-      const outcome$ = agent.call$('?', { timeouts: { callMs: 5 }, scheduler });
+      const outcome$ = agent.call$('?', { limits: { timeouts: { callMs: 5 } }, scheduler });
       expectObservable(outcome$.pipe(codes)).toBe('-----(c|)', { c: 'timeout' });
     });
   });

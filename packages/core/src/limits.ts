@@ -19,32 +19,38 @@ export interface Timeouts {
   readonly tools?: Readonly<Record<string, number>>;
 }
 
-/** The numbers of one call. */
-export interface Limits {
-  readonly maxIterations: number;
-  readonly onLimit: OnLimit;
-  readonly timeouts: Timeouts;
-  /** How many tools of a batch run at once. */
-  readonly parallel: number;
-  /** Characters that an observation may have. */
-  readonly maxObservation: number;
-  /** Tools that are run; more are refused. */
-  readonly maxToolCalls: number;
-  /** Failures of one tool in a row after which the model is told to leave it, one more than these. */
-  readonly maxToolErrors: number;
-  /** How long a failure is kept back, times the failures in a row, in milliseconds. */
-  readonly toolBackoffMs: number;
-  /** Texts in a row that cannot be read as an action, and are asked for again. */
-  readonly maxParseRetries: number;
-  /** How long the model is let wait before it is asked again, times the texts in a row, in milliseconds. */
-  readonly parseBackoffMs: number;
-  readonly temperatureRamp: TemperatureRamp | undefined;
-  /** What becomes of a tool of which nobody knows whether it has run. */
-  readonly onUncertain: 'ask' | 'report' | 'rerun';
+/** How long a call may take, and how much it may do. */
+export interface LimitOptions {
+  /** Reasoning calls that the loop may make. Default: 10. */
+  readonly maxIterations?: number;
+  /** At the limit: a closing request without tools (`answer`, the default), a `maxIterations` error (`error`), or the reply so far (`partial`). */
+  readonly onLimit?: OnLimit;
+  /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
+  readonly timeouts?: Timeouts;
+  /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
+  readonly parallel?: boolean | number;
+  /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
+  readonly maxObservation?: number;
+  /** Maximum number of tool runs: further ones are refused, and the model must answer without. Default: no limit. */
+  readonly maxToolCalls?: number;
+  /** Failures of one tool in a row that are taken; with the next one, the model is told to leave the tool alone. Default: 2. */
+  readonly maxToolErrors?: number;
+  /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
+  readonly toolBackoffMs?: number;
+  /** Maximum number of unreadable actions in a row that the model is asked to write again. Default: 2. */
+  readonly maxParseRetries?: number;
+  /** How long it waits before that, times the texts in a row, in milliseconds. Default: 800. */
+  readonly parseBackoffMs?: number;
+  /** Raises the temperature with each of them by `step` (default: 0.2) up to `max` (default: 1.5). Default: off. */
+  readonly temperatureRamp?: { readonly step?: number; readonly max?: number };
+  /** How often requests may be sent again, those of sub-agents included. Default: 10. */
+  readonly retryBudget?: number;
 }
 
-/** How the temperature rises from one unreadable text to the next. */
-export interface TemperatureRamp {
-  readonly step: number;
-  readonly max: number;
+/** The limits of one call, with what holds by default. */
+export interface Limits extends Required<
+  Omit<LimitOptions, 'parallel' | 'temperatureRamp' | 'retryBudget'>
+> {
+  readonly parallel: number;
+  readonly temperatureRamp: { readonly step: number; readonly max: number } | undefined;
 }

@@ -27,7 +27,7 @@ import { sessions } from './sessions/index.js';
 import { journal } from './journal/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
-const unbounded = { maxIterations: 20_000, onLimit: 'partial' } as const;
+const unbounded = { limits: { maxIterations: 20_000, onLimit: 'partial' } } as const;
 
 /** A model that asks for its tool without end, and keeps nothing. */
 const tireless: Model = {
@@ -171,7 +171,7 @@ describe('the loop', () => {
   it('L7: text that cannot be read is fed back twice in a row, and prose is the answer after that', async () => {
     const bad = [text('Acton: clock'), { type: 'malformed', feedback: 'Write Action.' }] as const;
     const model = scriptedModel(bad, bad, bad);
-    const reply = await createAgent({ model }).call('?', { parseBackoffMs: 0 });
+    const reply = await createAgent({ model }).call('?', { limits: { parseBackoffMs: 0 } });
     expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
     expect(textOf(reply)).toBe('Acton: clock');
   });
@@ -179,14 +179,18 @@ describe('the loop', () => {
   it('L7: feedback is shown once, and counts afresh after a message that was accepted', async () => {
     const bad = [text('?'), { type: 'malformed', feedback: 'Write Action.' }] as const;
     const model = scriptedModel(bad, bad, [toolUse('clock')], bad, bad, [text('noon')]);
-    const reply = await createAgent({ model, tools: [clock] }).call('?', { parseBackoffMs: 0 });
+    const reply = await createAgent({ model, tools: [clock] }).call('?', {
+      limits: { parseBackoffMs: 0 },
+    });
     expect(textOf(reply)).toBe('noon');
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 3, 3, 5, 5]);
   });
 
   it('L7: a correction in the last iteration is followed by the closing call', async () => {
     const model = scriptedModel([text('x'), { type: 'malformed', feedback: 'no' }], [text('end')]);
-    const reply = await createAgent({ model }).call('?', { maxIterations: 1, parseBackoffMs: 0 });
+    const reply = await createAgent({ model }).call('?', {
+      limits: { maxIterations: 1, parseBackoffMs: 0 },
+    });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 1 });
   });
 
@@ -194,7 +198,7 @@ describe('the loop', () => {
     // CI runs a share of them.
     const maxIterations = Math.ceil(10_000 * Number(process.env['MILLRACE_RUNS'] ?? 1));
     const agent = createAgent({ model: tireless, tools: [clock] });
-    const reply = await agent.call('?', { ...unbounded, maxIterations });
+    const reply = await agent.call('?', { limits: { ...unbounded.limits, maxIterations } });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: maxIterations });
   }, 120_000);
 
@@ -204,11 +208,11 @@ describe('the loop', () => {
       description: 'Asks another agent.',
       run: () =>
         createAgent({ model: tireless, tools: [clock] })
-          .call$('?', { ...unbounded, maxIterations: 20 })
+          .call$('?', { limits: { ...unbounded.limits, maxIterations: 20 } })
           .pipe(map(textOf)),
     });
     const agent = createAgent({ model: tireless, tools: [nested] });
-    const options = { ...unbounded, maxIterations: 20 };
+    const options = { limits: { ...unbounded.limits, maxIterations: 20 } };
     const replies = await Promise.all([agent.call('a', options), agent.call('b', options)]);
     expect(replies.map(({ iterations }) => iterations)).toEqual([20, 20]);
   });
@@ -226,7 +230,7 @@ describe('the loop', () => {
         })),
       );
       const reply$ = createAgent({ model: patient, use: [texts] })
-        .call$('?', { scheduler, timeouts: { callMs: 10_000_000 } })
+        .call$('?', { scheduler, limits: { timeouts: { callMs: 10_000_000 } } })
         .pipe(map(textOf));
       expectObservable(reply$).toBe('7200s (r|)', { r: 'late' });
       expect(model('f|').name).toBe('scripted');
@@ -257,7 +261,7 @@ describe('the limit of iterations', () => {
       ...scriptedModel([toolUse('clock')], [text('noon')]),
       unsupported: ['toolChoice'] as const,
     };
-    await createAgent({ model, tools: [clock] }).call('?', { maxIterations: 1 });
+    await createAgent({ model, tools: [clock] }).call('?', { limits: { maxIterations: 1 } });
     expect(model.requests.map(({ tools }) => tools?.length)).toEqual([1, undefined]);
   });
 
@@ -265,7 +269,9 @@ describe('the limit of iterations', () => {
     const memory = inProcessMemory();
     const model = scriptedModel([toolUse('clock')], [text('noon'), toolUse('clock')]);
     const agent = createAgent({ model, tools: [clock] });
-    const reply = await sessions(agent, { memory }).open('s').call('?', { maxIterations: 1 });
+    const reply = await sessions(agent, { memory })
+      .open('s')
+      .call('?', { limits: { maxIterations: 1 } });
     expect(reply.toolUses).toHaveLength(1);
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map(({ role }) => role)).toEqual([
@@ -282,7 +288,7 @@ describe('the limit of iterations', () => {
   it('L3: a closing call without text is an error', async () => {
     const model = scriptedModel([toolUse('clock')], []);
     await expect(
-      createAgent({ model, tools: [clock] }).call('?', { maxIterations: 1 }),
+      createAgent({ model, tools: [clock] }).call('?', { limits: { maxIterations: 1 } }),
     ).rejects.toMatchObject({ code: 'maxIterations' });
   });
 
@@ -290,7 +296,7 @@ describe('the limit of iterations', () => {
     const memory = inProcessMemory();
     const model = scriptedModel([toolUse('clock')]);
     const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
-    const call = session.call('?', { maxIterations: 1, onLimit: 'error' });
+    const call = session.call('?', { limits: { maxIterations: 1, onLimit: 'error' } });
     await expect(call).rejects.toMatchObject({ code: 'maxIterations' });
     expect(await lastValueFrom(memory('s').load$())).toHaveLength(3);
   });
@@ -298,8 +304,7 @@ describe('the limit of iterations', () => {
   it("L3: onLimit 'partial' replies with what the assistant said last", async () => {
     const model = scriptedModel([text('Let me see.'), toolUse('clock')]);
     const reply = await createAgent({ model, tools: [clock] }).call('?', {
-      maxIterations: 1,
-      onLimit: 'partial',
+      limits: { maxIterations: 1, onLimit: 'partial' },
     });
     expect([reply.reason, textOf(reply)]).toEqual(['maxIterations', 'Let me see.']);
   });
@@ -326,7 +331,7 @@ describe('a reply that was said before', () => {
     'postCall',
     map((event) => ({ ...event, reply: { ...event.reply, content: [textBlock('LET!')] } })),
   );
-  const partial = { maxIterations: 1, onLimit: 'partial' } as const;
+  const partial = { limits: { maxIterations: 1, onLimit: 'partial' } } as const;
 
   it.each<[string, Partial<AgentOptions>, CallOptions]>([
     ["onLimit: 'partial'", {}, partial],
@@ -366,11 +371,11 @@ describe('assembly of a request', () => {
     const other = scriptedModel([text('other')]);
     const agent = createAgent({
       model: scriptedModel(),
-      defaults: { temperature: 0.2, maxTokens: 5 },
+      defaults: { request: { temperature: 0.2, maxTokens: 5 } },
     });
     await agent.call('?', {
       model: other,
-      temperature: 0.9,
+      request: { temperature: 0.9 },
       tools: [clock],
       metadata: { user: 'u' },
     });
@@ -385,7 +390,7 @@ describe('assembly of a request', () => {
   it('R5: a toolChoice that names no tool of the call is refused before anything is sent', async () => {
     const model = scriptedModel();
     const call = createAgent({ model, tools: [clock] }).call('?', {
-      toolChoice: { name: 'glock' },
+      request: { toolChoice: { name: 'glock' } },
     });
     await expect(call).rejects.toMatchObject({
       code: 'config',
@@ -395,13 +400,15 @@ describe('assembly of a request', () => {
 
   it('R5: a forcing toolChoice covers the first request only', async () => {
     const model = scriptedModel([toolUse('clock')], [text('noon')]);
-    await createAgent({ model, tools: [clock] }).call('?', { toolChoice: 'required' });
+    await createAgent({ model, tools: [clock] }).call('?', { request: { toolChoice: 'required' } });
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', undefined]);
   });
 
   it('R5: an option that the model cannot take is dropped with a warning', async () => {
     const model = { ...scriptedModel([text('hi')]), unsupported: ['temperature'] as const };
-    const events = await record(createAgent({ model }).stream$('?', { temperature: 1 }));
+    const events = await record(
+      createAgent({ model }).stream$('?', { request: { temperature: 1 } }),
+    );
     expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
     expect(model.requests[0]).not.toHaveProperty('temperature');
   });
@@ -410,7 +417,7 @@ describe('assembly of a request', () => {
     const memory = inProcessMemory();
     const model = scriptedModel([text('')], [toolUse('clock')], [text('end')]);
     const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
-    await session.call('?', { maxIterations: 2 });
+    await session.call('?', { limits: { maxIterations: 2 } });
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.filter(({ role }) => role === 'user')).toHaveLength(1);
   });

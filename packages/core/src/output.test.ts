@@ -138,7 +138,7 @@ describe('structured output', () => {
     const script = scriptedModel([toolUse('look')], [toolUse('final_answer', { city: 'Oslo' })]);
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
     const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
-    await agent.call('?', { toolChoice: { name: 'look' } });
+    await agent.call('?', { request: { toolChoice: { name: 'look' } } });
     expect(script.requests[0]).toMatchObject({ toolChoice: { name: 'look' } });
     expect(script.requests[0]?.tools).toHaveLength(1);
     expect(script.requests[1]?.tools).toHaveLength(2);
@@ -149,7 +149,7 @@ describe('structured output', () => {
     const answering = (last: ModelChunk) => {
       const script = scriptedModel([toolUse('look')], [last]);
       const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
-      return { script, call: agent.call('?', { maxIterations: 1 }) };
+      return { script, call: agent.call('?', { limits: { maxIterations: 1 } }) };
     };
     const right = answering(toolUse('final_answer', { city: 'Oslo' }));
     expect(await right.call).toMatchObject({
@@ -263,7 +263,7 @@ describe('structured output', () => {
     const closing = createAgent({
       model: scriptedModel([toolUse('x')], [text('{"city":"Oslo"}')]),
     });
-    const atLimit = { output: never, interruptOn: asked$, maxIterations: 1 };
+    const atLimit = { output: never, interruptOn: asked$, limits: { maxIterations: 1 } };
     expect(await closing.call('?', atLimit)).toMatchObject({ reason: 'interrupted' });
     const throwing = schema(() => {
       throw new Error('boom');

@@ -45,10 +45,14 @@ describe('prepare', () => {
     const route = prepare(
       map((asked) => ({
         ...asked,
-        options: { ...asked.options, model: large, tools: [extra], temperature: 0, maxTokens: 9 },
+        options: { model: large, tools: [extra], request: { temperature: 0, maxTokens: 9 } },
       })),
     );
-    const agent = createAgent({ model: small, use: [route], defaults: { temperature: 1 } });
+    const agent = createAgent({
+      model: small,
+      use: [route],
+      defaults: { request: { temperature: 1 } },
+    });
     expect(textOf(await agent.call('?'))).toBe('From the large one.');
     expect(large.requests[0]).toMatchObject({
       temperature: 0,
@@ -62,17 +66,14 @@ describe('prepare', () => {
     const seen: unknown[] = [];
     const look = prepare(
       map((asked) => {
-        seen.push(Object.keys(asked.options).sort(), asked.call.metadata);
-        const { temperature: _temperature, ...options } = asked.options;
-        return { ...asked, options };
+        seen.push(asked.options.request, asked.call.metadata);
+        const { request: { temperature: _, ...request } = {}, ...options } = asked.options;
+        return { ...asked, options: { ...options, request } };
       }),
     );
-    const agent = createAgent({ model, use: [look], defaults: { temperature: 1 } });
-    await agent.call('?', { metadata: { userId: 'u' }, maxTokens: 5, callId: 'c' });
-    expect(seen).toEqual([
-      ['maxTokens', 'model', 'temperature', 'timeouts', 'tools'],
-      { userId: 'u' },
-    ]);
+    const agent = createAgent({ model, use: [look], defaults: { request: { temperature: 1 } } });
+    await agent.call('?', { metadata: { userId: 'u' }, request: { maxTokens: 5 }, callId: 'c' });
+    expect(seen).toEqual([{ temperature: 1, maxTokens: 5 }, { userId: 'u' }]);
     expect(model.requests[0]).toMatchObject({ maxTokens: 5 });
     expect(model.requests[0]).not.toHaveProperty('temperature');
   });

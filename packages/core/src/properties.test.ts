@@ -152,7 +152,7 @@ const toolsOn = (scheduler: VirtualTimeScheduler) =>
 /** Plays a script to its end in virtual time, and tells all that can be seen of it. */
 const play = (
   answers: readonly Answer[],
-  { interruptAt, leaveAt, wrapped, ...options }: Fate,
+  { interruptAt, leaveAt, wrapped, ...limits }: Fate,
   use: Use = [],
 ) => {
   const scheduler = new VirtualTimeScheduler();
@@ -181,11 +181,10 @@ const play = (
   let outcome = 'left';
   session
     .stream$('?', {
-      ...options,
       use,
       callId: 'c',
       scheduler,
-      timeouts: { callMs: 5000, toolMs: 50 },
+      limits: { ...limits, timeouts: { callMs: 5000, toolMs: 50 } },
       interruptOn: interruptAt === 0 ? never : timer(interruptAt, scheduler),
     })
     .pipe(verifyEvents(), takeUntil(leaveAt === 0 ? NEVER : timer(leaveAt, scheduler)))
@@ -354,9 +353,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
         };
         const options = {
           callId: 'c',
-          maxIterations: 3,
-          onLimit: 'partial',
-          parseBackoffMs: 0,
+          limits: { maxIterations: 3, onLimit: 'partial', parseBackoffMs: 0 },
         } as const;
         const code = catchError((error: unknown) => of({ failed: String(error) }));
         const called = await lastValueFrom(scripted().call$('?', options).pipe(code));

@@ -214,7 +214,6 @@ const callOf = (
   pinned: [],
   hidden: [],
   options: preparedOptions(options),
-  onUncertain: options.onUncertain ?? 'ask',
   output,
   memory: noMemory,
   said: undefined,
@@ -242,7 +241,7 @@ const createContext = ({
   given,
 }: CallSetup): CallContext => {
   const { parent, callId, demand, scheduler, metadata, approve, interruptOn } = options;
-  const { context: values, retryBudget = 10, speaks = false } = options;
+  const { context: values, limits, speaks = false } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
     get hears() {
@@ -288,7 +287,7 @@ const createContext = ({
       numbers.last = Math.max(numbers.last, seq);
     },
     nextSeq: () => (numbers.last += 1),
-    retryBudget: scope?.retryBudget ?? createRetryBudget(retryBudget),
+    retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
     values: contextValues(scope?.values.entries, values),
     approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,

@@ -195,7 +195,7 @@ describe('a call that finds its session busy', () => {
         }),
         { onBusy: 'queue' },
       ).open('s');
-      const impatient = outcome$(session, 'b', { timeouts: { callMs: 3 } });
+      const impatient = outcome$(session, 'b', { limits: { timeouts: { callMs: 3 } } });
       expectObservable(merge(outcome$(session, 'a', {}), impatient)).toBe('-----a--(b|)', {
         a: 'answer: t',
         b: 'timeout',

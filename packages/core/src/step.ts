@@ -104,6 +104,8 @@ export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, c
 export const replayedSteps = cell('call', () => new Set<string>());
 
 export interface Recorded {
+  /** What becomes of a tool that was running when its process ended. Default: `ask`. */
+  readonly onUncertain?: 'ask' | 'report' | 'rerun' | undefined;
   /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
   /** Whether the call has ended: nothing of it is run again. */

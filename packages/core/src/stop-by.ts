@@ -33,7 +33,7 @@ const defaultCallMs = 30 * 60_000;
 
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
 export const stopBy = <T>(
-  { signal, parent, timeouts }: CallOptions,
+  { signal, parent, limits }: CallOptions,
   { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
 ): MonoTypeOperatorFunction<T> =>
   pipe(
@@ -45,7 +45,7 @@ export const stopBy = <T>(
           ),
         ),
     deadline(
-      timeouts?.callMs ?? (parent === undefined ? defaultCallMs : undefined),
+      limits?.timeouts?.callMs ?? (parent === undefined ? defaultCallMs : undefined),
       scheduler,
       'The call',
       'callMs',

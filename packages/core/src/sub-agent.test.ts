@@ -226,7 +226,7 @@ describe('a sub-agent', () => {
     outer.events$
       .pipe(only('error'))
       .subscribe(({ agent, error }) => errors.push(`${agent.join('/')} ${error.code}`));
-    await expect(outer.call('?', { timeouts: { callMs: 1 } })).rejects.toMatchObject({
+    await expect(outer.call('?', { limits: { timeouts: { callMs: 1 } } })).rejects.toMatchObject({
       code: 'timeout',
     });
     expect(errors.sort()).toEqual(['outer timeout', 'outer/never aborted']);

@@ -16,7 +16,6 @@ const agentOf = (driver: CallStoreDriver, tools: readonly Tool[]) =>
     model: scriptedModel(answer, answer),
     tools,
     use: [journal(createCallStore(driver))],
-    defaults: { onUncertain: 'rerun' },
   });
 
 const send = tool({ name: 'send', description: 'Sends.', run: () => 'Sent.' });
@@ -25,7 +24,9 @@ describe('a tool use of which nobody knows how it has ended', () => {
   it('S6: is not said to be not run where its tool has been taken away', async () => {
     const begun = (driver: CallStoreDriver) => agentOf(driver, [send]).call$('?', { callId: 'c' });
     const store = await leftAt('1/0/intent', begun);
-    const events = await record(journalIn(store).resumeStream$(agentOf(store, []), 'c'));
+    const events = await record(
+      journalIn(store, { onUncertain: 'rerun' }).resumeStream$(agentOf(store, []), 'c'),
+    );
     expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'report' }));
     const last = events.at(-1);
     expect(last?.type === 'postCall' && textOf(last.reply)).toContain(

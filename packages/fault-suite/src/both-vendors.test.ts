@@ -143,7 +143,7 @@ describe.each(wires)('the same agent over %s', (wire) => {
       ),
     });
     const agent = createAgent({ model: subjects[wire](url), tools: [named(name)] });
-    const reply = await agent.call('?', { toolChoice: { name } });
+    const reply = await agent.call('?', { request: { toolChoice: { name } } });
     expect(reply.toolUses).toMatchObject([{ name, output: `This is ${name}.` }]);
     const [first] = await requests();
     expect(first?.violations).toEqual([]);

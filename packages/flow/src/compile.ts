@@ -72,25 +72,20 @@ const workOf = (id: string, component: FlowComponent, equipment: Equipment): Wor
     }
     case 'categorize': {
       const { params } = component;
-      return categorizeWork(id, params, given(own(resources.models, params.llm_id)), equipment);
+      return categorizeWork(id, params, given(own(resources.models, params.llm_id)));
     }
     case 'retrieval': {
       const { params } = component;
-      return retrievalWork(
-        id,
-        params,
-        given(own(resources.retrievers, params.retriever_id)),
-        equipment,
-      );
+      return retrievalWork(id, params, given(own(resources.retrievers, params.retriever_id)));
     }
     case 'code': {
       const { params } = component;
-      return codeWork(id, params, given(own(resources.code, params.function)), equipment);
+      return codeWork(id, params, given(own(resources.code, params.function)));
     }
     case 'tool': {
       const { params } = component;
       const tool = resources.tools?.find(({ name }) => name === params.tool);
-      return toolWork(id, params, given(tool), equipment);
+      return toolWork(id, params, given(tool));
     }
     case 'switch':
       return switchWork(component.params);

@@ -34,17 +34,14 @@ export interface FlowOptions extends FlowResources, Omit<StepAgentOptions, 'name
 /**
  * Makes an agent of a document, or throws one `config` error that tells all that is wrong with it. It runs as any agent does: with sessions,
  * events, guards, interrupts and limits. Its components are calls below its own, by their ids. What its messages say is the answer, in the
- * order of the document, with an empty line between them; an agent whose answer is all that is said streams as the flow itself. `onUncertain` of
- * its `defaults` holds for what its components run.
+ * order of the document, with an empty line between them; an agent whose answer is all that is said streams as the flow itself.
  */
 export const flowAgent = (document: unknown, options: FlowOptions = {}): Agent => {
   const { models, tools, retrievers, code, mcp, concurrency = 5, ...rest } = options;
-  const { defaults: { onUncertain } = {} } = rest;
   checkOptions('flowAgent()', options, rules);
   const resources = defined({ models, tools, retrievers, code, mcp });
   const { name, components } = checkedDocument(document, resources);
-  const agent = { defaults: onUncertain === undefined ? {} : { onUncertain } };
-  const graph = compileGraph(components, { resources, concurrency, agent });
+  const graph = compileGraph(components, { resources, concurrency });
   const step = createStep((_input, given) =>
     defer(() => runGraph$(graph, scopeOf(given))).pipe(map((ran) => answerOf(name, ran))),
   );

@@ -114,8 +114,7 @@ const agentOf = (
           return `Noted ${String(x)}`;
         },
       },
-      use: [journal(createCallStore(driver))],
-      defaults: { onUncertain: 'rerun' },
+      use: [journal(createCallStore(driver), { onUncertain: 'rerun' })],
       ...more,
     },
   );
@@ -158,7 +157,7 @@ const cut = (
   components: object,
 ): void => {
   const { driver, isDead, kill } = dying(world.driver, records);
-  const durable = journal(createCallStore(driver));
+  const durable = journal(createCallStore(driver), { onUncertain: 'rerun' });
   run$(agentOf(components, { ...world, driver }, isDead), durable).subscribe({
     error: () => undefined,
   });
@@ -187,7 +186,7 @@ describe('a flow that is cut anywhere', () => {
         (agent, durable) => durable.resume$(agent, 'c'),
         components,
       );
-      const durable = journal(createCallStore(world.driver));
+      const durable = journal(createCallStore(world.driver), { onUncertain: 'rerun' });
       const events = await record(durable.resumeStream$(agentOf(components, world), 'c'));
       const last = events.at(-1);
       const reply = last?.type === 'postCall' ? last.reply : undefined;

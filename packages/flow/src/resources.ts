@@ -1,4 +1,4 @@
-import type { AgentOptions, Model, Tool, ToolContext } from '@millrace/core';
+import type { Model, Tool, ToolContext } from '@millrace/core';
 import type { Retriever } from '@millrace/core/retrieval';
 
 /** A function of the program: it may return a value, a Promise or an Observable; of the latter the last value counts. */
@@ -12,8 +12,6 @@ export interface Equipment {
   readonly resources: FlowResources;
   /** How many components of a graph run at once. */
   readonly concurrency: number;
-  /** What every call of a component is made with. */
-  readonly agent: Pick<AgentOptions, 'defaults'>;
 }
 
 /** What the program gives to a flow. A document names it, and can reach nothing else. */

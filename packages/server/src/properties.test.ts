@@ -227,7 +227,7 @@ const toolsOn = (scheduler: VirtualTimeScheduler, answers: readonly Answer[]) =>
         model: modelOf(answers.toReversed(), scheduler),
         tools: [tool({ name: 'ok', description: 'ok', run: () => 'ok' })],
       })
-        .call$('?', { parent: context, maxIterations: 2 })
+        .call$('?', { parent: context, limits: { maxIterations: 2 } })
         .pipe(map((reply) => textOf(reply))),
   }),
 ];
@@ -247,10 +247,8 @@ const play = (answers: readonly Answer[], how: Fate): readonly AgentEvent[] => {
     .stream$('?', {
       callId: 'c',
       scheduler,
-      maxIterations,
-      onLimit,
+      limits: { maxIterations, onLimit, timeouts: { callMs: 5000, toolMs: 50 } },
       signal: controller.signal,
-      timeouts: { callMs: 5000, toolMs: 50 },
       interruptOn: interruptAt === 0 ? NEVER : timer(interruptAt, scheduler).pipe(map(() => says)),
     })
     .pipe(verifyEvents(), takeUntil(cutAt === 0 ? NEVER : timer(cutAt, scheduler)))

@@ -254,7 +254,7 @@ export const scenarios: readonly Scenario[] = [
     'a refused call',
     'Something went wrong.',
     () => ({ model: scriptedModel() }),
-    () => ({ toolChoice: { name: 'none' } }),
+    () => ({ request: { toolChoice: { name: 'none' } } }),
   ),
   of$(
     'an interrupt with a message',
@@ -577,7 +577,7 @@ export const scenarios: readonly Scenario[] = [
       ),
       tools: [weather],
     }),
-    () => ({ maxIterations: 1 }),
+    () => ({ limits: { maxIterations: 1 } }),
   ),
   of$(
     'what there was',
@@ -586,7 +586,7 @@ export const scenarios: readonly Scenario[] = [
       model: scriptedModel([text('I look.'), toolUse('weather', { city: 'Oslo' })]),
       tools: [weather],
     }),
-    () => ({ maxIterations: 1, onLimit: 'partial' }),
+    () => ({ limits: { maxIterations: 1, onLimit: 'partial' } }),
   ),
   of$('an answer that was cut, and its tools', 'As long as i', () => ({
     model: scriptedModel([

@@ -163,7 +163,7 @@ h thought  t text  c tool call  r result  | end
     const call = ({ model, scheduler }: MarbleHelpers) =>
       createAgent({ model: model([...turns, '--(tf)|'], letters), tools }).stream$('?', {
         scheduler,
-        maxIterations: 100,
+        limits: { maxIterations: 100 },
       });
     expect(picture(recorded(call))).toBe(`
 reasoning  ccccccccccccccccccccccccccccccccccccccccccccccccc

@@ -266,7 +266,7 @@ answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
 
   it('says that the limit was reached', () => {
     const model = scriptedModel([toolUse('list')], [text('So far so good.')]);
-    expect(printed({ model, tools: [list] }, { maxIterations: 1 })).toBe(`  → list
+    expect(printed({ model, tools: [list] }, { limits: { maxIterations: 1 } })).toBe(`  → list
   ← list (0 ms)
     first
     second

@@ -43,7 +43,7 @@ export const goOn = async (
     output.stream.write(await firstValueFrom(keptSteps$(runs.store, run, theme)));
   }
   const { maxIterations } = given;
-  const limit = maxIterations === undefined ? {} : { maxIterations };
+  const limit = maxIterations === undefined ? {} : { limits: { maxIterations } };
   const { agent, durable = journal(runs.store) } = prepared;
   const whole = sessionId === undefined ? agent : inSession(agent, runs, sessionId);
   const begin: Begin = (options) =>

@@ -1,5 +1,6 @@
 import { defer, map, type Observable, of } from 'rxjs';
-import { limitsOf, requestOf } from '../call-options.js';
+import { requestOf } from '../call-options.js';
+import { limitsOf } from '../deadline.js';
 import type { CallContext } from '../call-context.js';
 import type { Context } from '../context.js';
 import { endInterrupted } from '../end-interrupted.js';
@@ -178,8 +179,8 @@ const contextOf = (call: Call, context: CallContext): Context => {
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
   const model = ready(plain);
-  refuseUnknownChoice(options.toolChoice, toolkit);
-  const own = requestOf(options, systemOf(call), output?.jsonSchema);
+  refuseUnknownChoice(options.request?.toolChoice, toolkit);
+  const own = requestOf(options.request, systemOf(call), output?.jsonSchema);
   const { dropped } = supportedOptions(model, withTools(own, toolkit));
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
@@ -194,7 +195,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
     request,
     output,
     sources: call.sources,
-    limits: limitsOf({ ...options, onUncertain: call.onUncertain }),
+    limits: limitsOf(options.limits),
     toolUseIds: new Set(),
     prepareInput$: (messages, place) =>
       preparedInput$(call, context, hooks.iteration(), place, messages),

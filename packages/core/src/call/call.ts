@@ -1,6 +1,5 @@
 import type { Memory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
-import type { Limits } from '../limits.js';
 import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
@@ -25,8 +24,6 @@ export interface Call {
   readonly hidden: readonly string[];
   /** Its requests, limits and time-outs, without the model and the tools. */
   readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
-  /** What becomes of a tool that was running when the call was cut off. */
-  readonly onUncertain: Limits['onUncertain'];
   /** What the answer must be, if it must be something. */
   readonly output: Validator | undefined;
   /** Where the messages of the call are kept. */

@@ -14,10 +14,9 @@ import {
   toArray,
 } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
-import { limitsOf } from '../call-options.js';
+import { limitsOf, deadline } from '../deadline.js';
 import { contained, made$ } from '../contained.js';
 import { cutObservation, rejectedResult } from '../observation.js';
-import { deadline } from '../deadline.js';
 import { fatal, isMillraceError, messageOf, MillraceError, toMillraceError } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import { readHistory } from '../input.js';
@@ -237,7 +236,7 @@ const opening$ = (
   isCut = false,
 ): Observable<Opening> => {
   const { results: brought, input } = splitInput(asked);
-  const { maxObservation } = limitsOf(options);
+  const { maxObservation } = limitsOf(options.limits);
   const createdAt = scheduler.now();
   const results = goesOn ? brought : undefined;
   const { history } = given;

@@ -1,5 +1,5 @@
 import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
-import { checkPrepared, plainOptionsIn } from '../call-options.js';
+import { checkPrepared, grouped, plainOptionsIn } from '../call-options.js';
 import type { CallContext } from '../call-context.js';
 import { isMillraceError } from '../errors.js';
 import { type InputMessage, readInput, readLateInput } from '../input.js';
@@ -95,8 +95,9 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
       }),
     read: (written) => {
       const { status, input, options } = asWritten(written);
-      checkPrepared('A prepared call', options);
-      return { ...callWith(call, entries, options), input: readInput(input, info), status };
+      const prepared = grouped(options);
+      checkPrepared('A prepared call', prepared);
+      return { ...callWith(call, entries, prepared), input: readInput(input, info), status };
     },
     warning: (written) => {
       const { lost } = asWritten(written);
@@ -186,7 +187,7 @@ const callWith = (
   { model = call.model, tools = shown, ...options }: PreparedOptions,
 ): Call => {
   const toolkit = tools === shown ? call.toolkit : { current: createToolkit(tools) };
-  refuseUnknownChoice(options.toolChoice, toolkit.current);
+  refuseUnknownChoice(options.request?.toolChoice, toolkit.current);
   return { ...call, model, toolkit, options };
 };
 

@@ -36,7 +36,7 @@ const call = (
   eviction = {},
 ): Promise<unknown> =>
   createAgent(withEviction({ tools: [read], ...options }, eviction)).call('Read.', {
-    maxIterations: 20,
+    limits: { maxIterations: 20 },
   });
 
 describe('evictResults', () => {
@@ -135,7 +135,7 @@ describe('evictResults', () => {
     const interceptors = [fitContext({ contextWindow: 9_000, reserve: 1_000 })];
     const plain = scriptedModel(...reads(12), done);
     await createAgent({ model: plain, tools: [read], use: interceptors }).call('Read.', {
-      maxIterations: 20,
+      limits: { maxIterations: 20 },
     });
     const evicting = scriptedModel(...reads(12), done);
     await call({ model: evicting, use: interceptors });

@@ -64,7 +64,7 @@ describe('fitContext', () => {
         const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
         const session = sessions(createAgent({ model, use: interceptors })).open('s');
         await remember(session, past);
-        await session.call('?', maxTokens === undefined ? {} : { maxTokens });
+        await session.call('?', maxTokens === undefined ? {} : { request: { maxTokens } });
         return model.requests[0]?.messages.length ?? 0;
       }),
     );
@@ -124,7 +124,7 @@ describe('fitContext', () => {
     );
     const interceptors = [fitContext({ contextWindow: 1_200, reserve: 200 })];
     const agent = createAgent({ model, tools: [look], use: interceptors });
-    const reply = await agent.call('Look around.', { maxIterations: 12 });
+    const reply = await agent.call('Look around.', { limits: { maxIterations: 12 } });
     expect(textOf(reply)).toBe('Done.');
     const sizes = model.requests.map((request) => countRequest(plainCounter, request));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);

@@ -141,7 +141,7 @@ describe('guardAnswer', () => {
       );
       const calls = [
         createAgent({ model: closing, tools: [clock], use: interceptors }).call('?', {
-          maxIterations: 1,
+          limits: { maxIterations: 1 },
         }),
         createAgent({ model: byTool, tools: [answer], use: interceptors }).call('?'),
         createAgent({ model: scriptedModel([text('Fine.')]), use: [...interceptors, edit] }).call(

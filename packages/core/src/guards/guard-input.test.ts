@@ -254,7 +254,7 @@ describe('guardInput', () => {
     marbles(({ expectObservable, scheduler }) => {
       const agent = createAgent({ model: scriptedModel(), use: [guardInput(() => NEVER)] });
       const failed$ = agent
-        .call$('?', { scheduler, timeouts: { callMs: 4 } })
+        .call$('?', { scheduler, limits: { timeouts: { callMs: 4 } } })
         .pipe(catchError((error: unknown) => of(isMillraceError(error) && error.code)));
       expectObservable(failed$).toBe('----(t|)', { t: 'timeout' });
     });

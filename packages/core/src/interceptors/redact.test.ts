@@ -108,7 +108,7 @@ describe('redact', () => {
       memory: () => ({ load$: () => [history] as never, append$: () => [undefined] as never }),
     })
       .open('s')
-      .call('?', { maxIterations: 1 });
+      .call('?', { limits: { maxIterations: 1 } });
     expect(textOf(reply)).toBe('It is [redacted].');
     expect(JSON.stringify(model.requests)).not.toContain('1 1');
   });

@@ -92,7 +92,7 @@ const agentOf = (
     ),
     tools: tools(driver),
     use: [journal(createCallStore(driver)), ...use],
-    defaults: { maxIterations: turns + 1, maxToolCalls: turns + 1 },
+    defaults: { limits: { maxIterations: turns + 1, maxToolCalls: turns + 1 } },
   });
 
 const written = async (turns: number, script: Script): Promise<number> => {
@@ -156,9 +156,8 @@ describe('what a journal writes', () => {
           ),
           tools: [look()],
           use: [journal(store)],
-          defaults: { onUncertain: 'rerun' },
         });
-        const resumed = await journal(store).resume(agent, 'c');
+        const resumed = await journal(store, { onUncertain: 'rerun' }).resume(agent, 'c');
         expect(textOf(resumed)).toBe(textOf(reply));
         const events = await all(attach$(store, 'c'));
         expect(events.at(-1)?.type).toBe('postCall');

@@ -102,7 +102,7 @@ describe('an agent that is drained', () => {
             }),
           ],
           use: [durable],
-          defaults: { parallel, ...(scheduler && { scheduler }) },
+          defaults: { limits: { parallel }, ...(scheduler && { scheduler }) },
         });
       };
       marbles(({ scheduler, expectObservable }) => {

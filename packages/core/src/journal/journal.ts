@@ -16,7 +16,7 @@ import {
 import { splitInput } from '../call/conversation.js';
 import type { CallInfo } from '../call-info.js';
 import type { Callable } from '../callable.js';
-import { type CallOptions, checkCallOptions } from '../call-options.js';
+import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call-options.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { type Input, readHistory } from '../input.js';
@@ -24,7 +24,7 @@ import { isRecord } from '../json.js';
 import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../layer.js';
 import { noMemory } from '../memory.js';
 import type { Message } from '../message.js';
-import { defined, having } from '../options.js';
+import { checkOptions, having, oneOf, type Rule } from '../options.js';
 import { keySeed, placeOf } from '../places.js';
 import type { Reply } from '../reply.js';
 import { outcome } from '../run.js';
@@ -48,7 +48,23 @@ import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplaying, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
-export type ResumeOptions = Omit<CallOptions, 'callId' | 'parent' | 'speaks' | 'history'>;
+export interface ResumeOptions extends Omit<
+  CallOptions,
+  'callId' | 'parent' | 'speaks' | 'history'
+> {
+  /**
+   * What becomes of a tool that was running when its process ended: the call ends as `suspended`, for a person to bring the result
+   * (`ask`, the default; without a session, `report`), the model is told that the outcome is unknown (`report`), or the tool runs again
+   * (`rerun`). Tools that are `idempotent` always run again, with the same key.
+   */
+  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+}
+
+export type JournalOptions = Pick<ResumeOptions, 'onUncertain'>;
+
+export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
+  onUncertain: oneOf('ask', 'report', 'rerun'),
+};
 
 /** Whose calls can go on: an agent, or a session for its own. */
 export interface Resumable<out Output = unknown> {
@@ -82,10 +98,20 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
  * Returns a layer that records every step of a call in a store, such as `createCallStore` makes, or with a function that runs each step once, such as that of a workflow
  * engine. If the process ends, `resume$` continues after the last step. Sub-agents are recorded with the call that they belong to, also if they have a journal of their own.
  */
-export function journal<Store extends JournalStore>(store: Store): Journal<Store>;
-export function journal(step$: OpenJournal['step$']): Journal;
-export function journal(given: JournalStore | OpenJournal['step$']): Journal {
-  const store = typeof given === 'function' ? storeOf(given) : given;
+export function journal<Store extends JournalStore>(
+  store: Store,
+  options?: Pick<ResumeOptions, 'onUncertain'>,
+): Journal<Store>;
+export function journal(
+  step$: OpenJournal['step$'],
+  options?: Pick<ResumeOptions, 'onUncertain'>,
+): Journal;
+export function journal(
+  place: JournalStore | OpenJournal['step$'],
+  settings: JournalOptions = {},
+): Journal {
+  checkOptions('journal()', settings, journalRules);
+  const store = typeof place === 'function' ? storeOf(place) : place;
   if (!having('open$', '')[0](store)) {
     throw misuse('journal() needs a store of calls, such as createCallStore(driver) makes.');
   }
@@ -93,13 +119,13 @@ export function journal(given: JournalStore | OpenJournal['step$']): Journal {
   const see$ = <Output, Seen>(
     target: Resumable<Output>,
     callId: string,
-    options: ResumeOptions,
+    given: ResumeOptions,
     view: (
       target: ReturnType<Resumable<Output>['with']>,
       ...call: [input: Input, options: CallOptions]
     ) => Observable<Seen>,
   ): Observable<Seen> => {
-    checkCallOptions('resume$()', options);
+    checkCallOptions('resume$()', given, journalRules);
     if (!having('with', '')[0](target)) {
       throw misuse(
         'resume$() needs an agent or a session. A kept session resumes itself: kept.resume$(callId).',
@@ -111,14 +137,18 @@ export function journal(given: JournalStore | OpenJournal['step$']): Journal {
     const unknown$ = throwError(() => unknownCall(callId));
     const goOn$ = (open: OpenJournal, written: unknown, mark: () => void): Observable<Seen> => {
       if (!isCallRecord(written)) throw unreadableCall(callId);
-      assertGiven(callId, written, { ...options });
+      const { onUncertain: recorded = settings.onUncertain } = written.options;
+      const { onUncertain = recorded, ...options } = given;
+      assertGiven(callId, written, { ...given });
       mark();
-      const layers = resuming(running.untilDrained(open, callId, mark), written);
+      const drained = running.untilDrained(open, callId, mark);
+      const layers = resuming({ journal: drained, onUncertain }, written);
       // Last, too: a journal among the layers of the call itself must not replace them.
-      const use = [...(options.use ?? []), ...layers];
-      const { history, ...plain } = written.options;
-      const rest = written.sessionId === undefined ? written.options : plain;
-      const own = { ...rest, ...defined(options), use, callId };
+      const use = [...(given.use ?? []), ...layers];
+      const made = grouped(written.options);
+      const { history, ...plain } = made;
+      const rest = written.sessionId === undefined ? made : plain;
+      const own = { ...withDefaults(rest, options), use, callId };
       return view(target.with(...layers), written.input, own);
     };
     return running.track$(
@@ -138,7 +168,7 @@ export function journal(given: JournalStore | OpenJournal['step$']): Journal {
   ) =>
     see$(target, callId, options, (it, ...call) => it.call$(...call)).pipe(filter(holds<Output>));
   return trusted({
-    ...recording((context, call$) => begun$(store, running, context, call$)),
+    ...recording((context, call$) => begun$(store, running, settings, context, call$)),
     store,
     resume$,
     resumeStream$: (target, callId, options = {}) =>
@@ -198,6 +228,7 @@ const recording = (
 const begun$ = <T>(
   store: JournalStore,
   { track$, untilDrained }: RunningCalls,
+  settings: JournalOptions,
   context: LayerContext,
   call$: Observable<T>,
 ): Observable<T> => {
@@ -208,7 +239,7 @@ const begun$ = <T>(
       store.open$(callId, (open) => {
         if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
         const drained = untilDrained(open, callId, mark);
-        begin(context, { journal: drained, isOutermost: true, isResumed: false });
+        begin(context, { ...settings, journal: drained, isOutermost: true, isResumed: false });
         running.begin(callId);
         return call$;
       }),
@@ -221,7 +252,7 @@ const begun$ = <T>(
 const recordedCalls = cell('family', createRunning);
 
 const resuming = (
-  open: OpenJournal,
+  log: Pick<CallLog, 'journal' | 'onUncertain'>,
   { agent, sessionId, history, options, ...begun }: CallRecord,
 ): Use => [
   trusted({
@@ -232,7 +263,7 @@ const resuming = (
       if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
       local(forks).made = begun.forks ?? [];
       local(keySeed).id = begun.keySeed ?? '';
-      begin(context, { journal: open, isOutermost: true, isResumed: true });
+      begin(context, { ...log, isOutermost: true, isResumed: true });
       return call$;
     }),
     info: { resumed: true },

@@ -16,6 +16,8 @@ import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from '
 import { type Session, sessions } from '../sessions/index.js';
 import { all, journalIn } from './stored-calls.test-support.js';
 
+const rerun = { onUncertain: 'rerun' } as const;
+
 /** What a model says in its turns: texts, and uses of tools. */
 const turns = fc.array(
   fc.array(
@@ -64,7 +66,7 @@ const sessionOf = (
     model: scriptedModel(...Array.from({ length: 40 }, () => answer)),
     tools,
     use: [journal(createCallStore(driver))],
-    defaults: { maxIterations: 4, parseBackoffMs: 0, onUncertain: 'rerun' },
+    defaults: { limits: { maxIterations: 4, parseBackoffMs: 0 } },
   });
   return sessions(agent, { memory }).open('s');
 };
@@ -91,10 +93,13 @@ describe('a call that is broken off again and again', () => {
         fc.pre((await stepsIn(store)).includes('call'));
         for (const cut of cuts.slice(1)) {
           runUntil(store, cut, (dying) =>
-            journalIn(dying).resume$(sessionOf(dying, memory, script), 'c'),
+            journalIn(dying, rerun).resume$(sessionOf(dying, memory, script), 'c'),
           );
         }
-        const resumed$ = journalIn(store).resumeStream$(sessionOf(store, memory, script), 'c');
+        const resumed$ = journalIn(store, rerun).resumeStream$(
+          sessionOf(store, memory, script),
+          'c',
+        );
         const events = await record(resumed$).catch(String);
         const last = typeof events === 'string' ? undefined : events.at(-1);
         if (typeof expected === 'string') expect(events).toBe(expected);

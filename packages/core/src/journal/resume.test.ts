@@ -23,7 +23,7 @@ import {
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
-import { journalIn } from './stored-calls.test-support.js';
+import { begun, journalIn, storeWith } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
 const payer = (driver: CallStoreDriver, { use = [], ...options }: Partial<AgentOptions> = {}) => {
@@ -92,8 +92,10 @@ describe('a call that is resumed', () => {
 
   it('S6: tells of what is written down only that it was replayed, and numbers on', async () => {
     const { store } = leftAfter(await recordsOf((driver) => pay$(payer(driver)), '1/1/intent'));
-    const { agent } = payer(store, { defaults: { onUncertain: 'rerun' } });
-    const events = await record(journalIn(store).resumeStream$(agent, 'c'));
+    const { agent } = payer(store);
+    const events = await record(
+      journalIn(store, { onUncertain: 'rerun' }).resumeStream$(agent, 'c'),
+    );
     expect(typesOf(events).slice(0, 8)).toEqual([
       ...['=call', '=open', '=1', '=1/0/intent', '=1/0', '=1/1/intent'],
       ...['uncertain', 'postActing'],
@@ -145,7 +147,7 @@ describe('a call that is resumed', () => {
   it('S6, I1: a session has what it would have had, wherever its call was broken off', async () => {
     const call$ = (session: Session) => session.call$('Pay.', { callId: 'c' });
     const made = (driver: CallStoreDriver, memory: MemoryFactory) =>
-      sessions(payer(driver, { defaults: { onUncertain: 'rerun' } }).agent, { memory }).open('s');
+      sessions(payer(driver).agent, { memory }).open('s');
     const held = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
     const whole = inProcessMemory();
     const records = await recordsOf((driver) => call$(made(driver, whole)));
@@ -156,7 +158,7 @@ describe('a call that is resumed', () => {
       runUntil(store, cut, (dying) => call$(made(dying, memory)));
       if (!(await stepsIn(store)).includes('call')) continue;
       const session = made(store, memory);
-      await journalIn(store).resume(session, 'c');
+      await journalIn(store, { onUncertain: 'rerun' }).resume(session, 'c');
       expect((await held(memory)).map(({ id }) => id.replace(/~\d/u, ''))).toEqual(ids);
       expect(textOf(await session.call('And?'))).toBe('Paid.');
     }
@@ -178,11 +180,24 @@ describe('a call that is resumed', () => {
     expect(seen).toEqual([]);
   });
 
+  it('S6: reads options as earlier versions recorded them, and is given others beside them', async () => {
+    const flat = { temperature: 0.5, maxTokens: 9, maxIterations: 1, onLimit: 'partial' };
+    const { driver } = await storeWith({ c: [begun('c', 'Pay.', { options: flat })] });
+    const { agent, model } = payer(driver);
+    const given = { request: { maxTokens: 7 } };
+    const { reason } = await journalIn(driver).resume(agent, 'c', given);
+    expect(reason).toBe('maxIterations');
+    expect(model.requests[0]).toMatchObject({ temperature: 0.5, maxTokens: 7 });
+  });
+
   it('S6: keeps what interceptors of prepare have made of the call, and says what JSON cannot hold', async () => {
     const model: Model = { name: 'm', stream$: () => from([text('a'), finish()]) };
     const route = (temperature: number) =>
       prepare(
-        map(({ options, ...call }) => ({ ...call, options: { ...options, temperature, model } })),
+        map(({ options, ...call }) => ({
+          ...call,
+          options: { ...options, request: { temperature }, model },
+        })),
       );
     const made = (driver: CallStoreDriver, temperature: number) =>
       payer(driver, { model: { ...model }, use: [route(temperature)] });
@@ -204,7 +219,7 @@ describe('a call that is resumed', () => {
     const store = inProcessCalls();
     const { agent } = payer(store);
     const own = scriptedModel([text('Mine.')]);
-    await agent.call('?', { callId: 'c', model: own, temperature: 0 });
+    await agent.call('?', { callId: 'c', model: own, request: { temperature: 0 } });
     await expect(journalIn(store).resume(agent, 'c')).rejects.toMatchObject({
       code: 'invalidResume',
       message: expect.stringContaining("resume$(agent, 'c', { model })"),

@@ -6,11 +6,15 @@ import {
   inProcessCalls,
   type Journal,
   type NewRecord,
+  type ResumeOptions,
   journal,
 } from './index.js';
 
 /** A journal on a driver. */
-export const journalIn = (driver: CallStoreDriver): Journal => journal(createCallStore(driver));
+export const journalIn = (
+  driver: CallStoreDriver,
+  options?: Pick<ResumeOptions, 'onUncertain'>,
+): Journal => journal(createCallStore(driver), options);
 
 /** A store with these records of calls, each written by whom it belonged to. */
 export const storeWith = async (

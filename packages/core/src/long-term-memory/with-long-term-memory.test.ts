@@ -310,7 +310,7 @@ describe('withLongTermMemory, static', () => {
       },
     ],
     ['a refusal', { answer: [text('No.'), finish('refusal')] }],
-    ['an error', { answer: NEVER, options: { timeouts: { callMs: 5 } } }],
+    ['an error', { answer: NEVER, options: { limits: { timeouts: { callMs: 5 } } } }],
   ] as const)('G3: records nothing behind %s', (_, given) => {
     const {
       options = {},

@@ -245,7 +245,7 @@ describe('summarise', () => {
     const demand = createDemand(1);
     demand.backlog(1);
     const { model, chat } = set([[text('Done.')]], { model: writer });
-    const events = await recordOf(chat, { retryBudget: 1, demand });
+    const events = await recordOf(chat, { limits: { retryBudget: 1 }, demand });
     expect(warningsIn(events)).toContain('z/1/recap false true');
     expect(events.some(({ type }) => type === 'messageDiscarded')).toBe(false);
     expect(shown(model.requests[0]?.messages)[0]).toBe('[Summary of 8 earlier messages]\nNotes.');
@@ -282,7 +282,10 @@ describe('summarise', () => {
     marbles(({ expectSubscriptions, expectObservable, model: modelOf, scheduler }) => {
       const writer = modelOf('---------(tf|)');
       const { model, chat } = set([[text('Done.')]], { model: writer });
-      const call$ = chat.stream$('Go on.', { scheduler, timeouts: { firstChunkMs: 3 } });
+      const call$ = chat.stream$('Go on.', {
+        scheduler,
+        limits: { timeouts: { firstChunkMs: 3 } },
+      });
       const done$ = new Subject<string>();
       expectObservable(done$).toBe('---a', { a: 'postCall' });
       call$.subscribe(({ type }) => type === 'postCall' && done$.next(type));

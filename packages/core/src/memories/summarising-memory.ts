@@ -13,7 +13,7 @@ import {
   tap,
   identity,
 } from 'rxjs';
-import { deadline } from '../deadline.js';
+import { deadline, limitsOf } from '../deadline.js';
 import { messageOf } from '../errors.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
@@ -39,7 +39,6 @@ import { leftOut } from './window-memory.js';
 import { summaryPrompt, summaryMessage } from './summarise.js';
 import { lastTurnsFrom } from './turns.js';
 import type { CallInfo } from '../call-info.js';
-import { limitsOf } from '../call-options.js';
 import { openDemand } from '../demand.js';
 import { createHooks } from '../hooks.js';
 import { createRetryBudget } from '../models/retry-budget.js';

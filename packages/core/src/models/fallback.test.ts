@@ -112,7 +112,7 @@ describe('fallback', () => {
     const warnings: string[] = [];
     const agent = createAgent({ model });
     agent.events$.pipe(only('warning')).subscribe(({ message }) => warnings.push(message));
-    await agent.call('?', { temperature: 0.5, stopSequences: ['.'] });
+    await agent.call('?', { request: { temperature: 0.5, stopSequences: ['.'] } });
     expect(script.requests[0]).not.toHaveProperty('temperature');
     expect(warnings).toEqual([
       "The model 'scripted' cannot take 'stopSequences': it was left out of the request.",

@@ -306,10 +306,12 @@ describe('retry', () => {
     const ask = tool({
       name: 'ask',
       description: 'Asks.',
-      run: (_input, context) => helper.call$('?', { parent: context, retryBudget: 9 }),
+      run: (_input, context) => helper.call$('?', { parent: context, limits: { retryBudget: 9 } }),
     });
     const model = scriptedModel([toolUse('ask')], [text('done')]);
-    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', { retryBudget: 1 });
+    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
+      limits: { retryBudget: 1 },
+    });
     expect(toolUses[0]).toMatchObject({ isError: true });
     expect(below.requests).toHaveLength(2);
   });
@@ -362,7 +364,7 @@ describe('retry', () => {
       answers,
     );
     const agent = createAgent({ model: retry(model, { minMs: 0 }) });
-    await expect(agent.call('?', { retryBudget: 2 })).rejects.toMatchObject({
+    await expect(agent.call('?', { limits: { retryBudget: 2 } })).rejects.toMatchObject({
       code: 'rateLimited',
     });
     expect(model.requests).toHaveLength(4);

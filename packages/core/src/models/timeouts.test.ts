@@ -103,14 +103,14 @@ describe('timeouts', () => {
         expectObservable(call$).toBe('30ms #', {}, error);
       });
     };
-    ends(mute, { timeouts: { firstChunkMs: 30 } });
-    ends(timeouts(mute, { firstChunkMs: 500 }), { timeouts: { firstChunkMs: 30 } });
+    ends(mute, { limits: { timeouts: { firstChunkMs: 30 } } });
+    ends(timeouts(mute, { firstChunkMs: 500 }), { limits: { timeouts: { firstChunkMs: 30 } } });
     ends(timeouts(timeouts(mute, { firstChunkMs: 500 }), { firstChunkMs: 30 }), {});
   });
 
   it('C5: iterationMs covers a turn', () => {
     marbles(({ scheduler, expectObservable }) => {
-      const timed = { scheduler, timeouts: { iterationMs: 70 } };
+      const timed = { scheduler, limits: { timeouts: { iterationMs: 70 } } };
       expectObservable(createAgent({ model: mute }).call$('?', timed)).toBe(
         '70ms #',
         {},

@@ -35,9 +35,9 @@ describe('C5: time-outs', () => {
       `${30 * minute} timeout`,
     ]);
     const longer = { callMs: 60 * minute };
-    expect(heard((scheduler) => agent.stream$('?', { scheduler, timeouts: longer }))).toEqual([
-      `${60 * minute} timeout`,
-    ]);
+    expect(
+      heard((scheduler) => agent.stream$('?', { scheduler, limits: { timeouts: longer } })),
+    ).toEqual([`${60 * minute} timeout`]);
   });
 
   it('X4: a wait for the first content is reported after 10 seconds, and repeated once', () => {
@@ -74,7 +74,7 @@ describe('C5: time-outs', () => {
     const hang = tool({ name: 'hang', description: 'Hangs.', run: () => NEVER });
     const asked = (scheduler: SchedulerLike) => ({
       scheduler,
-      timeouts: { callMs: 100, toolMs: 10_000 },
+      limits: { timeouts: { callMs: 100, toolMs: 10_000 } },
       approve: () => of(true).pipe(delay(5_000, scheduler)),
     });
     const patient = createAgent({
@@ -95,7 +95,7 @@ describe('C5: time-outs', () => {
       heard((scheduler) => {
         const session = sessions(createAgent({ model: silent }), { onBusy: 'queue' }).open('s');
         session.call$('?', { model: first, scheduler }).subscribe({ error: () => undefined });
-        return session.stream$('?', { scheduler, timeouts: { callMs: 100 } });
+        return session.stream$('?', { scheduler, limits: { timeouts: { callMs: 100 } } });
       }),
     ).toEqual(['3100 timeout']);
   });

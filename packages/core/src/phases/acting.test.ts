@@ -154,7 +154,9 @@ describe('the result of a tool', () => {
   it('T14: a long observation is cut, with a marker that says how much is missing', async () => {
     const model = scriptedModel([toolUse('f')], [text('done')]);
     const long = define('f', () => 'x'.repeat(30));
-    const reply = await createAgent({ model, tools: [long] }).call('?', { maxObservation: 10 });
+    const reply = await createAgent({ model, tools: [long] }).call('?', {
+      limits: { maxObservation: 10 },
+    });
     expect(reply.toolUses[0]?.output).toBe('xxxxxxxxxx\n[… 20 of 30 characters omitted]');
   });
 
@@ -307,7 +309,7 @@ describe('a batch of tools', () => {
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const mark$ = createAgent({ model, tools })
-        .stream$('?', { scheduler, parallel })
+        .stream$('?', { scheduler, limits: { parallel } })
         .pipe(
           only('preActing', 'postActing'),
           map(({ type, toolUse: { name } }) => (type === 'preActing' ? name : name.toUpperCase())),
@@ -381,7 +383,7 @@ describe('a batch of tools', () => {
         tools: [define('tool', () => NEVER)],
       });
       const ms$ = agent
-        .call$('?', { scheduler, timeouts: { tools: { tool: 7 } } })
+        .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 7 } } } })
         .pipe(map(({ toolUses }) => toolUses[0]?.ms));
       expectObservable(ms$).toBe('-------(m|)', { m: 7 });
     });

@@ -12,7 +12,7 @@ import { marbles, record, scriptedModel, text, thinking, toolUse } from '../test
 import { sessions } from '../sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
-const atOnce = { parseBackoffMs: 0 } as const;
+const atOnce = { limits: { parseBackoffMs: 0 } } as const;
 
 const unread: readonly ModelChunk[] = [
   thinking('Hm.'),
@@ -60,25 +60,24 @@ describe('a text in which no action can be read', () => {
 
   it('P4: when retries are used up, the error holds what was written', async () => {
     const call = createAgent({ model: scriptedModel(unread, unread) }).call('?', {
-      ...atOnce,
-      maxParseRetries: 1,
+      limits: { ...atOnce.limits, maxParseRetries: 1 },
     });
     await expect(call).rejects.toMatchObject({ code: 'invalidResponse', partial: 'Acton' });
   });
 
   it('I7: each repair is a reasoning call', async () => {
     const model = scriptedModel(unread, unread, [text('noon')]);
-    const reply = await createAgent({ model }).call('?', { ...atOnce, maxIterations: 2 });
+    const reply = await createAgent({ model }).call('?', {
+      limits: { ...atOnce.limits, maxIterations: 2 },
+    });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 2 });
   });
 
   it('P5: the temperature rises with each text, up to its limit, and is back behind one that can be read', async () => {
     const model = scriptedModel(unread, unread, unread, [toolUse('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock] }).call('?', {
-      ...atOnce,
-      maxParseRetries: 3,
-      temperature: 0.5,
-      temperatureRamp: { step: 0.25, max: 1 },
+      limits: { ...atOnce.limits, maxParseRetries: 3, temperatureRamp: { step: 0.25, max: 1 } },
+      request: { temperature: 0.5 },
     });
     expect(temperatures(model.requests)).toEqual([0.5, 0.75, 1, 1, 0.5]);
   });
@@ -89,9 +88,7 @@ describe('a text in which no action can be read', () => {
     expect(temperatures(off.requests)).toEqual([undefined, undefined]);
     const on = scriptedModel(unread, unread, unread, unread, [text('noon')]);
     await createAgent({ model: on }).call('?', {
-      ...atOnce,
-      maxParseRetries: 4,
-      temperatureRamp: {},
+      limits: { ...atOnce.limits, maxParseRetries: 4, temperatureRamp: {} },
     });
     expect(temperatures(on.requests)).toEqual([undefined, 1.2, 1.4, 1.5, 1.5]);
   });
@@ -99,15 +96,14 @@ describe('a text in which no action can be read', () => {
   it('P5: a ramp that ends below the temperature does not lower it', async () => {
     const model = scriptedModel(unread, [text('noon')]);
     await createAgent({ model }).call('?', {
-      ...atOnce,
-      temperature: 1.8,
-      temperatureRamp: { max: 1.5 },
+      request: { temperature: 1.8 },
+      limits: { ...atOnce.limits, temperatureRamp: { max: 1.5 } },
     });
     expect(temperatures(model.requests)).toEqual([1.8, 1.8]);
   });
 
   it('P5: an option of the ramp that is none is refused', async () => {
-    const ramp = { temperatureRamp: { stp: 1 } } as never;
+    const ramp = { limits: { temperatureRamp: { stp: 1 } } } as never;
     await expect(createAgent({ model: scriptedModel() }).call('?', ramp)).rejects.toThrow(
       "has no option 'stp'",
     );
@@ -119,7 +115,9 @@ describe('a message that only thinks', () => {
     const model = scriptedModel(thought('One.'), thought('Two.'), [text('noon')]);
     const memory = inProcessMemory();
     const agent = createAgent({ model });
-    const reply = await sessions(agent, { memory }).open('s').call('?', { maxParseRetries: 0 });
+    const reply = await sessions(agent, { memory })
+      .open('s')
+      .call('?', { limits: { maxParseRetries: 0 } });
     expect(reply).toMatchObject({ reason: 'answer', iterations: 3 });
     const shown = model.requests[2]?.messages.map(({ role, content }) => [
       role,
@@ -138,7 +136,7 @@ describe('a message that only thinks', () => {
 
   it('P7, I7: thinking goes on as long as there are iterations', async () => {
     const model = scriptedModel(thought('a'), thought('b'), thought('c'), [text('Closed.')]);
-    const reply = await createAgent({ model }).call('?', { maxIterations: 3 });
+    const reply = await createAgent({ model }).call('?', { limits: { maxIterations: 3 } });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 3 });
   });
 });
@@ -156,7 +154,7 @@ describe('a use of a tool that is not to be run', () => {
       [text('Done.')],
     );
     const agent = createAgent({ model, tools: [count] });
-    const events = await record(agent.stream$('?', { maxToolCalls: 1 }));
+    const events = await record(agent.stream$('?', { limits: { maxToolCalls: 1 } }));
     const results = events.flatMap((event) =>
       event.type === 'postActing'
         ? [[event.toolUse.id, textOf(event.result), event.result.isError]]

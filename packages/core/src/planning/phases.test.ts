@@ -56,9 +56,8 @@ describe('phases that think beside the loop', () => {
       .call('Spin!', {
         output: { type: 'object', properties: {} },
         callId: 'c',
-        stopSequences: ['X'],
-        maxIterations: 2,
-        onLimit: 'partial',
+        request: { stopSequences: ['X'] },
+        limits: { maxIterations: 2, onLimit: 'partial' },
       })
       .catch(() => undefined);
     const [analysed, reasoned, reflected] = model.requests;

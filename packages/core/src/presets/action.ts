@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withDefaults } from '../call-options.js';
 import type { InputSchema } from '../schema.js';
 import type { DialectOptions } from '../text-tools/dialect.js';
 import { actionDialect } from '../text-tools/dialects/action.js';
@@ -15,13 +16,11 @@ export const action = <const Output extends InputSchema | undefined = undefined>
 ): AgentOptions<Output> => ({
   ...options,
   model: textTools(options.model, actionDialect(dialect)),
-  defaults: {
-    temperature: 0.7,
-    maxTokens: 8_000,
-    maxParseRetries: 2,
-    parseBackoffMs: 800,
-    maxToolErrors: 2,
-    toolBackoffMs: 800,
-    ...options.defaults,
-  },
+  defaults: withDefaults(
+    {
+      request: { temperature: 0.7, maxTokens: 8_000 },
+      limits: { maxParseRetries: 2, parseBackoffMs: 800, maxToolErrors: 2, toolBackoffMs: 800 },
+    },
+    options.defaults,
+  ),
 });

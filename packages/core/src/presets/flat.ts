@@ -1,5 +1,6 @@
 import { map } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
+import { withDefaults } from '../call-options.js';
 import { on } from '../interceptor.js';
 import type { InputSchema } from '../schema.js';
 import type { DialectOptions } from '../text-tools/dialect.js';
@@ -18,13 +19,17 @@ export const flat = <const Output extends InputSchema | undefined = undefined>(
   ...options,
   model: textTools(options.model, flatDialect(dialect)),
   use: [calmAtTheEnd, ...(options.use ?? [])],
-  defaults: {
-    maxIterations: 10,
-    temperature: 0.7,
-    temperatureRamp: { step: 0.2, max: 1.5 },
-    maxObservation: 500,
-    ...options.defaults,
-  },
+  defaults: withDefaults(
+    {
+      request: { temperature: 0.7 },
+      limits: {
+        maxIterations: 10,
+        temperatureRamp: { step: 0.2, max: 1.5 },
+        maxObservation: 500,
+      },
+    },
+    options.defaults,
+  ),
 });
 
 /** Before the interceptors of the agent's own, which may say otherwise. */

@@ -59,7 +59,9 @@ describe('the preset guarded', () => {
 
   it('M: answers behind ten tools', async () => {
     const model = scriptedModel(...spinning(10), [text('Enough.')]);
-    const defaults = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
+    const defaults = {
+      limits: { maxToolCalls: undefined, timeouts: { callMs: undefined } },
+    } as never;
     const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
     expect(reply).toMatchObject({ reason: 'answer', iterations: 11 });
     expect(reply.toolUses).toHaveLength(10);
@@ -205,12 +207,11 @@ describe('the preset guarded', () => {
 
   it('M: is what its options say first', async () => {
     const model = scriptedModel(...spinning(2), [text('Enough.')]);
-    const defaults = { maxToolCalls: 2, timeouts: { toolMs: 1 } };
+    const defaults = { limits: { maxToolCalls: 2, timeouts: { toolMs: 1 } } };
     const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
     expect(reply.toolUses).toHaveLength(2);
     expect(guarded({ model, defaults }).defaults).toMatchObject({
-      maxToolCalls: 2,
-      timeouts: { callMs: 30_000, toolMs: 1 },
+      limits: { maxToolCalls: 2, timeouts: { callMs: 30_000, toolMs: 1 } },
     });
     expect(() => guarded(guarded({ model }))).not.toThrow();
     expect(() => guarded({ model }, { guards: [() => true] as never })).toThrow(/'guards' must be/);

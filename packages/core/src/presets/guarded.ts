@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withDefaults } from '../call-options.js';
 import { fitContext } from '../fitting/fit-context.js';
 import type { TokenCounter } from '../fitting/token-counter.js';
 import { maxInputLength } from '../guards/max-input-length.js';
@@ -8,7 +9,7 @@ import { windowMemory } from '../memories/window-memory.js';
 import { throughMemory } from '../memories/inner-memory.js';
 import { retry, type RetryOptions } from '../models/retry.js';
 import { isRecord } from '../json.js';
-import { checkOptions, defined, having, isObject, type Rule, wholeNumber } from '../options.js';
+import { checkOptions, having, isObject, type Rule, wholeNumber } from '../options.js';
 import { withoutPhase } from '../phase-list.js';
 import { storeMemory } from '../phases/store-memory.js';
 import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
@@ -56,7 +57,6 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { maxCalls = 20, maxQueue = 100, turns = 10, retriever } = limits;
   const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
-  const { defaults } = options;
   const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
   return {
     ...options,
@@ -76,12 +76,16 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
       // Memory is written at the end, and only then.
       withoutPhase(storeMemory),
     ],
-    defaults: {
-      maxIterations: 15,
-      maxToolCalls: 10,
-      ...defined(defaults),
-      timeouts: { callMs: 30_000, toolMs: 15_000, ...defined(defaults?.timeouts) },
-    },
+    defaults: withDefaults(
+      {
+        limits: {
+          maxIterations: 15,
+          maxToolCalls: 10,
+          timeouts: { callMs: 30_000, toolMs: 15_000 },
+        },
+      },
+      options.defaults,
+    ),
   };
 };
 

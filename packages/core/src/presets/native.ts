@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withDefaults } from '../call-options.js';
 import type { InputSchema } from '../schema.js';
 
 /** An agent of a model that has tools of its own: 10 iterations, 5 tools at once. It says what `createAgent` does by itself. */
@@ -6,5 +7,5 @@ export const native = <const Output extends InputSchema | undefined = undefined>
   options: AgentOptions<Output>,
 ): AgentOptions<Output> => ({
   ...options,
-  defaults: { maxIterations: 10, parallel: true, ...options.defaults },
+  defaults: withDefaults({ limits: { maxIterations: 10, parallel: true } }, options.defaults),
 });

@@ -200,7 +200,7 @@ describe('the preset planner', () => {
     await createAgent(planner({ model: model(), tools: [slow] }, bare)).call('?');
     expect(most).toBe(5);
     most = 0;
-    const defaults = { parallel: 2 };
+    const defaults = { limits: { parallel: 2 } };
     await createAgent(planner({ model: model(), tools: [slow], defaults }, bare)).call('?');
     expect(most).toBe(2);
   });

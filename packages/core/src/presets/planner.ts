@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withDefaults } from '../call-options.js';
 import { misuse } from '../errors.js';
 import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
 import { withLongTermMemory } from '../long-term-memory/with-long-term-memory.js';
@@ -85,7 +86,10 @@ export const planner = <const Output extends InputSchema | undefined = undefined
         : [rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) })]),
     ],
     // What is said of the plan takes turns, too.
-    defaults: { maxIterations: plan ? 12 : 6, parallel: 5, ...defined(keeping.defaults) },
+    defaults: withDefaults(
+      { limits: { maxIterations: plan ? 12 : 6, parallel: 5 } },
+      keeping.defaults,
+    ),
   };
   return longTermMemory === undefined
     ? planning

@@ -11,7 +11,7 @@ const look = tool({
   run: ({ at }) => `${at}: ${'x'.repeat(1000)}`,
 });
 const says = (words: string): ScriptedAnswer => [text(words)];
-const atOnce = { parseBackoffMs: 0, toolBackoffMs: 0 };
+const atOnce = { limits: { parseBackoffMs: 0, toolBackoffMs: 0 } };
 
 describe('the preset action', () => {
   it('M: asks in its dialect, at 0.7 and with 8,000 tokens, and runs one tool a step', async () => {
@@ -41,9 +41,9 @@ describe('the preset action', () => {
   it('M: is what its options say first', async () => {
     const model = scriptedModel(says('Hello.'));
     const agent = createAgent(
-      action({ model, tools: [look], defaults: { temperature: 0 } }, { strict: true }),
+      action({ model, tools: [look], defaults: { request: { temperature: 0 } } }, { strict: true }),
     );
-    await expect(agent.call('?', { ...atOnce, maxParseRetries: 0 })).resolves.toMatchObject({
+    await expect(agent.call('?', { limits: { maxParseRetries: 0 } })).resolves.toMatchObject({
       reason: 'answer',
     });
     expect(model.requests[0]).toMatchObject({ temperature: 0, maxTokens: 8_000 });
@@ -70,7 +70,7 @@ describe('the preset flat', () => {
     const temperatures = model.requests.map(({ temperature = 0 }) => temperature.toFixed(1));
     expect(temperatures).toEqual(['0.7', '0.9', '1.1']);
     const own = scriptedModel(bad, says('{"answer": "Seen."}'));
-    const options = { ...atOnce, temperature: 0.5 };
+    const options = { ...atOnce, request: { temperature: 0.5 } };
     await createAgent(flat({ model: own, tools: [look] })).call('?', options);
     expect(own.requests.map(({ temperature }) => temperature)).toEqual([0.5, 0.7]);
   });
@@ -80,7 +80,9 @@ describe('the preset flat', () => {
     const steps = Array.from({ length: 10 }, () => step);
     const model = scriptedModel(...steps, says('{"answer": "Enough."}'));
     const tools = [look];
-    const reply = await createAgent(flat({ model, tools })).call('?', { temperature: 0.9 });
+    const reply = await createAgent(flat({ model, tools })).call('?', {
+      request: { temperature: 0.9 },
+    });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 10 });
     expect(textOf(reply)).toBe('Enough.');
     expect(model.requests.at(-1)?.temperature).toBe(0);
@@ -100,7 +102,7 @@ describe('the preset flat', () => {
       map((event) => ({ ...event, options: { ...event.options, temperature: 1 } })),
     );
     const agent = createAgent(flat({ model, tools: [look], use: [[warm]] }));
-    await agent.call('?', { maxIterations: 1 });
+    await agent.call('?', { limits: { maxIterations: 1 } });
     expect(model.requests.at(-1)?.temperature).toBe(1);
   });
 });
@@ -108,10 +110,10 @@ describe('the preset flat', () => {
 describe('the preset native', () => {
   it('M: has ten iterations, and leaves the model as it is', async () => {
     const model = scriptedModel(says('Hello.'));
-    const options = native({ model, tools: [look], defaults: { temperature: 1 } });
+    const options = native({ model, tools: [look], defaults: { request: { temperature: 1 } } });
     expect(options).toMatchObject({
       model,
-      defaults: { maxIterations: 10, parallel: true, temperature: 1 },
+      defaults: { limits: { maxIterations: 10, parallel: true }, request: { temperature: 1 } },
     });
     expect((await createAgent(options).call('?')).reason).toBe('answer');
   });

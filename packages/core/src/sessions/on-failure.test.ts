@@ -85,7 +85,7 @@ describe('a session whose call fails', () => {
         .open('s')
         .call$('Pay Ann.', {
           scheduler,
-          timeouts: { callMs: 20 },
+          limits: { timeouts: { callMs: 20 } },
         });
       let failed: unknown;
       call$.subscribe({ error: (error: unknown) => (failed = error) });

@@ -70,9 +70,8 @@ const chat$ = (
     model: answers(40, answerOf(asked)),
     tools: [...tools, agentTool(helper, { description: 'Below.' })],
     use: [journal(calls)],
-    defaults: { onUncertain: 'rerun' },
   });
-  return keepSessions(agent, store, { journal: journal(calls) })
+  return keepSessions(agent, store, { journal: journal(calls, { onUncertain: 'rerun' }) })
     .open$('s')
     .pipe(
       concatMap((session) =>

@@ -43,7 +43,7 @@ import {
 import { records$ } from '../journal/call-store.js';
 import { isEnd, parsedText, sessionChanges, storedEvent } from '../journal/record-json.js';
 import { checkCallOptions } from '../call-options.js';
-import type { Journal, ResumeOptions } from '../journal/journal.js';
+import { type Journal, journalRules, type ResumeOptions } from '../journal/journal.js';
 import type { Reply } from '../reply.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
@@ -306,7 +306,7 @@ export const resumableSession = <Output>({
     goOn: (journal: Journal, callId: string, options: ResumeOptions) => Observable<Seen>,
     saved: (save$: Observable<unknown>) => MonoTypeOperatorFunction<Seen>,
   ): Observable<Seen> => {
-    checkCallOptions('resume$()', given);
+    checkCallOptions('resume$()', given, journalRules);
     if (callId === '') throw misuse('resume$() needs the id of a call, or none.');
     if (journal === undefined || !isStoreOfCalls(journal.store)) throw noJournal();
     const calls = journal.store;

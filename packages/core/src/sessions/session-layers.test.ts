@@ -177,11 +177,11 @@ describe('the layers of a session', () => {
     const time = new VirtualTimeScheduler();
     const agent = createAgent({
       model: scriptedModel(NEVER),
-      defaults: { scheduler: time, timeouts: { callMs: 60 } },
+      defaults: { scheduler: time, limits: { timeouts: { callMs: 60 } } },
     });
     const session = sessions(agent).open('s');
     const codes: unknown[] = [];
-    const first = session.call$('1', { timeouts: { callMs: 2_000 } }).subscribe();
+    const first = session.call$('1', { limits: { timeouts: { callMs: 2_000 } } }).subscribe();
     session.call$('2', { onBusy: 'steer' }).subscribe({
       error: (error: unknown) => codes.push(Reflect.get(Object(error), 'code')),
     });

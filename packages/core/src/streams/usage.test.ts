@@ -27,7 +27,7 @@ describe('usage$', () => {
     const model = scriptedModel([toolUse('ask'), costs(1)], [text('Closing.'), costs(20)]);
     const totals: number[] = [];
     createAgent({ model, tools: [ask] })
-      .stream$('?', { maxIterations: 1 })
+      .stream$('?', { limits: { maxIterations: 1 } })
       .pipe(usage$)
       .subscribe(({ inputTokens, outputTokens }) => totals.push(inputTokens, outputTokens));
     expect(totals).toEqual([1, 1, 8, 2, 28, 3]);

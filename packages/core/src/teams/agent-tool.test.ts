@@ -148,7 +148,7 @@ describe('agentTool', () => {
       () =>
         helperOf({
           model: scriptedModel([toolUse('x')]),
-          defaults: { maxIterations: 1, onLimit: 'partial' },
+          defaults: { limits: { maxIterations: 1, onLimit: 'partial' } },
         }),
       "The agent 'helper' has used up all its steps. What it has said:\nAll steps are used up.",
       false,
@@ -410,7 +410,7 @@ describe('agentTool', () => {
         model: scriptedModel([ask()]),
         tools: [agentTool(helperOf({ model: scriptedModel(never) }), { description: 'H.' })],
       });
-      const code$ = outer.call$('?', { scheduler, timeouts: { callMs: 3 } });
+      const code$ = outer.call$('?', { scheduler, limits: { timeouts: { callMs: 3 } } });
       expectObservable(code$.pipe(map(() => ''))).toBe(
         '---#',
         {},

@@ -273,9 +273,9 @@ describe('asAgent', () => {
   it('R5: warns of options that its steps have to be given', async () => {
     const events = await record(
       asAgent(sequential(saying('a', 'A'))).stream$('?', {
-        temperature: 0,
+        request: { temperature: 0 },
         model: scriptedModel(),
-        timeouts: { callMs: 1000 },
+        limits: { timeouts: { callMs: 1000 } },
       }),
     );
     const warnings = events.flatMap((it) => (it.type === 'warning' ? [it.message] : []));
@@ -387,7 +387,7 @@ describe('asAgent', () => {
       const slow = model('-----');
       const team = asAgent(sequential(createAgent({ model: slow })), { name: 'team' });
       expectObservable(
-        team.call$('?', { scheduler, timeouts: { callMs: 3 } }).pipe(map(textOf)),
+        team.call$('?', { scheduler, limits: { timeouts: { callMs: 3 } } }).pipe(map(textOf)),
       ).toBe(
         '---#',
         {},

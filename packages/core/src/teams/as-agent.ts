@@ -13,7 +13,7 @@ import { type AgentOptions, agentRules } from '../agent-options.js';
 import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import { type Composable, isStep, type OutOf, runnerOf } from '../compose/step.js';
-import { refuseMoved } from '../call-options.js';
+import { placeOfOption } from '../call-options.js';
 import { checkOptions, type Rule } from '../options.js';
 import { endReasons, type Reply } from '../reply.js';
 import type { InputSchema, Validator } from '../schema.js';
@@ -70,8 +70,7 @@ export const asAgent = <
   step: AnyStep,
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
-  refuseMoved('asAgent()', options);
-  checkOptions('asAgent()', options, stepAgentRules);
+  checkOptions('asAgent()', options, stepAgentRules, [], placeOfOption);
   return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
 };
 
@@ -107,11 +106,11 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
 };
 
 const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
-  const { timeouts: _, ...prepared } = options;
+  const { timeouts: _, retryBudget: __, ...limits } = options.limits ?? {};
   const idle = [
     ...(model === undefined ? [] : ['model']),
     ...(pinned.length === 0 ? [] : ['addTools']),
-    ...Object.keys(prepared),
+    ...Object.keys({ ...options.request, ...limits }),
   ];
   if (idle.length === 0) return;
   const message = `An agent made of steps has no loop of its own, so it passes over ${idle.join(', ')}. Give that to the agents in its steps.`;

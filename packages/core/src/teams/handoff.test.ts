@@ -279,7 +279,7 @@ describe('handoff', () => {
         agents: [member('a', scriptedModel([to('b')])), member('b', second)],
       });
       expectObservable(
-        desk.call$('?', { scheduler, timeouts: { callMs: 3 } }).pipe(map(textOf)),
+        desk.call$('?', { scheduler, limits: { timeouts: { callMs: 3 } } }).pipe(map(textOf)),
       ).toBe(
         '---#',
         {},

@@ -97,7 +97,7 @@ describe('what a reply says it has cost', () => {
         tools: [tool({ name: 'wait', description: 'Waits.', run: () => timer(1, scheduler) })],
       });
       const outer = createAgent({ model: using(1), tools: [asking(inner)] });
-      const reply$ = outer.call$('?', { scheduler, timeouts: { tools: { ask: 3 } } });
+      const reply$ = outer.call$('?', { scheduler, limits: { timeouts: { tools: { ask: 3 } } } });
       expectObservable(reply$.pipe(map((it) => spentBy(it)))).toBe('---(r|)', {
         r: { all: 12, reasoning: 2, acting: 10 },
       });

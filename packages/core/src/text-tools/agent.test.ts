@@ -119,7 +119,7 @@ describe('P1: an agent with a text model', () => {
     const broken = `${label}{"tool": "weather", "arguments": {"city": "Ro`;
     const model = saying(broken, ...scripts[name]);
     const agent = createAgent({ model: textTools(model, dialects[name]), tools });
-    const reply = await agent.call('How is Rome?', { parseBackoffMs: 0 });
+    const reply = await agent.call('How is Rome?', { limits: { parseBackoffMs: 0 } });
     expect(textOf(reply)).toBe('It is sunny.');
     expect(reply.iterations).toBe(3);
     const [, second, third] = model.requests;
@@ -133,7 +133,7 @@ describe('P1: an agent with a text model', () => {
       model: textTools(saying(wrong, wrong), dialects.action),
       tools,
     });
-    const reply = await agent.call('?', { maxParseRetries: 1, parseBackoffMs: 0 });
+    const reply = await agent.call('?', { limits: { maxParseRetries: 1, parseBackoffMs: 0 } });
     expect(textOf(reply)).toBe('ask somebody');
   });
 
@@ -143,7 +143,7 @@ describe('P1: an agent with a text model', () => {
       model: textTools(saying(wrong), dialects.flat),
       tools,
     });
-    await expect(agent.call('?', { maxParseRetries: 0 })).rejects.toMatchObject({
+    await expect(agent.call('?', { limits: { maxParseRetries: 0 } })).rejects.toMatchObject({
       code: 'invalidResponse',
       partial: wrong,
     });
@@ -188,7 +188,7 @@ describe('P1: an agent with a text model', () => {
       model: textTools(model, dialects.lines),
       tools,
     });
-    const reply = await agent.call('?', { maxIterations: 1 });
+    const reply = await agent.call('?', { limits: { maxIterations: 1 } });
     expect(reply.reason).toBe('maxIterations');
     expect(textOf(reply)).toBe('Sunny, so far.');
     expect(model.requests[1]?.system).toContain('Do not use a tool now');
@@ -219,7 +219,10 @@ describe('P1: an agent with a text model', () => {
     await createAgent({
       model: textTools(model, dialects.flat),
       tools,
-    }).call('?', { temperature: 0.1, temperatureRamp: {}, parseBackoffMs: 0 });
+    }).call('?', {
+      request: { temperature: 0.1 },
+      limits: { temperatureRamp: {}, parseBackoffMs: 0 },
+    });
     const temperatures = model.requests.map(({ temperature = 0 }) => temperature.toFixed(1));
     expect(temperatures).toEqual(['0.1', '0.3', '0.5']);
   });
@@ -281,7 +284,10 @@ describe('what leaves the source', () => {
         model: textTools(inner, dialects.flat),
         tools,
       });
-      const options = { scheduler, maxParseRetries: 0, timeouts: { firstChunkMs: 3, chunkMs: 3 } };
+      const options = {
+        scheduler,
+        limits: { maxParseRetries: 0, timeouts: { firstChunkMs: 3, chunkMs: 3 } },
+      };
       const code$ = agent
         .call$('?', options)
         .pipe(catchError((error: unknown) => of((error as MillraceError).code)));

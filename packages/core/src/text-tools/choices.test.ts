@@ -11,13 +11,13 @@ const wait = tool({ name: 'wait', description: 'Waits.', run: () => 'waited' });
 const tools = [look, wait];
 const saying = (...replies: readonly string[]) =>
   scriptedModel(...replies.map((reply) => [text(reply)]));
-const atOnce = { parseBackoffMs: 0 } as const;
+const atOnce = { limits: { parseBackoffMs: 0 } } as const;
 
 describe('R5: the choice of a tool in a text protocol', () => {
   it('runs nothing where no tool may be used', async () => {
     const model = saying('{"tool": "look"}', '{"answer": "Done."}');
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
-    const reply = await agent.call('?', { toolChoice: 'none' });
+    const reply = await agent.call('?', { request: { toolChoice: 'none' } });
     expect(textOf(reply)).toBe('Done.');
     expect(reply.toolUses).toMatchObject([
       { isError: true, output: 'Not executed: no tool may be used now.' },
@@ -32,7 +32,7 @@ describe('R5: the choice of a tool in a text protocol', () => {
       'Final Answer: seen',
     );
     const agent = createAgent({ model: textTools(model, linesDialect()), tools });
-    const reply = await agent.call('?', { ...atOnce, toolChoice: { name: 'look' } });
+    const reply = await agent.call('?', { ...atOnce, request: { toolChoice: { name: 'look' } } });
     expect(textOf(reply)).toBe('seen');
     // A choice that forces a tool covers the first request only: the feedback speaks in the second.
     expect(model.requests[1]?.messages.map(textOf).at(-1)).toContain('where a tool must be used');
@@ -42,13 +42,13 @@ describe('R5: the choice of a tool in a text protocol', () => {
   it('refuses another tool than the one that must be used', async () => {
     const model = saying('{"tool": "wait"}', '{"answer": "Done."}');
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
-    const reply = await agent.call('?', { toolChoice: { name: 'look' } });
+    const reply = await agent.call('?', { request: { toolChoice: { name: 'look' } } });
     expect(reply.toolUses[0]?.output).toBe('Not executed: the tool to use now is look.');
   });
 });
 
 describe('L3: the closing request of a text protocol', () => {
-  const limited = { ...atOnce, maxIterations: 1 };
+  const limited = { limits: { ...atOnce.limits, maxIterations: 1 } };
 
   it('takes no half answer', async () => {
     const model = saying(

@@ -21,7 +21,7 @@ const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
 
 const written = async (...answers: readonly ScriptedAnswer[]): Promise<string> => {
   const agent = createAgent({ model: scriptedModel(...answers), tools: [ends, look] });
-  const event$ = agent.stream$('?', { parseBackoffMs: 0 });
+  const event$ = agent.stream$('?', { limits: { parseBackoffMs: 0 } });
   return (await lastValueFrom(event$.pipe(finalMarkers(), toArray()))).join('');
 };
 

@@ -338,7 +338,7 @@ describe('T12: an approval', () => {
         tools: [slow(() => asked)],
       });
       const output$ = agent
-        .call$('?', { scheduler, timeouts: { approvalMs: 7 } })
+        .call$('?', { scheduler, limits: { timeouts: { approvalMs: 7 } } })
         .pipe(map((reply) => reply.toolUses[0]?.output));
       expectObservable(output$).toBe('-------(o|)', {
         o: 'Not run: this use of tool was not approved. Nobody has decided on it in time.',
@@ -380,7 +380,7 @@ describe('T12: an approval', () => {
         tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran', approve }),
       );
       const done$ = createAgent({ model: answers, tools })
-        .stream$('?', { scheduler, timeouts: { approvalMs: 4 } })
+        .stream$('?', { scheduler, limits: { timeouts: { approvalMs: 4 } } })
         .pipe(
           only('postActing'),
           map(({ toolUse: { name }, result }) => (result.isError ? `no ${name}` : name)),

@@ -116,9 +116,8 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
   let reply: Reply | undefined;
   let failure: unknown;
   const call: CallOptions<undefined> = {
-    ...options,
     scheduler: clock,
-    timeouts: { toolMs: 20, approvalMs: 10 },
+    limits: { ...options, timeouts: { toolMs: 20, approvalMs: 10 } },
     ...(interruptAt > 0 && { interruptOn: timer(interruptAt, clock) }),
   };
   sessions(createAgent({ model, tools, use: veto ? [noTwos] : [] }), { memory })

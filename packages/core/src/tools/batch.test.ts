@@ -45,7 +45,7 @@ const played = async (
 ) => {
   const model = scriptedModel(...turns, [text('done')]);
   const agent = createAgent({ model, tools, use: interceptors });
-  const events = await record(agent.stream$('?', { maxToolCalls }));
+  const events = await record(agent.stream$('?', { limits: { maxToolCalls } }));
   const last = events.at(-1);
   const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
   const outputs =

@@ -26,7 +26,7 @@ const outputs = async (
     [text('done')],
   );
   const events = await record(
-    createAgent({ model, tools }).stream$('?', { maxIterations: 50, ...options }),
+    createAgent({ model, tools }).stream$('?', { limits: { maxIterations: 50 }, ...options }),
   );
   const told = model.requests
     .at(-1)
@@ -108,7 +108,7 @@ describe('T8: a tool with retry', () => {
       const { run } = flaky(9, transient('busy'), { attempts: 9, backoffMs: 10 });
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [run] });
       const output$ = agent
-        .call$('?', { scheduler, timeouts: { tools: { tool: 25 } } })
+        .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 25 } } } })
         .pipe(map(({ toolUses }) => toolUses[0]?.output));
       expectObservable(output$).toBe('25ms (o|)', {
         o: "Failed: The tool 'tool' did not finish within 25 ms.",
@@ -134,7 +134,7 @@ describe('T8: a tool with retry', () => {
           cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
         );
         const ms$ = createAgent({ model, tools: [slow] })
-          .call$('?', { scheduler, timeouts })
+          .call$('?', { scheduler, limits: { timeouts } })
           .pipe(map(({ toolUses }) => toolUses[0]?.ms));
         expectObservable(ms$).toBe(`${ms}ms (m|)`, { m: ms });
       });
@@ -166,7 +166,7 @@ describe('T9: a tool that fails', () => {
       ['a', { n }],
       ['b', { n }],
     ]);
-    const { outputs: given } = await outputs(tools, turns, { maxToolErrors: 0 });
+    const { outputs: given } = await outputs(tools, turns, { limits: { maxToolErrors: 0 } });
     expect(given.map((output) => /failed (\d)/.exec(output)?.[1])).toEqual(['1', '1', '2', '2']);
   });
 
@@ -176,7 +176,7 @@ describe('T9: a tool that fails', () => {
         model: model(['(cf|)', '(cf|)', '(tf|)']),
         tools: [simple('tool', fails)],
       });
-      const told$ = agent.stream$('?', { scheduler, toolBackoffMs: 4 }).pipe(
+      const told$ = agent.stream$('?', { scheduler, limits: { toolBackoffMs: 4 } }).pipe(
         only('postActing'),
         map(({ ms }) => ms),
       );
@@ -272,7 +272,7 @@ describe('T16: maxToolCalls', () => {
         ['look', { n: 3 }],
       ],
     ];
-    const { outputs: given, model } = await outputs([look], turns, { maxToolCalls: 2 });
+    const { outputs: given, model } = await outputs([look], turns, { limits: { maxToolCalls: 2 } });
     expect(given).toEqual(['found', 'found', 'Not run: the limit of tool calls (2) is reached.']);
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
       ...[undefined, undefined],
@@ -289,12 +289,16 @@ describe('T16: maxToolCalls', () => {
     });
     const denied = simple('denied', () => 'ran', { approve: false });
     const turns: Uses[] = [[['strict']], [['nope']], [['denied']], [['strict', { n: 1 }]]];
-    const { outputs: given } = await outputs([strict, denied], turns, { maxToolCalls: 1 });
+    const { outputs: given } = await outputs([strict, denied], turns, {
+      limits: { maxToolCalls: 1 },
+    });
     expect(given.at(-1)).toBe('ran');
   });
 
   it('of 0 runs nothing', async () => {
-    const { outputs: given, model } = await outputs([look], [[['look']]], { maxToolCalls: 0 });
+    const { outputs: given, model } = await outputs([look], [[['look']]], {
+      limits: { maxToolCalls: 0 },
+    });
     expect(given).toEqual(['Not run: the limit of tool calls (0) is reached.']);
     expect(model.requests[0]?.toolChoice).toBe('none');
   });

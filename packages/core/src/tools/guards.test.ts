@@ -123,7 +123,7 @@ describe('I13: what is run', () => {
       const slow: Tool = { ...numbers(), name: 'tool', validation$: () => NEVER };
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow] });
       const output$ = agent
-        .call$('?', { scheduler, timeouts: { tools: { tool: 4 } } })
+        .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 4 } } } })
         .pipe(map(({ toolUses }) => toolUses[0]?.output));
       expectObservable(output$).toBe('----(o|)', {
         o: "Failed: The tool 'tool' did not finish within 4 ms.",
@@ -150,7 +150,7 @@ describe('the time of a tool', () => {
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const ms$ = createAgent({ model, tools: [deaf] })
-        .call$('?', { scheduler, timeouts: { toolMs: 4, tools: {} } })
+        .call$('?', { scheduler, limits: { timeouts: { toolMs: 4, tools: {} } } })
         .pipe(map(({ toolUses }) => toolUses[0]?.ms));
       expectObservable(ms$).toBe('----(m|)', { m: 4 });
     });
@@ -181,7 +181,7 @@ describe('the time of a tool', () => {
       });
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [fails] });
       const reason$ = agent
-        .call$('?', { scheduler, toolBackoffMs: 50, interruptOn: timer(3, scheduler) })
+        .call$('?', { scheduler, limits: { toolBackoffMs: 50 }, interruptOn: timer(3, scheduler) })
         .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
       expectObservable(reason$).toBe('---(r|)', { r: 'interrupted: Failed: no' });
     });
@@ -232,7 +232,9 @@ describe('limits and notes', () => {
       [toolUse('manage_tools', { activate: ['late'] }), ...uses],
       [text('done')],
     );
-    const reply = await createAgent({ model, tools: [late] }).call('?', { maxToolCalls: 1 });
+    const reply = await createAgent({ model, tools: [late] }).call('?', {
+      limits: { maxToolCalls: 1 },
+    });
     expect(reply.toolUses.map(({ output }) => output.split('.')[0])).toEqual([
       'Active groups: late',
       ...[1, 2, 3].map(() => 'Not run: the tool x can be used from your next step on'),
@@ -247,7 +249,9 @@ describe('limits and notes', () => {
       run: () => toolOutput({ content: 'A'.repeat(30), finalAnswer: (runs += 1) === 2 }),
     });
     const model = scriptedModel([toolUse('t')], [toolUse('t')]);
-    const reply = await createAgent({ model, tools: [answers] }).call('?', { maxObservation: 10 });
+    const reply = await createAgent({ model, tools: [answers] }).call('?', {
+      limits: { maxObservation: 10 },
+    });
     expect(reply).toMatchObject({ reason: 'toolFinal', content: [{ text: 'A'.repeat(30) }] });
   });
 

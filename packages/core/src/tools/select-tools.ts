@@ -68,7 +68,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
               { ...options, pinned: pinnedBy(options, call) },
               call.toolkit.current,
               questionOf(call),
-              call.options.toolChoice,
+              call.options.request?.toolChoice,
               (message) => hooks.report(0, { type: 'warning', message }),
             ),
           cut: () => of([]),

@@ -89,7 +89,9 @@ describe('T11: a selection of tools', () => {
 
   it('does not hide a tool that the call forces, or tools that come later', async () => {
     const select = () => ['mail'];
-    expect((await shown({ select }, { toolChoice: { name: 'files' } })).names).toBe('mail,files');
+    expect((await shown({ select }, { request: { toolChoice: { name: 'files' } } })).names).toBe(
+      'mail,files',
+    );
     const model = scriptedModel([toolUse('manage_tools', { activate: ['late'] })], [text('done')]);
     const late = toolGroup({
       name: 'late',

@@ -269,7 +269,7 @@ describe('T13: a tool that suspends', () => {
 
   it('T14: cuts a long result that is brought', async () => {
     const { model, session, id } = await suspended([text('Signed.')]);
-    await session.call(toolResults({ [id]: 'x'.repeat(30) }), { maxObservation: 10 });
+    await session.call(toolResults({ [id]: 'x'.repeat(30) }), { limits: { maxObservation: 10 } });
     expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('20 of 30 characters');
   });
 

@@ -41,7 +41,12 @@ const runaway = (
 ): ReturnType<typeof scriptedModel> =>
   scriptedModel(...Array.from({ length: rounds }, () => round), ...last);
 const agentOf = (model: Model, ...budgets: readonly Budget[]) =>
-  createAgent({ model, tools: [spin], defaults: { maxIterations: 1_000 }, use: budgets });
+  createAgent({
+    model,
+    tools: [spin],
+    defaults: { limits: { maxIterations: 1_000 } },
+    use: budgets,
+  });
 /** The same agent with a budget more. */
 const also = (options: AgentOptions, more: Budget): AgentOptions => ({
   ...options,
@@ -67,7 +72,7 @@ describe('budgets', () => {
       const agent = createAgent({
         model,
         tools: [spin],
-        defaults: { maxIterations: 1_000 },
+        defaults: { limits: { maxIterations: 1_000 } },
         use: [budget(options)],
       });
       const events = await lastValueFrom(
@@ -133,7 +138,9 @@ describe('budgets', () => {
   it('C9: counts the closing request of other limits, too', async () => {
     const all = sharedBudget({ tokens: 1_000 });
     const agent = agentOf(runaway(1, closing), all);
-    expect(await agent.call('?', { maxIterations: 1 })).toMatchObject({ reason: 'maxIterations' });
+    expect(await agent.call('?', { limits: { maxIterations: 1 } })).toMatchObject({
+      reason: 'maxIterations',
+    });
     expect(all.spent.tokens).toBe(120);
   });
 

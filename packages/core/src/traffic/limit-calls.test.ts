@@ -18,7 +18,10 @@ describe('limitCalls', () => {
       let most = 0;
       const call$ = (timeoutMs?: number) =>
         agent
-          .stream$('?', { scheduler, ...(timeoutMs && { timeouts: { callMs: timeoutMs } }) })
+          .stream$('?', {
+            scheduler,
+            ...(timeoutMs && { limits: { timeouts: { callMs: timeoutMs } } }),
+          })
           .pipe(
             only('preReasoning'),
             map(() => (most = Math.max(most, semaphore.held))),

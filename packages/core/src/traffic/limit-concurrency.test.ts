@@ -139,7 +139,7 @@ describe('limitConcurrency', () => {
       const slow = model(['60ms (tf|)', '60ms (tf|)', '60ms (tf|)']);
       const limited = limitConcurrency(1);
       const agent = createAgent({ model: limited(slow) });
-      const timed = { scheduler, timeouts: { callMs: 100 } };
+      const timed = { scheduler, limits: { timeouts: { callMs: 100 } } };
       const late = new MillraceError('timeout', 'The call did not finish within 100 ms (callMs).');
       const ends = ['60ms (t|)', '100ms #', '100ms #'];
       ends.forEach((end) => {
@@ -172,7 +172,7 @@ describe('limitConcurrency', () => {
       const agent = createAgent({
         model: limitConcurrency(1)(model(['80ms (tf|)', '80ms (tf|)'])),
       });
-      const timed = { scheduler, timeouts: { firstChunkMs: 100 } };
+      const timed = { scheduler, limits: { timeouts: { firstChunkMs: 100 } } };
       expectObservable(agent.call$('?', timed).pipe(map(textOf))).toBe('80ms (t|)');
       expectObservable(agent.call$('?', timed).pipe(map(textOf))).toBe('160ms (t|)');
     });

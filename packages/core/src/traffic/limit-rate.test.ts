@@ -130,7 +130,7 @@ describe('limitRate', () => {
       const limited = limitRate({ requestsPerMinute: 1 });
       const agent = createAgent({ model: limited(model(['50ms (tf|)', '50ms (tf|)'])) });
       const ask = (timeouts: object, end: string, late?: MillraceError): void => {
-        const said$ = agent.call$('?', { scheduler, timeouts }).pipe(map(textOf));
+        const said$ = agent.call$('?', { scheduler, limits: { timeouts } }).pipe(map(textOf));
         expectObservable(said$).toBe(end, { t: 't' }, late);
       };
       ask({ firstChunkMs: 100 }, '50ms (t|)');

@@ -6,15 +6,10 @@ import { planOf } from '../script/plan.js';
 import { scriptAgent, sessionIdOf, task } from '../script/script-agent.js';
 
 /** The conversation of a call that nothing has broken off. */
-export const expectedMemory = async ({
-  callId,
-  seed,
-  mode,
-}: ErrandCall): Promise<readonly Message[]> => {
+export const expectedMemory = async ({ callId, seed }: ErrandCall): Promise<readonly Message[]> => {
   const memory = inProcessMemory();
   const agent = scriptAgent({
     plan: planOf(seed),
-    mode,
     pace: { chunkMs: 0, onAsk: () => undefined, onChunk: () => undefined },
     approval$: () => of(true),
     effect$: () => of(undefined),

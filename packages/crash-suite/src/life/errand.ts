@@ -80,10 +80,10 @@ const ended$ = (
         if (records.some(({ name }) => name === `${callId}/interrupt`)) does('isInterrupted');
       }),
     ),
+    { onUncertain: call.mode },
   );
   const agent = scriptAgent({
     plan: call.waits === true ? waitPlan : planOf(call.seed),
-    mode: call.mode,
     pace: {
       chunkMs,
       onAsk: () => does('asks'),

@@ -29,7 +29,6 @@ export interface Effect {
 /** Who plays a script, and where it is written down. */
 export interface ScriptOptions {
   readonly plan: Plan;
-  readonly mode: UncertainMode;
   readonly pace: Pace;
   /** Does what a tool does. */
   readonly effect$: (effect: Effect) => Observable<unknown>;
@@ -39,18 +38,11 @@ export interface ScriptOptions {
 }
 
 /** Makes the agent of a script. It is the same in every life of a call. */
-export const scriptAgent = ({
-  plan,
-  mode,
-  pace,
-  effect$,
-  approval$,
-  journal,
-}: ScriptOptions): Agent => {
+export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptOptions): Agent => {
   const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
     effectTool(name, effect$, name === 'refund' ? { approve: approval$ } : {}),
   );
-  const defaults = { onUncertain: mode, maxIterations: 10 };
+  const defaults = { limits: { maxIterations: 10 } };
   const clerk = createAgent({
     name: 'clerk',
     model: scriptModel(([task]) => clerkPlanOf(task === undefined ? '' : textOf(task)), pace),

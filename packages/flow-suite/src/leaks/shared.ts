@@ -23,12 +23,14 @@ export const createShared = (): Shared => {
       signal,
       interruptOn: NEVER.pipe(ledger.counted()),
       demand: { isOpen: true, open$: gate.open$.pipe(ledger.counted()) },
-      timeouts: {
-        callMs: 600_000,
-        iterationMs: 600_000,
-        firstChunkMs: 600_000,
-        chunkMs: 600_000,
-        toolMs: 600_000,
+      limits: {
+        timeouts: {
+          callMs: 600_000,
+          iterationMs: 600_000,
+          firstChunkMs: 600_000,
+          chunkMs: 600_000,
+          toolMs: 600_000,
+        },
       },
     },
     listeners: () => getEventListeners(signal, 'abort').length,

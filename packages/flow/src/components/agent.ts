@@ -23,20 +23,23 @@ export const agentWork = (
   id: string,
   params: AgentParams,
   model: Model,
-  { resources, agent: made }: Equipment,
+  { resources }: Equipment,
 ): Work => {
   const { sys_prompt = '', output, max_rounds, temperature, max_tokens } = params;
   const { message_history_window_size: size = 0 } = params;
   const tools = toolsOf(params, resources);
   const system = templateOf(sys_prompt);
-  const defaults = defined({ maxIterations: max_rounds, temperature, maxTokens: max_tokens });
+  const defaults = {
+    request: defined({ temperature, maxTokens: max_tokens }),
+    limits: defined({ maxIterations: max_rounds }),
+  };
   const inputOf = asks(params);
   const sourcesOf = shows(params);
   return (scope) =>
     defer(() => {
       const instructions = render(system, scope);
       const agent = createAgent({
-        ...{ ...made, name: id, model, tools, defaults: { ...made.defaults, ...defaults } },
+        ...{ name: id, model, tools, defaults },
         ...(instructions !== '' && { instructions }),
         ...(output !== undefined && { output }),
       });

@@ -10,7 +10,6 @@ import { isRecord } from '@millrace/core/adapter';
 import { catchError, defer, map, of } from 'rxjs';
 import type { CategorizeParams } from '../document.js';
 import { render, templateOf } from '../render.js';
-import type { Equipment } from '../resources.js';
 import { noOutput } from '../scope.js';
 import { childCall, type Work, type Worked } from '../work.js';
 
@@ -19,11 +18,9 @@ export const categorizeWork = (
   id: string,
   { query = '{{sys.query}}', categories, otherwise }: CategorizeParams,
   model: Model,
-  { agent: made }: Equipment,
 ): Work => {
   const template = templateOf(query);
   const agent = createAgent({
-    ...made,
     name: id,
     model,
     instructions: instructionsOf(categories),

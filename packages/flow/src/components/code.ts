@@ -2,7 +2,7 @@ import { type Reply, textOf, tool, toolOutput } from '@millrace/core';
 import { defer, from, isObservable, last, map, type Observable, of } from 'rxjs';
 import type { CodeParams } from '../document.js';
 import { asText, fillRecord } from '../render.js';
-import type { Equipment, FlowFunction } from '../resources.js';
+import type { FlowFunction } from '../resources.js';
 import type { Output } from '../scope.js';
 import { type Work, workedBy } from '../work.js';
 import { runOnce$ } from './run-once.js';
@@ -12,7 +12,6 @@ export const codeWork = (
   id: string,
   { function: name, input = {} }: CodeParams,
   call: FlowFunction,
-  equipment: Equipment,
 ): Work => {
   const asTool = tool({
     name: id.replaceAll(':', '.'),
@@ -22,7 +21,7 @@ export const codeWork = (
       value$(call(given, context)).pipe(map((value) => toolOutput(resultOf(value)))),
   });
   return (scope) =>
-    defer(() => runOnce$(id, asTool, fillRecord(input, scope), scope, equipment)).pipe(
+    defer(() => runOnce$(id, asTool, fillRecord(input, scope), scope)).pipe(
       map((reply) => workedBy(reply, outputOf)),
     );
 };

@@ -6,7 +6,6 @@ import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
 import { nobody } from '../nobody.js';
 import { render, templateOf } from '../render.js';
-import type { Equipment } from '../resources.js';
 import { noOutput } from '../scope.js';
 import { childCall, done, type Work, workedBy } from '../work.js';
 
@@ -15,7 +14,6 @@ export const retrievalWork = (
   id: string,
   { query = '{{sys.query}}', top_n = 5 }: RetrievalParams,
   retriever: Retriever,
-  { agent: made }: Equipment,
 ): Work => {
   const template = templateOf(query);
   return (scope) =>
@@ -23,7 +21,7 @@ export const retrievalWork = (
       const text = render(template, scope);
       if (text.trim() === '') return of(done(noOutput));
       const use = [looking(retriever, text, top_n)];
-      return createAgent({ ...made, name: id, model: nobody, use })
+      return createAgent({ name: id, model: nobody, use })
         .call$(text, childCall(id, scope))
         .pipe(
           map((reply) =>

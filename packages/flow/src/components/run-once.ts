@@ -16,7 +16,6 @@ import {
   reasoning,
 } from '@millrace/core/phases';
 import { type Observable, of } from 'rxjs';
-import type { Equipment } from '../resources.js';
 import type { Scope } from '../scope.js';
 import { childCall } from '../work.js';
 
@@ -31,16 +30,14 @@ export const runOnce$ = (
   tool: Tool,
   input: ToolInput,
   scope: Scope,
-  { agent: made }: Equipment,
 ): Observable<Reply> =>
   createAgent({
-    ...made,
     name: id,
     model: asking(tool.name, input),
     tools: [tool],
     use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, concluding] }],
     // The output is for other components, and not for a model.
-    defaults: { ...made.defaults, maxObservation: 1_000_000 },
+    defaults: { limits: { maxObservation: 1_000_000 } },
   }).call$(JSON.stringify(input), childCall(id, scope));
 
 /** What stands in the place of a model: it asks for the tool, and is not asked again. */

@@ -118,7 +118,7 @@ describe('toUiMessageStream', () => {
   it('I10: ends a call that failed with what may be said of it, and completes', async () => {
     const event$ = createAgent({ model: scriptedModel() }).stream$('?', {
       callId: 'c',
-      toolChoice: { name: 'none' },
+      request: { toolChoice: { name: 'none' } },
     });
     expect(await all(event$.pipe(toUiMessageStream()))).toEqual([
       { type: 'start', messageId: 'c' },

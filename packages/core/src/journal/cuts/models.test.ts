@@ -97,7 +97,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'a model that is switched for one call, with options of its own': {
     options: (process) => ({
       model: script(process, ...turns),
-      temperature: 0.5,
+      request: { temperature: 0.5 },
       metadata: { userId: 'ann' },
       use: [addTools(process.effect('more'))],
     }),
@@ -178,7 +178,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'tools that are too slow': {
     agent: (process) =>
       made(process, script(process, [pay('ann'), toolUse('hang')], [text('Late.')]), {
-        ...options(process, { timeouts: { toolMs: 9 } }),
+        ...options(process, { limits: { timeouts: { toolMs: 9 } } }),
         tools: [
           process.effect('pay'),
           tool({ name: 'hang', description: 'Hangs.', run: () => NEVER }),
@@ -190,7 +190,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       made(
         process,
         process.model((request) => (said(request) === 0 ? [pay('ann')] : NEVER)),
-        options(process, { timeouts: { iterationMs: 30 } }),
+        options(process, { limits: { timeouts: { iterationMs: 30 } } }),
       ),
   },
   'guards, and an answer that is asked for again': {

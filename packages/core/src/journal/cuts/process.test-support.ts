@@ -93,7 +93,10 @@ export const live = async (
   const events: AgentEvent[] = [];
   const end: { isOver: boolean; error?: unknown } = { isOver: false };
   const process = processOf(world, scheduler, isDead, () => counted(streams));
-  const running = run({ ...process, durable: journal(createCallStore(driver)) }).subscribe({
+  const running = run({
+    ...process,
+    durable: journal(createCallStore(driver), { onUncertain: 'rerun' }),
+  }).subscribe({
     next: (event) => {
       if (!isDead()) events.push(event);
     },

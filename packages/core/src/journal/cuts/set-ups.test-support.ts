@@ -33,5 +33,5 @@ export const options = (
   defaults: AgentOptions['defaults'] = {},
 ): Pick<AgentOptions, 'use' | 'defaults'> => ({
   use: [durable],
-  defaults: { onUncertain: 'rerun', scheduler, ...defaults },
+  defaults: { scheduler, ...defaults },
 });

@@ -17,7 +17,6 @@ export const below = (
     name,
     model: script(process, ...turns),
     tools: [process.effect('pay'), process.effect('slow', { ms: 20 })],
-    defaults: { onUncertain: 'rerun' },
   });
 
 /** Says who has said what before. */

@@ -23,7 +23,6 @@ const setUps: Readonly<Record<string, SetUp>> = {
         name: 'middle',
         model: script(process, [ask('worker', 'Pay.'), pay('mid')], [text('Middle.')]),
         tools: [process.effect('pay'), agentTool(worker(process), { description: 'Works.' })],
-        defaults: { onUncertain: 'rerun' },
       });
       return leader(process, script(process, [ask('middle', 'Pay.')], [text('Paid.')]), middle);
     },
@@ -34,7 +33,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         name: 'failing',
         model: script(process, [pay('ann')], [pay('bob')]),
         tools: [process.effect('pay')],
-        defaults: { maxIterations: 1, onLimit: 'error', onUncertain: 'rerun' },
+        defaults: { limits: { maxIterations: 1, onLimit: 'error' } },
       });
       return leader(process, script(process, [ask('failing', 'Pay.')], [text('No.')]), failing);
     },
@@ -68,7 +67,6 @@ const setUps: Readonly<Record<string, SetUp>> = {
           name,
           model,
           tools: [process.effect('pay')],
-          defaults: { onUncertain: 'rerun' },
         }),
         description: name,
       });

@@ -56,7 +56,6 @@ const setUps: Readonly<Record<string, SetUp>> = {
         use: [journal(createCallStore(driver))],
         model: script(process, [pay('ann')], [text('Own is done.')]),
         tools: [process.effect('pay')],
-        defaults: { onUncertain: 'rerun' },
       });
       return leader(process, script(process, [ask('own', 'Pay.')], [text('Paid.')]), own);
     },

@@ -34,7 +34,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent(
         action({
-          ...options(process, { parseBackoffMs: 3 }),
+          ...options(process, { limits: { parseBackoffMs: 3 } }),
           model: process.model((request) => {
             if (lastText(request).includes('not whole')) {
               return [text('Thought: done\nAction: {"final_answer": "Paid."}')];
@@ -80,7 +80,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'malformed calls that are repaired, and that are not': {
     agent: (process) =>
       createAgent({
-        ...options(process, { parseBackoffMs: 2 }),
+        ...options(process, { limits: { parseBackoffMs: 2 } }),
         model: script(
           process,
           [
@@ -111,7 +111,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'an output that is never right': {
     agent: (process) =>
       createAgent({
-        ...options(process, { maxParseRetries: 1 }),
+        ...options(process, { limits: { maxParseRetries: 1 } }),
         output,
         model: script(process, ...Array.from({ length: 5 }, () => json({ sum: 'four' }))),
       }),
@@ -207,7 +207,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'the closing request at the limit': {
     agent: (process) =>
       createAgent({
-        ...options(process, { maxIterations: 2 }),
+        ...options(process, { limits: { maxIterations: 2 } }),
         model: script(process, [pay('ann')], [pay('bob')], [text('So far.')]),
         tools: [process.effect('pay')],
       }),
@@ -215,7 +215,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'an error at the limit': {
     agent: (process) =>
       createAgent({
-        ...options(process, { maxIterations: 1, onLimit: 'error' }),
+        ...options(process, { limits: { maxIterations: 1, onLimit: 'error' } }),
         model: script(process, [pay('ann')], [pay('bob')], [text('So far.')]),
         tools: [process.effect('pay')],
       }),

@@ -70,7 +70,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'tools one after the other, one of them alone': {
     agent: (process) =>
       createAgent({
-        ...options(process, { parallel: 1 }),
+        ...options(process, { limits: { parallel: 1 } }),
         model: script(process, [pay('ann'), toolUse('look'), pay('bob')], [text('Paid.')]),
         tools: [process.effect('pay'), process.effect('look', { exclusive: true })],
       }),
@@ -78,7 +78,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'tools that fail, that there are not, and that get what is wrong': {
     agent: (process) =>
       createAgent({
-        ...options(process, { toolBackoffMs: 5, maxToolErrors: 1 }),
+        ...options(process, { limits: { toolBackoffMs: 5, maxToolErrors: 1 } }),
         model: script(
           process,
           [toolUse('fail'), toolUse('unknown'), toolUse('pay', { to: 3 })],
@@ -217,7 +217,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   'observations that are cut, and limits of tools': {
     agent: (process) =>
       createAgent({
-        ...options(process, { maxObservation: 10, maxToolCalls: 2 }),
+        ...options(process, { limits: { maxObservation: 10, maxToolCalls: 2 } }),
         model: script(process, [pay('somebody with a long name'), pay('bob')], [pay('cat')]),
         tools: [process.effect('pay')],
       }),
