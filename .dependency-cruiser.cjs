@@ -11,6 +11,7 @@ const allowedInCore = [
   modules(
     'rxjs',
     'ajv',
+    '@cfworker/json-schema',
     'fast-deep-equal',
     'immer',
     'jsonrepair',

@@ -133,7 +133,7 @@ function roomsInCycles(modules) {
 
 // ---------------------------------------------------------------- bundles
 
-/** Bundles a module that imports from dist: the files of core that esbuild reads, those it keeps, and the gzipped bytes. */
+/** Bundles a module that imports from dist: the files of core that esbuild reads, those it keeps, and the gzipped bytes. A dynamic import is loaded by few programs, and counts in none of the three. */
 async function bundle(contents, external) {
   const { resolve } = createRequire(import.meta.url);
   const { build } = createRequire(resolve('@size-limit/esbuild'))('esbuild');
@@ -141,6 +141,7 @@ async function bundle(contents, external) {
     stdin: { contents, resolveDir: join(root, core, 'dist') },
     absWorkingDir: root,
     bundle: true,
+    plugins: [withoutLazyImports],
     minify: true,
     format: 'esm',
     external,
@@ -160,6 +161,15 @@ async function bundle(contents, external) {
     gzip: Math.ceil(gzipSync(outputFiles[0].contents).length / 100) * 100,
   };
 }
+
+const withoutLazyImports = {
+  name: 'without lazy imports',
+  setup({ onResolve }) {
+    onResolve({ filter: /.*/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: 'lazy', external: true } : undefined,
+    );
+  },
+};
 
 // ---------------------------------------------------------------- the public interface
 

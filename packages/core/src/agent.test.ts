@@ -567,7 +567,7 @@ describe('a misuse gets an error with the fix', () => {
     [
       'an option that stands in a group',
       () => createAgent({ model }).call$('?', { maxIterations: 1 } as never),
-      /no option 'maxIterations'. Write limits: { maxIterations: … }, for a call or in 'defaults'/,
+      /no option 'maxIterations'. Write limits: { maxIterations: … }/,
     ],
     [
       'an impossible number',

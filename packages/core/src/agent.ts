@@ -5,17 +5,11 @@ import { conversation } from './call/conversation.js';
 import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable } from './callable.js';
-import {
-  type CallDefaults,
-  type CallOptions,
-  placeOfOption,
-  withDefaults,
-} from './call-options.js';
+import { type CallDefaults, checkMoved, type CallOptions, withDefaults } from './call-options.js';
 import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
 import { type Layer, readUse, type Use } from './layer.js';
-import { checkOptions } from './options.js';
 import { createValidator, type InputSchema, type Validator } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
@@ -39,7 +33,7 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
 export const createAgent = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
-  checkOptions('createAgent()', options, agentRules, ['model'], placeOfOption);
+  checkMoved('createAgent()', options, agentRules, ['model']);
   return defineAgent('createAgent()', options);
 };
 

@@ -98,7 +98,7 @@ const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
 
 export const isSchema: Rule = [
   (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
-  'a JSON Schema, or a schema such as z.object({}) makes',
+  'a JSON Schema, or what z.object({}) makes',
 ];
 
 export const isContext: Rule = [
@@ -111,7 +111,7 @@ const requestRules: Readonly<Record<keyof Required<PreparedOptions>['request'], 
   maxTokens: wholeNumber(1),
   toolChoice: [
     (value) => isRecord(value) || ['auto', 'none', 'required'].some((word) => word === value),
-    "'auto', 'none', 'required' or { name: 'the name of a tool' }",
+    "'auto', 'none', 'required' or { name: 'a tool' }",
   ],
   stopSequences: listOf('texts'),
 };
@@ -165,7 +165,7 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   speaks: isFlag,
 };
 
-const ofSessions = 'Give it to sessions(agent, { … }), or to a call of a session.';
+const ofSessions = 'Give it to sessions(agent, { … }) or a call of a session.';
 
 const moved: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).',
@@ -174,22 +174,30 @@ const moved: Readonly<Record<string, string>> = {
   onFailure: ofSessions,
   journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
-  interceptors: "Give them to 'use': [on(type, operator)].",
-  onUncertain: 'Give it to journal(store, { … }), or to resume$(…).',
+  interceptors: "Give on(type, operator) to 'use'.",
+  onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 
-/** The new place of an option that has moved. */
-export const placeOfOption = (name: string): string | undefined => {
-  const isIn = (rules: object): boolean => Object.hasOwn(rules, name);
+/** As `checkOptions`, but of an option that has moved it names the new place. */
+export const checkMoved = (
+  owner: string,
+  options: unknown,
+  rules: Readonly<Record<string, Rule>>,
+  required?: readonly string[],
+): void => {
+  const given = isRecord(options) ? Object.keys(options) : [];
+  const name = given.find((it) => !Object.hasOwn(rules, it)) ?? '';
+  const isIn = (group: object): boolean => Object.hasOwn(group, name);
   const group = isIn(requestRules) ? 'request' : isIn(limitRules) ? 'limits' : undefined;
-  if (group !== undefined) return `Write ${group}: { ${name}: … }, for a call or in 'defaults'.`;
-  return isIn(moved) ? moved[name] : undefined;
+  const place = isIn(moved) ? moved[name] : group && `Write ${group}: { ${name}: … }.`;
+  if (place !== undefined) throw misuse(`${owner} has no option '${name}'. ${place}`);
+  checkOptions(owner, options, rules, required);
 };
 
 /** Refuses options that a call cannot be prepared with. */
 export const checkPrepared = (owner: string, options: unknown): void =>
-  checkOptions(owner, options, preparedRules, [], placeOfOption);
+  checkMoved(owner, options, preparedRules);
 
 const picked = (options: object, known: object): object =>
   Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name)));
@@ -203,15 +211,15 @@ export const checkCallOptions = (
   options: CallOptions,
   more: Readonly<Record<string, Rule>> = {},
 ): void => {
-  checkOptions(owner, options, { ...callRules, ...more }, [], placeOfOption);
+  checkMoved(owner, options, { ...callRules, ...more });
   if (options.speaks === true && options.parent === undefined) {
-    throw misuse(`${owner}: 'speaks' needs a 'parent', for which it speaks.`);
+    throw misuse(`${owner}: 'speaks' needs a 'parent'.`);
   }
 };
 
 /** Refuses defaults that an agent cannot have. */
 export const checkDefaults = (owner: string, options: unknown): void =>
-  checkOptions(owner, options, defaultRules, [], placeOfOption);
+  checkMoved(owner, options, defaultRules);
 
 /** Lays options over defaults; an option that is `undefined` is as good as absent. */
 export const withDefaults = (

@@ -10,28 +10,22 @@ import { defined } from './options.js';
 import type { LimitOptions, Limits } from './limits.js';
 
 export const limitsOf = ({
-  maxIterations = 10,
-  onLimit = 'answer',
-  timeouts = {},
+  timeouts,
   parallel = true,
-  maxObservation = 16_000,
-  maxToolCalls = Infinity,
-  maxToolErrors = 2,
-  toolBackoffMs = 0,
-  maxParseRetries = 2,
-  parseBackoffMs = 800,
   temperatureRamp,
+  ...own
 }: LimitOptions = {}): Limits => ({
-  maxIterations,
-  onLimit,
+  maxIterations: 10,
+  onLimit: 'answer',
+  maxObservation: 16_000,
+  maxToolCalls: Infinity,
+  maxToolErrors: 2,
+  toolBackoffMs: 0,
+  maxParseRetries: 2,
+  parseBackoffMs: 800,
+  ...defined(own),
   timeouts: { toolMs: 60_000, ...timeouts },
   parallel: typeof parallel === 'number' ? parallel : parallel ? 5 : 1,
-  maxObservation,
-  maxToolCalls,
-  maxToolErrors,
-  toolBackoffMs,
-  maxParseRetries,
-  parseBackoffMs,
   temperatureRamp: temperatureRamp && { step: 0.2, max: 1.5, ...defined(temperatureRamp) },
 });
 

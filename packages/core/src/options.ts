@@ -13,15 +13,13 @@ export const checkOptions = (
   given: unknown,
   rules: Readonly<Record<string, Rule>>,
   required: readonly string[] = [],
-  placeOf: (name: string) => string | undefined = () => undefined,
 ): void => {
   const known = Object.keys(rules).join(', ');
   if (!isRecord(given)) throw misuse(`${owner} takes an object of options: ${known}.`);
   for (const [name, value] of Object.entries(given)) {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
-      const place = placeOf(name) ?? `Its options are: ${known}.`;
-      throw misuse(`${owner} has no option '${name}'. ${place}`);
+      throw misuse(`${owner} has no option '${name}'. Its options are: ${known}.`);
     }
     const [accepts, what] = rule;
     if (value !== undefined && !accepts(value)) {

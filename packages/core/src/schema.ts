@@ -5,7 +5,15 @@ import { messageOf, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import { compile, type CompileOptions } from './schema/compile.js';
 import type { JsonSchema } from './schema/json-schema.js';
-import { describe, notAt, ofInfinite, ofIssue } from './schema/problems.js';
+import {
+  type Check,
+  describe,
+  notAt,
+  ofInfinite,
+  ofIssue,
+  type Problem,
+  tooIntricate,
+} from './schema/problems.js';
 
 /** A schema of a library that speaks Standard Schema and can say itself as JSON Schema, as zod and arktype do. */
 export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output> &
@@ -167,27 +175,25 @@ const standardValidator = (
     );
   }
   const { validate } = schema['~standard'];
-  const verdict = (
-    result: StandardSchemaV1.Result<unknown>,
-    input: unknown,
-    hidden: HiddenInput | undefined,
-  ): Validation => {
-    if (result.issues === undefined) return { valid: true, value: result.value, input };
-    const problems = result.issues.map((issue) => ofIssue(issue, input));
-    return { valid: false, problems: describe(problems, hidden) };
-  };
   return {
     jsonSchema: objectSchema(saidAsJsonSchema(schema, owner), owner),
     warnings: [],
     validation$: (input, hidden) => {
       const { value, infinite } = prune(withoutHidden(input, hidden), anything);
       if (infinite.length > 0) {
-        return of({ valid: false, problems: describe(infinite.map(ofInfinite), hidden) });
+        return of(refused(infinite.map(ofInfinite), hidden));
       }
       const whole = withHidden(value, hidden);
       const result = validate(whole);
       return ('then' in result ? from(result) : of(result)).pipe(
-        map((settled) => verdict(settled, whole, hidden)),
+        map((settled) =>
+          settled.issues === undefined
+            ? { valid: true, value: settled.value, input: whole }
+            : refused(
+                settled.issues.map((issue) => ofIssue(issue, whole)),
+                hidden,
+              ),
+        ),
       );
     },
   };
@@ -210,10 +216,11 @@ const jsonSchemaValidator = (
   { pruneInput = true, coerceInput = false, ...options }: ValidatorOptions,
 ): Validator => {
   const jsonSchema = objectSchema(schema, owner);
-  const { problemsOf, ignored } = compile(jsonSchema, owner, options);
+  const { check, check$, ignored } = compile(jsonSchema, owner, options);
   return {
     jsonSchema,
-    warnings: ignored.map(
+    warnings: Array.from(
+      ignored,
       (pattern) =>
         `${owner}: the pattern ${JSON.stringify(pattern)} cannot be checked: it is passed over.`,
     ),
@@ -224,19 +231,26 @@ const jsonSchemaValidator = (
         coerceInput,
       );
       const whole = withHidden(value, hidden);
-      const tooMuch = pruneInput
-        ? []
-        : unknown.map((path) => ({ path, message: 'is not a parameter' }));
-      const wrong = problemsOf(whole);
-      const problems = [...tooMuch, ...infinite.map(ofInfinite), ...notAt(infinite, wrong)];
-      return of(
-        problems.length === 0
+      const tooMuch = pruneInput ? [] : unknown;
+      const verdict = (problemsOf: Check = () => tooIntricate): Validation => {
+        const problems = [
+          ...tooMuch.map((path) => ({ path, message: 'is not a parameter' })),
+          ...infinite.map(ofInfinite),
+          ...notAt(infinite, problemsOf(whole)),
+        ];
+        return problems.length === 0
           ? { valid: true, value: whole, input: whole }
-          : { valid: false, problems: describe(problems, hidden) },
-      );
+          : refused(problems, hidden);
+      };
+      return check === undefined ? check$.pipe(map(verdict)) : of(verdict(check));
     },
   };
 };
+
+const refused = (problems: readonly Problem[], hidden: HiddenInput | undefined): Validation => ({
+  valid: false,
+  problems: describe(problems, hidden),
+});
 
 const anything = {};
 
@@ -246,7 +260,7 @@ const withoutHidden = (input: unknown, hidden: HiddenInput | undefined): unknown
     : Object.fromEntries(Object.entries(input).filter(([name]) => !Object.hasOwn(hidden, name)));
 
 const withHidden = (input: unknown, hidden: HiddenInput | undefined): unknown =>
-  hidden === undefined || !isRecord(input) ? input : { ...input, ...hidden };
+  isRecord(input) ? { ...input, ...hidden } : input;
 
 const objectSchema = (schema: JsonSchema, owner: string): JsonSchema => {
   if (schema['type'] === 'object') return schema;
@@ -283,17 +297,18 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
     const properties = isRecord(known['properties']) ? known['properties'] : {};
     const closed = namesItsKeys(known);
     let required: ReadonlySet<unknown> | undefined;
-    const isRequired = (key: string): boolean => (required ??= requiredBy(known)).has(key);
-    const ruleOf = (key: string): unknown =>
-      Object.hasOwn(properties, key) ? properties[key] : undefined;
     const kept = Object.entries(value).filter(([key, item]) => {
-      const isKnown = !closed || Object.hasOwn(properties, key) || isRequired(key);
+      const isKnown =
+        !closed || Object.hasOwn(properties, key) || (required ??= requiredBy(known)).has(key);
       const keep = isKnown && !meansPrototype(key, item);
       if (!keep) unknown.push(pathOf({ key, above: place }));
       return keep;
     });
     return Object.fromEntries(
-      kept.map(([key, item]) => [key, copy(item, ruleOf(key), { key, above: place })]),
+      kept.map(([key, item]) => {
+        const rule = Object.hasOwn(properties, key) ? properties[key] : undefined;
+        return [key, copy(item, rule, { key, above: place })];
+      }),
     );
   };
   return { value: copy(input, schema), unknown, infinite };

@@ -5,9 +5,8 @@ import { isMessage, hasFields, isString, isOptional } from '../shape.js';
 import { isRecord, parsedJson } from '../json.js';
 import type { Message } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
-import type { StepForm } from '../step.js';
+import type { Recorded, StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
-import type { JournalOptions } from './journal.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
 export interface CallRecord {
@@ -17,7 +16,7 @@ export interface CallRecord {
   /** What is random in the idempotency keys of its tools. Absent: nothing, as in earlier versions. */
   readonly keySeed?: string;
   readonly input: readonly Message[];
-  readonly options: CallOptions & JournalOptions;
+  readonly options: CallOptions & Pick<Recorded, 'onUncertain'>;
   readonly given: readonly string[];
   readonly forkedFrom?: ForkOrigin;
   readonly history?: readonly Message[];

@@ -37,7 +37,6 @@ import {
 import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
-import type { JournalOptions } from './journal.js';
 import { frozen } from '../frozen.js';
 import type { Acted } from '../act.js';
 import type { Asked } from '../ask.js';
@@ -51,7 +50,7 @@ export interface CallLog {
   readonly journal: OpenJournal;
   readonly isOutermost: boolean;
   readonly isResumed: boolean;
-  readonly onUncertain?: JournalOptions['onUncertain'];
+  readonly onUncertain?: Recorded['onUncertain'];
 }
 
 export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {

@@ -1,9 +1,10 @@
 import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { defer, map, type Observable, shareReplay } from 'rxjs';
 import { messageOf, misuse } from '../errors.js';
 import type { JsonSchema } from './json-schema.js';
-import { ofError, type Problem } from './problems.js';
+import { type Check, ofError, tooIntricate } from './problems.js';
 import { uniqueItems } from './unique-items.js';
 import { isRecord } from '../json.js';
 
@@ -16,10 +17,12 @@ export interface CompileOptions {
 }
 
 export interface Compiled {
-  /** What is wrong with an input: an empty list where it is valid. */
-  readonly problemsOf: (input: unknown) => readonly Problem[];
+  /** Absent if the platform compiles no code. */
+  readonly check: Check | undefined;
+  /** Loads what does without, and emits it. */
+  readonly check$: Observable<Check | undefined>;
   /** Patterns that the engine cannot read: they are passed over. */
-  readonly ignored: readonly string[];
+  readonly ignored: ReadonlySet<string>;
 }
 
 const ajvOptions: Options = {
@@ -45,7 +48,20 @@ export const compile = (
   const meta = metaValidators.get(Draft) ?? instanceOf(Draft, ajvOptions);
   metaValidators.set(Draft, meta);
   const ignored = new Set<string>();
-  const engine = named(patterns === undefined ? native : tolerant(patterns, ignored));
+  const matcherOf = (pattern: string): ReturnType<PatternEngine> => {
+    try {
+      return (patterns ?? native)(pattern);
+    } catch (cause) {
+      if (patterns === undefined) throw cause;
+      ignored.add(pattern);
+      return { test: () => true };
+    }
+  };
+  // ajv tells patterns apart by their texts, and takes those of one text for one.
+  const engine = (pattern: string) => {
+    const matcher = matcherOf(pattern);
+    return { test: (text: string) => matcher.test(text), toString: () => pattern };
+  };
   const options: Options = {
     ...ajvOptions,
     meta: JSON.stringify(schema).includes('"$ref":"http'),
@@ -53,27 +69,36 @@ export const compile = (
     // The code is for validators that are written to a file, which these are not.
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };
-  if ('$async' in schema) {
-    throw misuse(`${owner} must not say '$async'.`);
-  }
+  if ('$async' in schema) throw misuse(`${owner} must not say '$async'.`);
   // What is said of the draft is understood above: ajv knows each by one spelling alone.
   const { $schema: _draft, ...rules } = schema;
-  try {
+  const usable = (make: () => Check): Check | undefined => {
+    try {
+      return make();
+    } catch (cause) {
+      if (cause instanceof EvalError) return undefined;
+      throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
+    }
+  };
+  const check = usable(() => {
     if (meta.validateSchema(rules) !== true) throw new Error(meta.errorsText());
     const ajv = instanceOf(Draft, options);
-    const effort = bounded(rules, ajv);
-    const validate = ajv.compile(effort.schema);
-    return {
-      problemsOf: (input) => {
-        const isValid = effort.within(() => validate(input));
-        if (isValid === undefined) return [{ path: [], message: 'is too intricate to be checked' }];
-        return isValid ? [] : (validate.errors ?? []).map(ofError);
-      },
-      ignored: [...ignored],
+    const validate = ajv.compile(bounded(rules, ajv));
+    return (input: unknown) => {
+      branchesLeft = mostBranches;
+      try {
+        return validate(input) ? [] : (validate.errors ?? []).map(ofError);
+      } catch (cause) {
+        if (cause === exhausted) return tooIntricate;
+        throw cause;
+      }
     };
-  } catch (cause) {
-    throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
-  }
+  });
+  const check$ = defer(() => import('./interpret.js')).pipe(
+    map(({ interpret }) => usable(() => interpret(rules, meta, engine))),
+    shareReplay({ bufferSize: 1, refCount: false }),
+  );
+  return { check, check$, ignored };
 };
 
 const instanceOf = (Draft: typeof Ajv, options: Options): Ajv => {
@@ -91,26 +116,6 @@ const native: PatternEngine = (pattern) => {
   }
 };
 
-/** ajv tells patterns apart by their texts, and takes those of one text for one. */
-const named =
-  (patterns: PatternEngine): PatternEngine =>
-  (pattern) => {
-    const matcher = patterns(pattern);
-    return { test: (text) => matcher.test(text), toString: () => pattern };
-  };
-
-/** A pattern that cannot be read says nothing about a text. */
-const tolerant =
-  (patterns: PatternEngine, ignored: Set<string>): PatternEngine =>
-  (pattern) => {
-    try {
-      return patterns(pattern);
-    } catch {
-      ignored.add(pattern);
-      return { test: () => true };
-    }
-  };
-
 const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): typeof Ajv => {
   const id = String($schema);
   if (id.includes('draft/2020-12')) return Ajv2020;
@@ -121,67 +126,37 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): type
 
 /** Branches that are looked at for one input: a hundred thousand take some tens of milliseconds. */
 const mostBranches = 200_000;
-
-interface Effort {
-  readonly schema: JsonSchema;
-  /** Gives what the check gives; `undefined` where it was given up. */
-  within<T>(check: () => T): T | undefined;
-}
+let branchesLeft = 0;
+const exhausted = new Error();
 
 /**
  * Bounds what it costs to check an input. Where branches (`anyOf`, `oneOf`) refer to the whole, each level of an input may double the
  * work, and twenty levels would stop the process. Other schemas are left as they are.
  */
-const bounded = (schema: JsonSchema, ajv: Ajv): Effort => {
+const bounded = (schema: JsonSchema, ajv: Ajv): JsonSchema => {
   const text = JSON.stringify(schema);
-  const mayExplode = /"\$(?:recursive|dynamic)?[Rr]ef"/.test(text) && /"(?:any|one)Of"/.test(text);
-  if (!mayExplode) return { schema, within: (check) => check() };
-  let left = 0;
-  ajv.addKeyword({
-    keyword,
-    errors: false,
-    validate: () => {
-      left -= 1;
-      if (left < 0) throw exhausted;
-      return true;
-    },
-  });
-  return {
-    schema: withKeyword(schema),
-    within: (check) => {
-      left = mostBranches;
-      try {
-        return check();
-      } catch (cause) {
-        if (cause === exhausted) return undefined;
-        throw cause;
-      }
-    },
+  const mayExplode = /"\$(recursive|dynamic)?[Rr]ef"/.test(text) && /"(any|one)Of"/.test(text);
+  if (!mayExplode) return schema;
+  const validate = (): boolean => {
+    branchesLeft -= 1;
+    if (branchesLeft < 0) throw exhausted;
+    return true;
   };
+  ajv.addKeyword({ keyword, errors: false, validate });
+  return withKeyword(schema);
 };
 
 const keyword = 'millraceBranch';
 
-const exhausted = new Error('The schema takes too long to check.');
-
 /** The schema with a mark in each branch. Data that looks like branches, as in an `enum`, stays what it is. */
-const withKeyword = (schema: JsonSchema): JsonSchema =>
-  Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => [
-      key,
-      dataKeywords.has(key) ? value : marked(key, value),
-    ]),
-  );
-
-const marked = (key: string, value: unknown): unknown => {
-  if (Array.isArray(value)) {
-    const isBranch = key === 'anyOf' || key === 'oneOf';
-    return value.map((item: unknown) => {
-      if (!isRecord(item)) return item;
-      return isBranch ? { ...withKeyword(item), [keyword]: true } : withKeyword(item);
-    });
-  }
-  return isRecord(value) ? withKeyword(value) : value;
+const withKeyword = (schema: JsonSchema, above = ''): JsonSchema => {
+  const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
+    const part = (it: unknown): unknown => (isRecord(it) ? withKeyword(it, key) : it);
+    if (/^(enum|const|default|examples)$/.test(key)) return [key, value];
+    return [key, Array.isArray(value) ? value.map(part) : part(value)];
+  });
+  return {
+    ...Object.fromEntries(entries),
+    ...(/^(any|one)Of$/.test(above) && { [keyword]: true }),
+  };
 };
-
-const dataKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);

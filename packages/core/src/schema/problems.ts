@@ -9,6 +9,13 @@ export interface Problem {
   readonly received?: unknown;
 }
 
+export const tooIntricate: readonly Problem[] = [
+  { path: [], message: 'is too intricate to be checked' },
+];
+
+/** What is wrong with an input: an empty list where it is valid. */
+export type Check = (input: unknown) => readonly Problem[];
+
 /** Problems that are told; a model that gets a few things right gets the rest right, too. */
 const maxProblems = 20;
 
@@ -51,7 +58,13 @@ export const ofIssue = (
   return { path: keys.map(String), message, received };
 };
 
-export const ofError = ({ instancePath, keyword, params, message, data }: ErrorObject): Problem => {
+export const ofError = ({
+  instancePath,
+  keyword,
+  params,
+  message,
+  data,
+}: Omit<ErrorObject, 'schemaPath'>): Problem => {
   const path = instancePath.split('/').slice(1).map(unescaped);
   if (keyword === 'required') {
     return {
@@ -77,7 +90,7 @@ export const notAt = (
   return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
 };
 
-const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
+export const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 
 const shown = (value: unknown): string => {
   const text = value === undefined ? 'nothing' : brief(value, maxReceived + 1);

@@ -4,7 +4,6 @@ import type { JsonSchema } from './json-schema.js';
 export interface Relaxation {
   /** Keys of the object that the schema is for, not of those within it. */
   readonly names: readonly string[];
-  /** Whether they are not spoken of at all, or need only not be given. */
   readonly hides: boolean;
 }
 
@@ -101,7 +100,7 @@ const dependent = (value: unknown, relaxation: Relaxation): unknown => {
 const each = (values: unknown, names: readonly string[], hides: boolean): unknown => {
   if (!Array.isArray(values)) return values;
   const bare = values.map((it: unknown) => without(it, names));
-  const all = hides ? bare : listOf(values).concat(bare);
+  const all = hides ? bare : [...listOf(values), ...bare];
   return [...new Map(all.map((it) => [JSON.stringify(it), it])).values()];
 };
 

@@ -1,35 +1,32 @@
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv';
-
-interface Duplicate {
-  readonly i: number;
-  readonly j: number;
-}
+import { isPlain } from '../frozen.js';
 
 /** `uniqueItems` in one pass over a list: that of ajv compares each item with every other, unless all are scalars. */
 export const uniqueItems = (): FuncKeywordDefinition => {
   const validate: SchemaValidateFunction = (isAsked: boolean, items: readonly unknown[]) => {
     const found = isAsked ? duplicateIn(items) : undefined;
-    if (found === undefined) return true;
-    const message = `must NOT have duplicate items (items ## ${found.j} and ${found.i} are identical)`;
-    validate.errors = [{ keyword, message, params: found }];
-    return false;
+    if (found !== undefined) validate.errors = [found];
+    return found === undefined;
   };
   return { keyword, type: 'array', schemaType: 'boolean', errors: true, validate };
 };
 
 const keyword = 'uniqueItems';
 
-const duplicateIn = (items: readonly unknown[]): Duplicate | undefined => {
+/** What ajv would say of the last pair. */
+export const duplicateIn = (items: readonly unknown[]) => {
   const canonical = canonicalForm();
   const places = new Map<string, number>();
-  let found: Duplicate | undefined;
+  let params: { readonly i: number; readonly j: number } | undefined;
   for (const [i, item] of items.entries()) {
     const form = canonical(item);
     const j = places.get(form);
-    if (j !== undefined) found = { i, j };
+    if (j !== undefined) params = { i, j };
     places.set(form, i);
   }
-  return found;
+  if (params === undefined) return undefined;
+  const message = `must NOT have duplicate items (items ## ${params.j} and ${params.i} are identical)`;
+  return { keyword, message, params };
 };
 
 /** Writes values so that those which JSON holds to be the same are written the same, whatever the order of their keys. What JSON cannot hold is the same only as itself. */
@@ -58,9 +55,3 @@ const isScalar = (value: unknown): boolean =>
   typeof value === 'string' ||
   typeof value === 'boolean' ||
   Number.isFinite(value);
-
-const isPlain = (value: unknown): value is object => {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
-};

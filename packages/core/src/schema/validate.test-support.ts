@@ -1,4 +1,12 @@
-import { createValidator, type HiddenInput, type ValidatorOptions } from '../schema.js';
+import { afterAll, expect } from '@jest/globals';
+import { firstValueFrom, type Observable } from 'rxjs';
+import { isRecord } from '../json.js';
+import {
+  createValidator,
+  type HiddenInput,
+  type Validation,
+  type ValidatorOptions,
+} from '../schema.js';
 
 /** What comes of an input, at once. */
 export interface Verdict {
@@ -8,22 +16,69 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-/** What the validator of a schema says of an input. */
-export const verdictOn = (
-  schema: unknown,
-  input: unknown,
-  { hidden, ...options }: ValidatorOptions & { readonly hidden?: HiddenInput } = {},
-): Verdict => {
+type Options = ValidatorOptions & { readonly hidden?: HiddenInput };
+
+/** What the validator of a schema says of an input. After all tests of the file, the validator of platforms that compile no code is asked the same. */
+export const verdictOn = (schema: unknown, input: unknown, options: Options = {}): Verdict => {
   const verdicts: Verdict[] = [];
-  createValidator(schema, 'The schema', options)
-    .validation$(input, hidden)
-    .subscribe({
-      next: (validation) => verdicts.push({ problems: [], ...validation }),
-      error: (error: unknown) => {
-        throw error;
-      },
-    });
+  validationOf(schema, input, options).subscribe({
+    next: (validation) => verdicts.push({ problems: [], ...validation }),
+    error: (error: unknown) => {
+      throw error;
+    },
+  });
   const [verdict] = verdicts;
   if (verdict === undefined) throw new Error('There was no verdict.');
+  asked.push([schema, input, options]);
   return verdict;
+};
+
+/** What the validator says of an input, and what that of a platform that compiles no code does. */
+export const bothVerdictsOn = async (
+  schema: unknown,
+  input: unknown,
+  options: Options = {},
+): Promise<readonly Validation[]> => {
+  const validation$ = () => validationOf(schema, input, options);
+  return [await firstValueFrom(validation$()), await firstValueFrom(withoutCode(validation$))];
+};
+
+/** Makes something as if the platform compiled no code, as Workers and pages with a strict policy. */
+export const withoutCode = <T>(make: () => T): T => {
+  const compiler = globalThis.Function;
+  const refuse = function () {
+    throw new EvalError('Code generation from strings disallowed for this context');
+  };
+  Reflect.set(globalThis, 'Function', refuse);
+  try {
+    return make();
+  } finally {
+    Reflect.set(globalThis, 'Function', compiler);
+  }
+};
+
+const validationOf = (
+  schema: unknown,
+  input: unknown,
+  { hidden, ...options }: Options,
+): Observable<Validation> =>
+  createValidator(schema, 'The schema', options).validation$(input, hidden);
+
+const asked: (readonly [schema: unknown, input: unknown, options: Options])[] = [];
+
+afterAll(async () => {
+  for (const [schema, input, options] of asked) {
+    if (isRecord(schema) && !('~standard' in schema) && isShortJson(options.hidden)) {
+      const [one, other] = await bothVerdictsOn(schema, input, options);
+      expect({ schema, input, ...other }).toEqual({ schema, input, ...one });
+    }
+  }
+});
+
+const isShortJson = (value: unknown): boolean => {
+  try {
+    return JSON.stringify([value]).length < 1_000;
+  } catch {
+    return false;
+  }
 };

@@ -13,8 +13,8 @@ import { type AgentOptions, agentRules } from '../agent-options.js';
 import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import { type Composable, isStep, type OutOf, runnerOf } from '../compose/step.js';
-import { placeOfOption } from '../call-options.js';
-import { checkOptions, type Rule } from '../options.js';
+import { checkMoved } from '../call-options.js';
+import type { Rule } from '../options.js';
 import { endReasons, type Reply } from '../reply.js';
 import type { InputSchema, Validator } from '../schema.js';
 import { begin, concluded } from '../call/answer.js';
@@ -70,7 +70,7 @@ export const asAgent = <
   step: AnyStep,
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
-  checkOptions('asAgent()', options, stepAgentRules, [], placeOfOption);
+  checkMoved('asAgent()', options, stepAgentRules);
   return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
 };
 

@@ -1,27 +1,16 @@
 import equal from 'fast-deep-equal';
-import { ahead, behindSpace, hasMark } from './ahead.js';
 import type { Desk, Place, State } from './desk.js';
 import type { JsonStates } from './json-states.js';
-import { type FenceLine, inputLabelAt, reach } from './peek.js';
-import { isCompletion, isNone, readNamed, type ReadingNeeds } from './read-entry.js';
+import { ahead, behindSpace, hasMark, type FenceLine, inputLabelAt, reach } from './peek.js';
+import { isCompletion, isNone, parameterOf, readNamed, type ReadingNeeds } from './read-entry.js';
 import { nothing, unreadable, type Reading } from './reading.js';
 import { takeRun } from './tape.js';
 import { isTooDeep, parsedJson } from '../json.js';
 import type { ToolDeclaration } from '../model.js';
-import { parameterOf } from './tool-table.js';
-
-export interface ActionStates {
-  /** Whatever the action is written as. */
-  begin(place: Place): 'found';
-  /** The arguments of the tool that the place names. */
-  readonly input: State;
-  /** The same, up to a tag that closes them. */
-  readonly functionBody: State;
-}
 
 const maxName = 200;
 
-export const createActionStates = (desk: Desk, json: JsonStates): ActionStates => {
+export const createActionStates = (desk: Desk, json: JsonStates) => {
   const { findings, words, needs, tape, voice } = desk;
 
   const beginAction = (at: Place): 'found' => {
@@ -61,21 +50,18 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
       return true;
     },
   );
-  /** The model says that it needs no tool: what it writes behind that is its answer. */
   const noAction = (behind: string): true => {
     if (voice.channel === 'thought' && findings.asks.length === 0) voice.turnTo('open');
     voice.literal(behind.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
     desk.toProse();
     return true;
   };
-  /** There is nothing behind the label. */
   const leaveAction = (): true => {
     if (desk.place.kind === 'answer') voice.literal(tape.taken);
     desk.toProse();
     return true;
   };
 
-  /** The name of a tool, and what shows that its arguments follow. */
   const nameLine: State = () => {
     const length = tape.before(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
     if (length === tape.left && !tape.isEnd && length < maxName) return false;
@@ -127,7 +113,6 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     if (first === '{') return beginNamedJson(name);
     return json.settle(readNamed(name, undefined, needs));
   };
-  /** Looks for the arguments. Without them a tool is used only where nothing follows that may be meant as such. */
   const behindName = behindSpace(
     tape,
     () => withoutInput(),
@@ -174,7 +159,6 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     desk.state = input;
     return true;
   };
-  /** The arguments of a tool that has been named. */
   const input = behindSpace(
     tape,
     () => looseInput(),
@@ -200,7 +184,6 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     );
   };
 
-  /** Arguments in tags or as JSON, up to the tag that closes the function. */
   const functionBody = behindSpace(
     tape,
     () => parameters(),
@@ -221,7 +204,6 @@ export const createActionStates = (desk: Desk, json: JsonStates): ActionStates =
     return true;
   };
 
-  /** Gathers text up to the next label, tag or fence that begins a line. */
   const collect = (then: (text: string) => true): true => {
     tape.cut();
     desk.state = () => {

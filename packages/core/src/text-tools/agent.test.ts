@@ -149,6 +149,76 @@ describe('P1: an agent with a text model', () => {
     });
   });
 
+  const json = '{"tool": "weather", "inputs": {"city": "Rome"}}';
+  const amongProse = [
+    `Sure! Action: ${json}`,
+    `Here is the tool call: ${json}`,
+    `${'I think. '.repeat(40)}Action: ${json}`,
+    `So:\n\`\`\`json\n${json.replace('tool', 'action')}\n\`\`\`\nThis asks for it.`,
+  ];
+  it.each(names.flatMap((name) => amongProse.map((said) => [name, said] as const)))(
+    'P4: an action among prose is never the answer: %s, %s',
+    async (name, said) => {
+      for (const cuts of [[text(said)], [...said].map((piece) => text(piece))]) {
+        const model = scriptedModel(cuts, ...scripts[name].map(pieces), pieces(scripts[name][1]));
+        const agent = createAgent({ model: textTools(model, dialects[name]), tools });
+        const events = await record(
+          agent.stream$('How is Rome?', { limits: { parseBackoffMs: 0 } }),
+        );
+        const { reply } = events.findLast((event) => event.type === 'postCall') ?? {};
+        expect(reply && textOf(reply)).toBe('It is sunny.');
+        expect(reply?.toolUses.map(({ output }) => output)).toEqual(['Sunny in Rome']);
+      }
+    },
+  );
+
+  it('P4: an action among prose is an error once retries are used up', async () => {
+    const wrong = `Sure! Action: ${json}`;
+    const model = textTools(saying(wrong), dialects.action);
+    const reply = createAgent({ model, tools }).call('?', { limits: { maxParseRetries: 0 } });
+    await expect(reply).rejects.toMatchObject({ code: 'invalidResponse', partial: wrong });
+  });
+
+  it.each([
+    ['an unknown tool', json.replace('weather', 'fly')],
+    ['arguments that do not fit', json.replace('"Rome"', '5')],
+    ['arguments that are missing', json.replace('"city": "Rome"', '')],
+  ])('P4: prose that mentions %s is the answer', async (_what, mentioned) => {
+    const said = `You would write ${mentioned} for that.`;
+    for (const name of names) {
+      const agent = createAgent({ model: textTools(saying(said), dialects[name]), tools });
+      expect(textOf(await agent.call('?'))).toBe(said);
+    }
+  });
+
+  const long = 'I have thought about this for quite a while, and it is not easy. '.repeat(6).trim();
+  it.each<readonly [DialectName, string]>([
+    ['action', 'Action: {"final_answer": "It is 4."}'],
+    ['action', '{"final_answer": "It is 4."}'],
+    ['flat', '{"scratchpad": "So.", "answer": "It is 4."}'],
+    ['flat', '```json\n{"answer": "It is 4."}\n```'],
+    ['lines', '{"answer": "It is 4."}'],
+    ['lines', 'Action: {"answer": "It is 4."}'],
+    ['steps', '[{"name": "complete_task", "arguments": {"answer": "It is 4."}}]'],
+    ['flat', '<__final_answer__>It is 4.</__final_answer__>'],
+    ['lines', 'So: <__final_answer__>It is 4.</__final_answer__> Done.'],
+  ])('P3: a long thought stays in no answer: %s, %s', async (name, said) => {
+    const whole = `${long}\n${said}`;
+    for (const cuts of [[text(whole)], pieces(whole), [...whole].map((piece) => text(piece))]) {
+      const agent = createAgent({ model: textTools(scriptedModel(cuts), dialects[name]), tools });
+      const events = await record(agent.stream$('?'));
+      const { reply } = events.findLast((event) => event.type === 'postCall') ?? {};
+      expect(reply && textOf(reply)).toBe('It is 4.');
+      const discarded = events.findLastIndex(({ type }) => type === 'messageDiscarded');
+      const left = events
+        .slice(discarded + 1)
+        .flatMap((event) =>
+          event.type === 'reasoningChunk' && event.kind === 'text' ? event.delta : [],
+        );
+      expect(left.join('')).toBe('It is 4.');
+    }
+  });
+
   it('P6: a second action reaches the model as an observation', async () => {
     const two = `${scripts.action[0]}\nAction: {"tool": "weather", "inputs": {"city": "Oslo"}}`;
     const model = saying(two, scripts.action[1]);

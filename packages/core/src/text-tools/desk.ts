@@ -6,7 +6,6 @@ import type { Reading } from './reading.js';
 import type { Tape } from './tape.js';
 import type { Voice } from './voice.js';
 
-/** Goes on as far as it can; false, when it needs more of the text. */
 export type State = () => boolean;
 
 /** What comes of a look at the next characters: a mark that has been dealt with, one that may come, or plain text. */
@@ -16,9 +15,7 @@ export type Found = 'found' | Undecided | undefined;
 export interface Place {
   /** `own`: whatever it names; `prose`: what names a tool, all else is text; `answer`: the same, and only if it can be read. */
   readonly kind: 'own' | 'prose' | 'answer';
-  /** The tool that has been named before the JSON of its arguments. */
   readonly name?: string;
-  /** The fence that is open in front of it. */
   readonly fence?: string;
   /** The tool that has been asked for without arguments right before. */
   readonly bare?: string;
@@ -33,18 +30,12 @@ export interface Desk {
   readonly voice: Voice;
   state: State;
   place: Place;
-  /** What was read last. */
   last: Reading;
-  /** The marks of a fence that opens code: nothing is read in there. */
   code: string | undefined;
-  /** Fences that are open around actions. */
   openFences: number;
   /** What is in them stands in prose, and may be an example: it is one if prose follows. */
   isTemplate: boolean;
-  /** Actions in such a fence have ended. */
   isBehindTemplate: boolean;
-  /** Reads the arguments of the tool that the place names. */
   input: State;
-  /** Goes back to the text between actions. */
   toProse(): void;
 }

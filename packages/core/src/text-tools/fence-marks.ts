@@ -1,24 +1,12 @@
-import { ahead } from './ahead.js';
 import type { Desk, Found } from './desk.js';
-import { fenceAt, type FenceLine, reach } from './peek.js';
-
-export interface FenceMarks {
-  /** A fence may open here. */
-  open(): Found;
-  /** The code that these marks have opened may end here. */
-  endCode(marks: string): Found;
-  /** A fence within an answer. */
-  inAnswer(fence: FenceLine): Found;
-}
+import { ahead, fenceAt, type FenceLine, reach } from './peek.js';
 
 export interface FenceNeeds {
-  /** JSON may stand here, in a fence or not. */
   readonly bareJson: (offset: number, fence: string, isWhole: boolean) => Found;
-  /** Prose without a mark stands before it. */
   readonly isLead: () => boolean;
 }
 
-export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds): FenceMarks => {
+export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds) => {
   const { tape, voice } = desk;
 
   const endCode = (marks: string): Found => {
@@ -89,7 +77,6 @@ export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds): 
   return { open, endCode, inAnswer };
 };
 
-/** Closes a fence around actions, where one is open. */
 export const closeFence = (desk: Desk): boolean => {
   if (desk.openFences === 0) return false;
   desk.openFences -= 1;

@@ -24,7 +24,6 @@ interface Place {
   readonly write: DialectWriter;
 }
 
-/** Writes what has been said as texts in the form of a dialect. Messages of the same side that follow each other become one. */
 export const historyIn = (said: readonly Message[], dialect: Needs): readonly Message[] => {
   const { write, labels, maxUses } = dialect;
   const words = labelWords(labels, dialect.words);
@@ -191,7 +190,6 @@ const named = ({ name, content }: UserMessage): readonly ContentBlock[] => {
   return [textBlock(`${name}: ${first.text}`), ...rest];
 };
 
-/** Blocks behind others. Two texts that meet become one. */
 const together = <AnyBlock extends AssistantBlock | ContentBlock>(
   some: readonly AnyBlock[],
   more: readonly AnyBlock[],

@@ -1,33 +1,16 @@
 import { decodedEscape, isWholeEscape } from '../json-text/json-escape.js';
 import { isLiteralBackslash, opensFormula } from './literal-backslash.js';
 
-/** Hears of the texts of a JSON value while it arrives. */
 export interface TextListener {
   /**
    * A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. Such a text is for people: a backslash
    * that begins no escape, or a command of LaTeX, is itself.
    */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
-  /** A short text has ended. */
   closes(path: readonly string[], text: string): void;
 }
 
-export interface JsonScan {
-  /** Goes on behind what it has seen. Stops behind the end of the value or of a line, and before what no JSON has. */
-  feed(text: string, from: number): { readonly to: number; readonly stop: Stop | undefined };
-  /** The brackets that are missing, innermost last. */
-  readonly missing: readonly string[];
-  readonly isMismatched: boolean;
-  readonly depth: number;
-  /** Colons outside of texts. */
-  readonly colons: number;
-  /** The path of the text that is open, where one is, and whether it is a key. */
-  readonly open: { readonly path: readonly string[]; readonly isKey: boolean } | undefined;
-  /** The last character outside of texts that is not white space. */
-  readonly last: string;
-  /** The places of backslashes in texts for people that are to be read as themselves. */
-  readonly literals: readonly number[];
-}
+export type JsonScan = ReturnType<typeof createJsonScan>;
 
 type Stop = 'closed' | 'line' | 'mark';
 
@@ -47,7 +30,7 @@ const maxPath = 3;
 const longestCommand = 16;
 
 /** Looks for the end of a JSON value, or of what was meant for one, in pieces of any length. */
-export const createJsonScan = (listener?: TextListener): JsonScan => {
+export const createJsonScan = (listener?: TextListener) => {
   const missing: string[] = [];
   const keys: string[] = [];
   let depth = 0;
@@ -220,7 +203,11 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
   let slashAfter = ' ';
 
   return {
-    feed: (text, from) => {
+    /** Stops behind the end of the value or of a line, and before what no JSON has. */
+    feed: (
+      text: string,
+      from: number,
+    ): { readonly to: number; readonly stop: Stop | undefined } => {
       for (let at = from; at < text.length; at += 1) {
         const character = text.charAt(at);
         place = passed + at - from;
@@ -266,7 +253,6 @@ export const createJsonScan = (listener?: TextListener): JsonScan => {
   };
 };
 
-/** Looks through a whole text. */
 export const scanned = (text: string): JsonScan & { readonly end: number | undefined } => {
   const scan = createJsonScan();
   let at = 0;

@@ -1,40 +1,46 @@
-import { type Ahead, ahead, behindSpace, hasMark } from './ahead.js';
 import type { Desk, Place, State } from './desk.js';
 import { withDoubled } from './literal-backslash.js';
 import { closeFence } from './fence-marks.js';
-import { addFault, type Findings, spoil } from './findings.js';
-import { inputLabelAt, jsonAt, reach, type Undecided } from './peek.js';
-import { type Reading, repairedFrom, unreadable } from './reading.js';
-import type { Channel } from './voice.js';
-import { createJsonScan, type JsonScan, scanned } from './json-scan.js';
-import { isOneOf, keys } from './keys.js';
+import { addFault, amongText, type Findings, spoil } from './findings.js';
 import {
+  type Ahead,
+  ahead,
+  behindSpace,
+  hasMark,
+  inputLabelAt,
+  isOneOf,
+  jsonAt,
+  keys,
+  reach,
+  type Undecided,
+} from './peek.js';
+import { type Reading, repairedFrom, unreadable } from './reading.js';
+import { createJsonScan, type JsonScan, scanned } from './json-scan.js';
+import {
+  fits,
   isCompletion,
   isNone,
+  parameterOf,
   readEntry,
   type ReadingNeeds,
   readNamed,
   readValue,
+  type ToolTable,
 } from './read-entry.js';
-import type { Speech } from './speech.js';
+import type { Channel, Speech } from './voice.js';
 import { isRecord, parsedJson } from '../json.js';
 import { readJson } from '../json-text/read-json.js';
-import { parameterOf, type ToolTable } from './tool-table.js';
 
-export interface JsonStates {
-  /** JSON begins here; without a label or tag before it, in text of this channel. */
-  begin(place: Place, channel?: Channel): void;
-  /** An action has been read, from JSON or otherwise. */
-  settle(reading: Reading): true;
-}
+export type JsonStates = ReturnType<typeof createJsonStates>;
 
-export const createJsonStates = (desk: Desk): JsonStates => {
+export const createJsonStates = (desk: Desk) => {
   const { dialect, words, findings, needs, tape, voice } = desk;
   const { speech } = voice;
   let capture: Capture = silentCapture();
   let isListed = false;
   let isBehindLine = false;
   let isInline = false;
+  let isQuoted = false;
   let before: Channel | undefined;
   /** Actions in prose that count if nothing else follows. */
   let waiting: Reading[] = [];
@@ -44,12 +50,13 @@ export const createJsonStates = (desk: Desk): JsonStates => {
   const beginJson = (at: Place, channel?: Channel): void => {
     desk.place = at;
     before = channel;
+    isQuoted = tape.isInCode && at.fence === undefined;
     isInline = waiting.length === 0 && at.fence === undefined && !tape.isLineStart;
     isInFence = at.fence !== undefined || (waiting.length > 0 && isInFence);
     const speaks =
       (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
     capture = speaks
-      ? speakingCapture(findings, needs, speech, at.kind === 'own', voice.thinkHeld)
+      ? speakingCapture(findings, needs, speech, at.kind === 'own', voice.thinkBefore)
       : silentCapture();
     if (waiting.length === 0) isListed = tape.peek(1) === '[';
     tape.cut();
@@ -74,7 +81,6 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     isBehindLine = stop === 'line';
     return true;
   };
-  /** Outside of its texts, JSON ends where a line begins with a label or a fence. */
   const endsJson = (): boolean | Undecided => {
     const next = ahead(tape, words);
     return next === 'more' ? 'more' : next.label !== undefined || next.fence !== undefined;
@@ -94,11 +100,11 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
       return settle(reading);
     }
-    if (isInline || !counts(reading) || (reading.asks.length > 0 && !hasArguments(text))) {
-      return leaveAsText();
-    }
+    const isWhole = reading.asks.length === 0 || hasArguments(text);
+    const isText = isInline || !isWhole || !counts(reading);
+    if (isWhole && !(isText && isQuoted)) waiting.push(reading);
+    if (isText) return leaveAsText();
     desk.last = reading;
-    waiting.push(reading);
     isOwnForm ||= isInOwnForm(text);
     desk.state = behindProse;
     return true;
@@ -119,6 +125,11 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         /"tool"\s*:/.test(text) &&
         /"(?:inputs|arguments)"\s*:/.test(text);
   const leaveAsText = (): true => {
+    const asks = waiting.flatMap((reading) => reading.asks);
+    findings.mention ??= asks.find(({ name, input }) => {
+      const tool = needs.tools.get(name);
+      return tool !== undefined && fits(input, tool.inputSchema);
+    })?.name;
     waiting = [];
     isOwnForm = false;
     if (desk.place.kind === 'own' && before === 'open') voice.turnTo('open');
@@ -157,7 +168,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         return true;
       }
       if (found === undefined) {
-        if (isOwnForm) findings.conflict ??= textBehind;
+        if (isOwnForm) findings.conflict ??= amongText;
         return leaveAsText();
       }
       tape.take(text.length - rest.length);
@@ -165,7 +176,6 @@ export const createJsonStates = (desk: Desk): JsonStates => {
       return true;
     },
   );
-  /** A fence or a tag that only closes. */
   const takeClosing = ({ fence, tag }: Ahead): boolean => {
     if (fence?.isBare === true) {
       isInFence = false;
@@ -175,11 +185,12 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     if (closing !== undefined) tape.take(closing.length);
     return closing !== undefined;
   };
-  const counts = ({ asks, answer, problem, isData }: Reading): boolean => {
+  const counts = (reading: Reading): boolean => {
+    const { asks, answer, problem, isData } = reading;
     const areDeclared = asks.every(({ name }) => needs.tools.has(name));
     switch (desk.place.kind) {
       case 'own':
-        return !(before !== undefined && isData === true && isPlainData(asks, answer, problem));
+        return !(before !== undefined && isData === true && isPlainData(reading));
       case 'answer':
         return problem === undefined && asks.length > 0 && areDeclared;
       case 'prose':
@@ -191,12 +202,7 @@ export const createJsonStates = (desk: Desk): JsonStates => {
         return areDeclared || (dialect.isList && isListed);
     }
   };
-  /** Tells whether an object at the beginning has nothing to do with tools. */
-  const isPlainData = (
-    asks: Reading['asks'],
-    answer: string | undefined,
-    problem: Reading['problem'],
-  ): boolean =>
+  const isPlainData = ({ asks, answer, problem }: Reading): boolean =>
     asks.length === 0 &&
     answer === undefined &&
     capture.thought === '' &&
@@ -222,7 +228,6 @@ export const createJsonStates = (desk: Desk): JsonStates => {
     desk.state = trail;
   };
 
-  /** What closes an action is left out. */
   const trail = behindSpace(
     tape,
     () => {
@@ -248,13 +253,11 @@ export const createJsonStates = (desk: Desk): JsonStates => {
       return takeClosing(next) || (hasMark(next) ? endTrail() : behindAction(text));
     },
   );
-  /** The tool that was asked for last, where it was without arguments. */
   const bareName = (): string | undefined => {
     const [ask, more] = desk.last.asks;
     const isBare = ask !== undefined && more === undefined && isEmpty(ask.input);
     return isBare && findings.asks.at(-1) === ask ? ask.name : undefined;
   };
-  /** Arguments behind an action: they are what it lacks, or a second reading of it. */
   const lateInput = (length: number): true => {
     const name = bareName();
     if (name === undefined) {
@@ -307,25 +310,16 @@ export const createJsonStates = (desk: Desk): JsonStates => {
 
 const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
 
-export const textBehind =
-  'It has an action with other text behind it, so that the action may be an example. Write the action alone, or your answer in its own form.';
-
 const goesOn = (line: string): boolean =>
   /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
 
-/** JSON that is being taken in, of which the thought and the answer are said while they arrive. */
 interface Capture {
   readonly scan: JsonScan;
-  /** What has been said of it. */
   readonly thought: string;
   readonly answer: string | undefined;
 }
 
-const silentCapture = (): Capture => ({
-  scan: createJsonScan(),
-  thought: '',
-  answer: undefined,
-});
+const silentCapture = (): Capture => ({ scan: createJsonScan(), thought: '', answer: undefined });
 
 /** Takes in the JSON of an action or an answer. In prose nothing is said of it but the answer behind the name that completes the task. */
 const speakingCapture = (
@@ -333,7 +327,6 @@ const speakingCapture = (
   needs: ReadingNeeds,
   speech: Speech,
   isOwn: boolean,
-  /** Called before anything is said. */
   begin: () => void,
 ): Capture => {
   let thought = '';
@@ -459,7 +452,6 @@ const withoutEscape = (text: string, pattern: RegExp): string => {
   return (end - at) % 2 === 0 ? text.slice(0, end) : text;
 };
 
-/** The tool that a text names which cannot be read as a whole. */
 const namedTool = (text: string, tools: ToolTable): string | undefined => {
   const pattern =
     /["'“]?(?:tool_name|tool|name|action|function)["'”]?\s{0,9}:\s{0,9}["'“]([^"'“”\n]{1,100})["'”]/g;

@@ -1,16 +1,13 @@
 import { parsedJson } from '../json.js';
 import type { ModelChunk, ModelReport, Malformed } from '../model.js';
 import type { Dialect, DialectPrompts, PromptNeeds } from './dialect.js';
-import type { Fault, Findings } from './findings.js';
-import type { ToolTable } from './tool-table.js';
+import { amongText, type Fault, type Findings } from './findings.js';
+import type { ToolTable } from './read-entry.js';
 
 export interface JudgeNeeds extends FeedbackNeeds {
   readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
-  /** All that counts as a thought. */
   readonly thought: string;
-  /** Tools that the model has used natively beside its text. */
   readonly nativeUses: number;
-  /** What has been said may be taken back with a `restart`. */
   readonly mayRetract: boolean;
 }
 
@@ -22,7 +19,6 @@ export interface Judgement {
 const refusal =
   'Not executed: one action per step. Ask for it again in your next step, if you still need it.';
 
-/** Decides what a whole reply comes to: tools to use, an answer, or what the model is told. */
 export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   const { asks, fault, conflict } = findings;
   const said = unsaid(findings, needs);
@@ -63,6 +59,9 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   }
   if (findings.answer !== undefined) return { chunks: said, reports };
   if (findings.prose.length > 0) {
+    if (findings.mention !== undefined && !forbidsTools(needs)) {
+      return malformed(amongText, findings.mention);
+    }
     return isStrict(needs) && !isOutput(findings, needs)
       ? malformed(
           'It is neither an action nor a final answer in the form that was asked for.',
@@ -80,17 +79,11 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
     : { chunks: [], reports };
 };
 
-/** Why a use of a tool is not run. */
 const refusalOf = (
   name: string,
   index: number,
-  needs: JudgeNeeds,
+  { asked: { toolChoice }, dialect, nativeUses }: JudgeNeeds,
 ): { readonly refusal?: string } => {
-  const {
-    asked: { toolChoice },
-    dialect,
-    nativeUses,
-  } = needs;
   if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
     return { refusal: `Not executed: the tool to use now is ${toolChoice.name}.` };
@@ -149,7 +142,6 @@ interface FeedbackNeeds {
   readonly written: string;
 }
 
-/** What the model is told of a reply that cannot be used. It is not shown the reply: this quotes it. */
 const feedbackOf = (
   why: string,
   tool: string | undefined,

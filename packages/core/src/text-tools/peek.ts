@@ -1,8 +1,7 @@
-import { beginsKnownKey, isKnownKey } from './keys.js';
+import type { Tape } from './tape.js';
 
 export type Undecided = 'more';
 
-/** The labels that a text may have at the beginning of a line. */
 export type Label = 'thought' | 'action' | 'input' | 'observation' | 'answer';
 
 export interface Mark<Type extends string = string> {
@@ -43,7 +42,6 @@ export const labelWords = (
   ...english.filter(([, label]) => labels.includes(label)),
 ];
 
-/** Looks for a label at the beginning of a line, with or without the marks of Markdown. */
 export const labelAt = (
   text: string,
   words: LabelWords,
@@ -80,7 +78,6 @@ export const labelAt = (
   return isOpen && mayGrow ? 'more' : undefined;
 };
 
-/** Looks for what models call the arguments right behind the name of a tool, and tells how long it is. */
 export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided | undefined => {
   const head = text.slice(0, reach);
   const [lead] =
@@ -95,7 +92,6 @@ export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided |
     : undefined;
 };
 
-/** Looks for the beginning of an object, or of a list of objects, with a key that an action or an answer may begin with. */
 export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undefined => {
   const head = text.slice(0, reach);
   const mayGrow = !isEnd && text.length < reach;
@@ -113,7 +109,8 @@ export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undef
   return mayBe && mayGrow ? 'more' : undefined;
 };
 
-export type Tag = 'think' | 'unthink' | 'call' | 'close' | 'action' | 'function';
+export type Tag =
+  'think' | 'unthink' | 'answer' | 'unanswer' | 'call' | 'close' | 'action' | 'function';
 
 const tags: readonly (readonly [string, Tag])[] = [
   ['<think>', 'think'],
@@ -122,6 +119,8 @@ const tags: readonly (readonly [string, Tag])[] = [
   ['</thinking>', 'unthink'],
   ['[THINK]', 'think'],
   ['[/THINK]', 'unthink'],
+  ['<__final_answer__>', 'answer'],
+  ['</__final_answer__>', 'unanswer'],
   ['<tool_call>', 'call'],
   ['<TOOLCALL>', 'call'],
   ['</TOOLCALL>', 'close'],
@@ -137,7 +136,6 @@ const tags: readonly (readonly [string, Tag])[] = [
 const begins = (text: string, lead: string): boolean =>
   text.slice(0, lead.length).toLowerCase() === lead.toLowerCase();
 
-/** Looks for such a mark. */
 export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | undefined => {
   const first = text.charAt(0);
   if (first !== '<' && first !== '[') return undefined;
@@ -158,11 +156,9 @@ export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | und
 export interface FenceLine {
   readonly length: number;
   readonly marks: string;
-  /** Nothing stands behind the marks. */
   readonly isBare: boolean;
 }
 
-/** Looks for a fence at the beginning of a line: the whole line, or as much of it as stands before JSON on the same line. */
 export const fenceAt = (text: string, isEnd: boolean): FenceLine | Undecided | undefined => {
   const first = text.charAt(0);
   if (first !== '`' && first !== '~') return undefined;
@@ -183,3 +179,58 @@ export const fenceAt = (text: string, isEnd: boolean): FenceLine | Undecided | u
     ? { length: head.length, marks: open[1] ?? '', isBare: head.trim() === open[1] }
     : undefined;
 };
+
+export const keys = {
+  name: ['tool', 'tool_name', 'name', 'action', 'function'],
+  input: [
+    'inputs',
+    'input',
+    'arguments',
+    'args',
+    'parameters',
+    'params',
+    'action_input',
+    'tool_input',
+  ],
+  answer: ['final_answer', 'answer'],
+  thought: ['thought', 'thoughts', 'scratchpad', 'reasoning'],
+  other: ['type', 'id'],
+} as const;
+
+const allKeys: readonly string[] = Object.values(keys).flat();
+
+export const isKnownKey = (key: string): boolean => allKeys.includes(key);
+
+const beginsKnownKey = (word: string): boolean => allKeys.some((key) => key.startsWith(word));
+
+export const isOneOf = (list: readonly string[], key: string): boolean => list.includes(key);
+
+export interface Ahead {
+  readonly label?: Mark<Label> | undefined;
+  readonly tag?: Mark<Tag> | undefined;
+  readonly fence?: FenceLine | undefined;
+}
+
+export const ahead = (tape: Tape, words: LabelWords, offset = 0): Ahead | Undecided => {
+  const { isEnd } = tape;
+  const text = tape.peek(2 * reach, offset);
+  const label = labelAt(text, words, isEnd);
+  const tag = tagAt(text, isEnd);
+  const fence = fenceAt(text.slice(0, reach), isEnd);
+  return label === 'more' || tag === 'more' || fence === 'more' ? 'more' : { label, tag, fence };
+};
+
+export const behindSpace =
+  (tape: Tape, atEnd: () => true, look: (text: string) => boolean): (() => boolean) =>
+  () => {
+    const text = tape.peek(reach);
+    const space = text.length - text.trimStart().length;
+    if (space > 0) {
+      tape.take(space);
+      return true;
+    }
+    return text === '' ? tape.isEnd && atEnd() : look(text);
+  };
+
+export const hasMark = ({ label, tag, fence }: Ahead): boolean =>
+  label !== undefined || tag !== undefined || fence !== undefined;

@@ -1,17 +1,14 @@
 import equal from 'fast-deep-equal';
-import { isRecord } from '../json.js';
+import { isRecord, parsedJson } from '../json.js';
 import type { JsonSchema } from '../schema/json-schema.js';
-import { isKnownKey, isOneOf, keys } from './keys.js';
+import { isKnownKey, isOneOf, keys } from './peek.js';
 import { joined, nothing, type Reading, unreadable } from './reading.js';
-import { type ToolTable, onlyText } from './tool-table.js';
 import type { ToolDeclaration } from '../model.js';
 import { readJson, type Repair } from '../json-text/read-json.js';
 
 export interface ReadingNeeds {
   readonly tools: ToolTable;
-  /** Names that stand for the final answer, where no tool has them. */
   readonly completions: readonly string[];
-  /** What the answer must be JSON of. */
   readonly outputSchema: JsonSchema | undefined;
 }
 
@@ -36,19 +33,24 @@ const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => 
 };
 
 const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
-  const required = Array.isArray(schema['required']) ? schema['required'] : [];
-  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-  const fits = (it: unknown): boolean =>
-    isRecord(it) &&
-    required.every((key) => Object.hasOwn(it, String(key))) &&
-    Object.entries(properties).every(([key, property]) => isOfType(it[key], property));
   const names = valuesOf(value, keys.name);
   if (names.some((name) => typeof name === 'string' && tools.has(name))) return false;
   const answers = valuesOf(value, keys.answer);
-  if (answers.some(fits)) return false;
-  if (required.length > 0) return fits(value);
+  if (answers.some((answer) => fits(answer, schema))) return false;
+  if (listOf(schema['required']).length > 0) return fits(value, schema);
+  const properties = recordOf(schema['properties']);
   return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
 };
+
+/** Whether a value has what a schema requires, of the types that it names. */
+export const fits = (value: unknown, { required, properties }: JsonSchema): boolean =>
+  isRecord(value) &&
+  listOf(required).every((key) => Object.hasOwn(value, String(key))) &&
+  Object.entries(recordOf(properties)).every(([key, it]) => isOfType(value[key], it));
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const recordOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
 
 const isOfType = (value: unknown, property: unknown): boolean => {
   if (value === undefined || !isRecord(property)) return true;
@@ -85,16 +87,11 @@ export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
   }
   const isData =
     !Object.hasOwn(entry, 'tool') && all(keys.input).length === 0 && unknown.length > 0;
+  const others = unknown.map((key) => JSON.stringify(key)).join(', ');
   const reading =
     inputs.length === 0 && unknown.length > 0
       ? unreadable(
-          `It has ${unknown
-            .map((key) => JSON.stringify(key))
-            .join(', ')
-            .slice(
-              0,
-              200,
-            )} beside the name of the tool; what a tool takes belongs into its arguments.`,
+          `It has ${others.slice(0, 200)} beside the name of the tool; what a tool takes belongs into its arguments.`,
           trimmed,
         )
       : readNamed(trimmed, inputs[0], needs);
@@ -177,7 +174,6 @@ type InputReading =
   | { readonly input: Readonly<Record<string, unknown>>; readonly repairs: readonly Repair[] }
   | { readonly problem: string };
 
-/** Reads what stands for the input of a tool: an object, its JSON as a text, or the text itself where the tool takes nothing else. */
 const readInput = (value: unknown, tool: ToolDeclaration | undefined): InputReading => {
   if (value === undefined || value === null) return { input: {}, repairs: [] };
   if (isRecord(value)) return { input: value, repairs: [] };
@@ -215,11 +211,28 @@ const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =
   !Array.isArray(required) || required.length === 0;
 
 const unquoted = (text: string): string => {
-  if (!text.startsWith('"')) return text;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'string' ? value : text;
-  } catch {
-    return text;
-  }
+  const value = text.startsWith('"') ? parsedJson(text) : text;
+  return typeof value === 'string' ? value : text;
+};
+
+export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
+
+export const toolTable = (tools: readonly ToolDeclaration[]): ToolTable =>
+  new Map(tools.map((tool) => [tool.name, tool]));
+
+export const parameterOf = (
+  tool: ToolDeclaration | undefined,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined => {
+  const properties = tool?.inputSchema['properties'];
+  if (!isRecord(properties) || !Object.hasOwn(properties, name)) return undefined;
+  const schema = properties[name];
+  return isRecord(schema) ? schema : undefined;
+};
+
+const onlyText = (tool: ToolDeclaration | undefined): string | undefined => {
+  const properties = tool?.inputSchema['properties'];
+  const [name, second] = isRecord(properties) ? Object.keys(properties) : [];
+  if (name === undefined || second !== undefined) return undefined;
+  return parameterOf(tool, name)?.['type'] === 'string' ? name : undefined;
 };

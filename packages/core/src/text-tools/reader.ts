@@ -1,13 +1,13 @@
 import type { ModelChunk, ToolDeclaration } from '../model.js';
 import type { JsonSchema } from '../schema/json-schema.js';
-import { ahead } from './ahead.js';
 import { createActionStates } from './action-states.js';
 import type { Desk, Found, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
 import { createFenceMarks } from './fence-marks.js';
-import { createFindings, type Findings, forget, hasActed } from './findings.js';
-import { createJsonStates, textBehind } from './json-states.js';
+import { amongText, createFindings, type Findings, forget, hasActed } from './findings.js';
+import { createJsonStates } from './json-states.js';
 import {
+  ahead,
   jsonAt,
   type Label,
   labelAt,
@@ -19,34 +19,22 @@ import {
 } from './peek.js';
 import { nothing } from './reading.js';
 import { createTape, takeRun } from './tape.js';
-import { toolTable } from './tool-table.js';
+import { toolTable } from './read-entry.js';
 import { createVoice } from './voice.js';
 
 export interface ReaderInit {
   readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
   readonly tools: readonly ToolDeclaration[];
-  /** Tools may be used, where there are any. */
   readonly mayAct: boolean;
   /** Only thoughts in tags are told from the answer: tools have not been spoken of. */
   readonly isPlain?: boolean;
   readonly outputSchema?: JsonSchema | undefined;
-  /** Gets the thoughts and the answer while they arrive. */
   readonly emit: (chunk: ModelChunk) => void;
-  /** Tells whether what has been emitted may be taken back with a `restart`. */
   readonly mayRetract: () => boolean;
 }
 
-export interface Reader {
-  push(piece: string): void;
-  /** The text is over, or what follows is not to be read. */
-  end(): Findings;
-  /** What the model has begun to make up, where nothing of that is to be read: what a tool says, or what comes after its turn. */
-  readonly isOver: 'observation' | 'turn' | undefined;
-  /** Characters that are not to be read any more. */
-  readonly unread: number;
-}
+export type Reader = ReturnType<typeof createReader>;
 
-/** Begins to read a reply. */
 export const createReader = ({
   dialect,
   tools,
@@ -55,7 +43,7 @@ export const createReader = ({
   isPlain = false,
   emit,
   mayRetract,
-}: ReaderInit): Reader => {
+}: ReaderInit) => {
   const findings = createFindings();
   const tape = createTape();
   const ending = createEnding();
@@ -81,13 +69,20 @@ export const createReader = ({
     if (found === 'found') return true;
     const isLiteral =
       desk.code !== undefined || voice.channel === 'answer' || voice.channel === 'again';
-    const run = takeRun(tape, isLiteral ? /\n/g : isPlain ? /[\n<[]/g : /[\n<{[]/g);
-    if (desk.isBehindTemplate && run.trim() !== '') findings.conflict ??= textBehind;
+    const run = takeRun(
+      tape,
+      desk.code !== undefined ? /\n/g : isLiteral || isPlain ? /[\n<[]/g : /[\n<{[]/g,
+    );
+    if (desk.isBehindTemplate && run.trim() !== '') findings.conflict ??= amongText;
     voice.literal(run);
     return true;
   };
   const markInAnswer = (): Found => {
-    if (!tape.isLineStart) return undefined;
+    if (!tape.isLineStart) {
+      const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+      if (tag === 'more') return 'more';
+      return tag?.type.includes('answer') ? takeMark(tag) : undefined;
+    }
     const next = ahead(tape, wordsInAnswer);
     if (next === 'more') return 'more';
     const { label, tag, fence } = next;
@@ -102,9 +97,16 @@ export const createReader = ({
       return actions.begin({ kind: 'answer' });
     }
     if (tag?.type === 'unthink') return thoughts.endDraft(tag);
+    if (tag?.type === 'answer' || tag?.type === 'unanswer') return takeMark(tag);
     if (tag === undefined || tag.type === 'think') return undefined;
     tape.mark();
     return openTag(tag, 'answer');
+  };
+  /** What follows an answer in marks is no part of it. */
+  const takeMark = ({ type, length }: Mark<Tag>): 'found' => {
+    tape.take(length);
+    if (type === 'unanswer' && voice.channel === 'answer') voice.turnTo('thought');
+    return 'found';
   };
   const words = labelWords(dialect.labels, dialect.words);
   const wordsInAnswer = words.filter(([, label]) => label === 'action' || label === 'answer');
@@ -132,7 +134,7 @@ export const createReader = ({
   const thoughtTag = (text: string): Found => {
     const tag = tagAt(text, tape.isEnd);
     if (tag === 'more') return 'more';
-    return tag?.type === 'think' || tag?.type === 'unthink' ? takeTag(tag) : undefined;
+    return tag !== undefined && /think|answer/.test(tag.type) ? takeTag(tag) : undefined;
   };
   const takeLabel = ({ type, length }: Mark<Label>): boolean => {
     switch (type) {
@@ -145,10 +147,7 @@ export const createReader = ({
         return true;
       case 'answer':
         tape.take(length);
-        if (voice.channel === 'said') {
-          voice.retract();
-          findings.prose.length = 0;
-        }
+        voice.thinkBefore();
         voice.turnTo(findings.answer === undefined ? 'answer' : 'again');
         findings.answer ??= [];
         return true;
@@ -156,25 +155,26 @@ export const createReader = ({
       case 'input':
         if (isLead()) findings.hasLead = true;
         tape.take(length);
-        voice.turnTo(
-          voice.channel === 'said' || voice.channel === 'musing' ? voice.channel : 'thought',
-        );
+        voice.turnTo(isSaid() ? voice.channel : 'thought');
         tape.mark();
         actions.begin({ kind: 'own' });
         return true;
     }
   };
 
-  const isLead = (): boolean =>
-    voice.channel === 'said' ||
-    voice.channel === 'musing' ||
-    (voice.channel === 'open' && !voice.isAtStart);
+  const isSaid = (): boolean => voice.channel === 'said' || voice.channel === 'musing';
+  const isLead = (): boolean => isSaid() || (voice.channel === 'open' && !voice.isAtStart);
   const takeTag = (tag: Mark<Tag>): Found => {
     switch (tag.type) {
       case 'think':
         return thoughts.begin(tag);
       case 'unthink':
         return thoughts.end(tag);
+      case 'answer':
+        takeLabel({ type: 'answer', length: tag.length });
+        return 'found';
+      case 'unanswer':
+        return takeMark(tag);
       default:
         tape.mark();
         return openTag(tag, 'own');
@@ -193,10 +193,7 @@ export const createReader = ({
       if (behind === '' && tape.left < length + reach && !tape.isEnd) return 'more';
       if (!/^[{[<]/.test(behind)) return undefined;
     }
-    if (kind === 'own')
-      voice.turnTo(
-        voice.channel === 'said' || voice.channel === 'musing' ? voice.channel : 'thought',
-      );
+    if (kind === 'own') voice.turnTo(isSaid() ? voice.channel : 'thought');
     tape.take(length);
     if (kind === 'own') tape.mark();
     if (type !== 'function' || name === undefined) return actions.begin({ kind });
@@ -275,19 +272,20 @@ export const createReader = ({
   };
   let isBegun = false;
   return {
-    push: (piece) => {
+    push: (piece: string) => {
       if (isOver || ending.isOver || piece === '') return;
       tape.push(ending.push(isBegun ? piece : piece.replace(/^\uFEFF/, '')));
       isBegun = true;
       run();
     },
-    end: () => {
+    end: (): Findings => {
       if (!isOver) tape.push(ending.end());
       tape.end();
       run();
       voice.end();
       return findings;
     },
+    /** What the model has begun to make up: what a tool says, or what comes after its turn. */
     get isOver() {
       return isOver ? 'observation' : ending.isOver ? 'turn' : undefined;
     },
@@ -297,18 +295,7 @@ export const createReader = ({
   };
 };
 
-/** Takes the marks off the end of a text with which models end their turn, and what they write behind them. */
-interface Ending {
-  /** Gives what can be read already. */
-  push(piece: string): string;
-  /** Gives what is left and is no mark. */
-  end(): string;
-  /** Characters that are held back. */
-  readonly held: number;
-  /** The model has ended its turn, and begun one of somebody else. */
-  readonly isOver: boolean;
-}
-
+/** Marks with which models end their turn: they, and what is written behind them, are taken off the end. */
 const ends = ['<|im_end|>', '<|eot_id|>', '<|end|>', '<end_of_turn>', '</s>'];
 const begins = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>'];
 const maxHeld = 120;
@@ -316,8 +303,7 @@ const maxHeld = 120;
 const nextTurn =
   /<(?:\|im_end\||\|eot_id\||\|end\||end_of_turn)>\s{0,9}<(?:\|im_start\||\|start_header_id\||start_of_turn)>/;
 
-/** Begins to look for such marks. */
-const createEnding = (): Ending => {
+const createEnding = () => {
   let held = '';
   let last = '';
   let hasOpening = false;
@@ -330,7 +316,7 @@ const createEnding = (): Ending => {
     return at < 0 ? text : text.slice(0, at);
   };
   return {
-    push: (piece) => {
+    push: (piece: string) => {
       // `<s>` and `</s>` also strike text out.
       hasOpening ||= (last + piece).includes('<s>');
       last = (last + piece).slice(-2);
@@ -369,16 +355,7 @@ const mayEnd = (text: string): boolean => {
   return [...ends, ...(isBehind ? begins : [])].some((it) => it.startsWith(rest));
 };
 
-interface ThoughtStates {
-  /** A tag begins a thought, where it begins a line. */
-  begin(tag: Mark<Tag>): Found;
-  /** A tag ends one. */
-  end(tag: Mark<Tag>): Found;
-  /** The same behind an answer. */
-  endDraft(tag: Mark<Tag>): Found;
-}
-
-const createThoughtStates = (desk: Desk): ThoughtStates => {
+const createThoughtStates = (desk: Desk) => {
   const { findings, tape, voice } = desk;
   let hasTag = false;
 
@@ -424,7 +401,6 @@ const createThoughtStates = (desk: Desk): ThoughtStates => {
     forget(findings);
     tape.isLineStart = true;
   };
-  /** Prose goes on behind a thought. */
   const endThought = (): void => {
     voice.thinkHeld();
     voice.speech.close();

@@ -7,7 +7,6 @@ export interface Ask {
 
 export interface Problem {
   readonly what: string;
-  /** The tool that it names, where that can be read. */
   readonly tool?: string;
 }
 
@@ -23,7 +22,6 @@ export interface Reading {
 
 export const nothing: Reading = { asks: [], repairs: [] };
 
-/** A piece that cannot be read. */
 export const unreadable = (what: string, tool?: string): Reading => ({
   ...nothing,
   problem: { what, ...(tool === undefined ? {} : { tool }) },

@@ -1,33 +1,7 @@
-/** The text of a reply as it is read: it grows at one end, and is taken from the other. */
-export interface Tape {
-  push(piece: string): void;
-  /** No more will come. */
-  end(): void;
-  readonly isEnd: boolean;
-  /** Nothing but white space stands between here and the beginning of the line. */
-  isLineStart: boolean;
-  readonly left: number;
-  /** The next characters, from a place behind them on. */
-  peek(length: number, from?: number): string;
-  /** How many characters stand before the next one that a pattern finds; all, where it finds none. The pattern is global. */
-  before(pattern: RegExp, from: number): number;
-  /** Takes characters away. */
-  take(length: number): string;
-  /** Lends all that there is, for a reader that looks at each character once. */
-  scan(look: (text: string, from: number) => number): void;
-  /** Begins to remember what is taken. */
-  mark(): void;
-  /** What has been taken since the mark. To read it costs as much as there is. */
-  readonly taken: string;
-  /** Begins to remember anew what is taken, beside what the mark remembers. */
-  cut(): void;
-  /** What has been taken since the cut. */
-  readonly latest: string;
-  /** The character that was taken last. */
-  readonly last: string;
-}
+/** The text of a reply as it is read: it grows at one end, and is taken from the other. `taken` goes back to the mark, `latest` to the cut. */
+export type Tape = ReturnType<typeof createTape>;
 
-export const createTape = (): Tape => {
+export const createTape = () => {
   let text = '';
   let at = 0;
   let isEnd = false;
@@ -35,6 +9,7 @@ export const createTape = (): Tape => {
   let taken = '';
   let latest = '';
   let last = '';
+  let isInCode = false;
 
   const take = (length: number): string => {
     const piece = text.slice(at, at + length);
@@ -44,11 +19,13 @@ export const createTape = (): Tape => {
     last = piece.slice(-1) || last;
     const line = piece.lastIndexOf('\n');
     const isBlank = line < piece.length - 1 ? piece.slice(line + 1).trim() === '' : true;
+    const marks = piece.slice(line + 1).split('`').length - 1;
+    isInCode = (line < 0 && isInCode) !== (marks % 2 === 1);
     isLineStart = line < 0 ? isLineStart && isBlank : isBlank;
     return piece;
   };
   return {
-    push: (piece) => {
+    push: (piece: string) => {
       text = at === text.length ? piece : text.slice(at) + piece;
       at = 0;
     },
@@ -61,19 +38,20 @@ export const createTape = (): Tape => {
     get isLineStart() {
       return isLineStart;
     },
-    set isLineStart(is) {
+    set isLineStart(is: boolean) {
       isLineStart = is;
     },
     get left() {
       return text.length - at;
     },
-    peek: (length, from = 0) => text.slice(at + from, at + from + length),
-    before: (pattern, from) => {
+    peek: (length: number, from = 0) => text.slice(at + from, at + from + length),
+    /** How many characters stand before the next one that a global pattern finds; all, where it finds none. */
+    before: (pattern: RegExp, from: number) => {
       pattern.lastIndex = at + from;
       return (pattern.exec(text)?.index ?? text.length) - at;
     },
     take,
-    scan: (look) => {
+    scan: (look: (text: string, from: number) => number) => {
       take(look(text, at) - at);
     },
     mark: () => {
@@ -87,6 +65,10 @@ export const createTape = (): Tape => {
     },
     get latest() {
       return latest;
+    },
+    /** A backtick has opened code on this line. */
+    get isInCode() {
+      return isInCode;
     },
     get last() {
       return last;

@@ -12,7 +12,7 @@ import type { Usage } from '../usage.js';
 import type { Dialect, PromptNeeds } from './dialect.js';
 import { type Judgement, judge } from './judge.js';
 import { createReader, type Reader } from './reader.js';
-import { toolTable } from './tool-table.js';
+import { toolTable } from './read-entry.js';
 import { type Message, textBlock, toolUsesOf } from '../message.js';
 import { historyIn } from './history.js';
 
@@ -32,22 +32,11 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
   return around(
     timed,
     (request, context) =>
-      hasTools(request)
-        ? defer(() => {
-            const asked = textRequest(request, dialect, model);
-            return read(timed.stream$(asked, context), { request, asked, dialect, context });
-          })
-        : defer(() => {
-            const asked = plainRequest(request, dialect, model);
-            const isPlain = true;
-            return read(timed.stream$(asked, context), {
-              request,
-              asked,
-              dialect,
-              context,
-              isPlain,
-            });
-          }),
+      defer(() => {
+        const isPlain = !hasTools(request);
+        const asked = (isPlain ? plainRequest : textRequest)(request, dialect, model);
+        return read(timed.stream$(asked, context), { request, asked, dialect, context, isPlain });
+      }),
     {
       toolsInPrompt: true,
       unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)),
@@ -55,7 +44,6 @@ export const textTools = (model: Model, dialect: Dialect): Model => {
   );
 };
 
-/** Options that the prompt takes care of. */
 const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
 
 const missingIn = (dialect: unknown): string | undefined => {
@@ -80,12 +68,10 @@ const madeUp = { observation: 'what its tool says', turn: 'what is said next' } 
 
 interface Reading {
   readonly request: ModelRequest;
-  /** As it has been sent. */
   readonly asked: ModelRequest;
   readonly dialect: Dialect;
   readonly context: ModelContext;
-  /** Tools have not been spoken of. */
-  readonly isPlain?: boolean;
+  readonly isPlain: boolean;
 }
 
 const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
@@ -96,7 +82,7 @@ const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
 /** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
 const read = (
   source: Observable<ModelChunk>,
-  { request, asked, dialect, context, isPlain = false }: Reading,
+  { request, asked, dialect, context, isPlain }: Reading,
 ): Observable<ModelChunk> =>
   new Observable((subscriber) => {
     const { tools = [], toolChoice, outputSchema } = request;

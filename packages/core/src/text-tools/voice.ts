@@ -1,6 +1,5 @@
 import type { ModelChunk } from '../model.js';
 import type { Findings } from './findings.js';
-import { createSpeech, type Speech } from './speech.js';
 
 export type Channel =
   /** Not decided: it is held back. */
@@ -16,36 +15,11 @@ export type Channel =
   | 'again';
 
 /** Says what is found, as soon as it is known what it is. */
-export interface Voice {
-  readonly speech: Speech;
-  readonly channel: Channel;
-  /** A label has begun the thought. */
-  readonly isLabelled: boolean;
-  /** Nothing has been written yet but thoughts in tags. */
-  readonly isAtStart: boolean;
-  /** Takes text that no mark is in. */
-  literal(text: string): void;
-  /** What is still held back turns out to be a thought. */
-  readonly thinkHeld: () => void;
-  /** All that has been said turns out to be a thought. */
-  readonly retract: () => void;
-  /** The answer has the label of one once more: what follows is a part of it, unless it says the same again. */
-  answerAgain(label: string): void;
-  /** Text counts as something else from here on. */
-  turnTo(next: Channel, isLabelled?: boolean): void;
-  /** Text behind an action is a thought. */
-  followAction(): void;
-  /** Takes an answer that JSON gives, and of which this has been said already. */
-  giveAnswer(answer: string, said: string | undefined): void;
-  /** What is still held back is the answer. */
-  end(): void;
-}
+export type Voice = ReturnType<typeof createVoice>;
 
 export interface VoiceInit {
   readonly findings: Findings;
-  /** An action is a list: prose before it is a thought. */
   readonly isList: boolean;
-  /** Characters of prose that are held back until it is known what they are. */
   readonly maxHeld: number;
   /** Tools may be used: an answer beside an action is none. */
   readonly mayAct: boolean;
@@ -53,15 +27,8 @@ export interface VoiceInit {
   readonly mayRetract: () => boolean;
 }
 
-export const createVoice = ({
-  findings,
-  isList,
-  maxHeld,
-  mayAct,
-  emit,
-  mayRetract,
-}: VoiceInit): Voice => {
-  const speech = createSpeech((chunk) => {
+export const createVoice = ({ findings, isList, maxHeld, mayAct, emit, mayRetract }: VoiceInit) => {
+  const speech: Speech = createSpeech((chunk) => {
     if (chunk.type === 'thinking') findings.hasThought = true;
     emit(chunk);
   });
@@ -108,6 +75,16 @@ export const createVoice = ({
     if (held !== '') speech.say('thinking', held);
     held = '';
   };
+  /** All that has been written before an answer is a thought. */
+  const thinkBefore = (): void => {
+    thinkHeld();
+    if (channel !== 'said') return;
+    retract();
+    findings.prose.length = 0;
+  };
+  const retract = (): void => {
+    if (mayRetract()) speech.retract();
+  };
   const turnTo = (next: Channel, labelled = false): void => {
     thinkHeld();
     speech.close();
@@ -138,6 +115,7 @@ export const createVoice = ({
       return;
     }
     findings.answer = [answer];
+    if (said === undefined && !hasAsked()) thinkBefore();
     if (!hasAsked()) speech.say('text', answer.slice(said?.length ?? 0));
   };
   return {
@@ -153,11 +131,11 @@ export const createVoice = ({
     },
     literal,
     thinkHeld,
-    retract: () => {
-      if (mayRetract()) speech.retract();
-    },
+    thinkBefore,
+    retract,
     turnTo,
-    answerAgain: (label) => {
+    /** What follows is a part of the answer, unless it says the same again. */
+    answerAgain: (label: string) => {
       if (channel === 'again') {
         again += label;
         return;
@@ -176,6 +154,64 @@ export const createVoice = ({
       if (held === '') return;
       findings.prose.push(held);
       speech.say('text', held);
+    },
+  };
+};
+
+/** Says thoughts and texts in segments, each without white space at its ends. */
+export type Speech = ReturnType<typeof createSpeech>;
+
+/** Each one says all that has been said again. */
+const maxRetractions = 3;
+
+const createSpeech = (emit: (chunk: ModelChunk) => void) => {
+  let current: 'text' | 'thinking' | undefined;
+  let last: 'text' | 'thinking' | undefined;
+  let space = '';
+  let isFresh = true;
+  let hasText = false;
+  let retractions = 0;
+  let said: { readonly type: 'text' | 'thinking'; readonly text: string }[] = [];
+
+  const close = (): void => {
+    current = undefined;
+    space = '';
+    isFresh = true;
+  };
+  return {
+    say: (type: 'text' | 'thinking', text: string) => {
+      if (type !== current) close();
+      current = type;
+      const begin = isFresh ? text.trimStart() : text;
+      if (begin === '') return;
+      const body = begin.trimEnd();
+      if (body === '') {
+        space += begin;
+        return;
+      }
+      const gap = isFresh && last === type ? '\n\n' : '';
+      const chunk = { type, text: `${gap}${space}${body}` };
+      said.push(chunk);
+      hasText ||= type === 'text';
+      emit(chunk);
+      space = begin.slice(body.length);
+      isFresh = false;
+      last = type;
+    },
+    close,
+    retract: () => {
+      if (!hasText || retractions === maxRetractions) return;
+      retractions += 1;
+      hasText = false;
+      emit({ type: 'restart', why: 'What the model wrote before its answer was a thought.' });
+      const thought = said.map(({ type, text }, index) => {
+        const before = said[index - 1]?.type ?? type;
+        return before === type ? text : `\n\n${text}`;
+      });
+      said = [{ type: 'thinking', text: thought.join('') }];
+      said.forEach(emit);
+      close();
+      last = 'thinking';
     },
   };
 };

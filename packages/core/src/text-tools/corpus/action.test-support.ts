@@ -72,11 +72,7 @@ export const action: readonly Row[] = [
     'Action: {"tool": "fly", "inputs": {"to": "Rome"}}',
     use('fly', { to: 'Rome' }),
   ],
-  [
-    'in prose',
-    'Let me call {"tool": "search", "inputs": {"q": "cats"}} now',
-    answer('Let me call {"tool": "search", "inputs": {"q": "cats"}} now'),
-  ],
+  ['in prose', 'Let me call {"tool": "search", "inputs": {"q": "cats"}} now', refused],
   [
     'an unknown tool in prose',
     'A config is {"tool": "hammer", "inputs": {}} for example.',

@@ -14,11 +14,7 @@ export const flat: readonly Row[] = [
     'Here it is:\n```json\n{"tool": "search", "arguments": {"q": "cats"}}\n```\n',
     search,
   ],
-  [
-    'behind prose',
-    'Sure! {"tool": "search", "arguments": {"q": "cats"}}',
-    answer('Sure! {"tool": "search", "arguments": {"q": "cats"}}'),
-  ],
+  ['behind prose', 'Sure! {"tool": "search", "arguments": {"q": "cats"}}', refused],
   ['an unknown tool', '{"tool": "fly", "arguments": {}}', use('fly')],
   [
     'an unknown tool in a fence behind prose',

@@ -18,11 +18,7 @@ export const actionDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
       name: 'action',
-      maxUses: 1,
-      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'keyed',
-      isList: false,
-      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>

@@ -9,16 +9,13 @@ import type {
 import { checkOptions, defined, isFlag, isFunction, isObject, type Rule } from '../../options.js';
 import { responseFormat, section } from '../../prompt/assemble.js';
 
-export type DialectBase = Omit<
-  Dialect,
-  'strict' | 'prompts' | 'prompt' | 'completions' | 'words'
-> & {
-  readonly prompts: Pick<DialectPrompts, 'format' | 'forms'>;
-  readonly completions?: readonly string[];
-};
+export type DialectBase = Pick<Dialect, 'name' | 'bareJson' | 'write'> &
+  Partial<Pick<Dialect, 'maxUses' | 'isList' | 'completions'>> & {
+    readonly prompts: Pick<DialectPrompts, 'format' | 'forms'>;
+  };
 
 export const makeDialect = (
-  { prompts: own, completions = [], ...base }: DialectBase,
+  { prompts: own, ...base }: DialectBase,
   options: DialectOptions,
 ): Dialect => {
   const standard = { ...commonPrompts, ...own };
@@ -27,10 +24,14 @@ export const makeDialect = (
   const parts = Object.fromEntries(Object.keys(standard).map((name) => [name, isFunction]));
   checkOptions(`${base.name}Dialect(): 'prompts'`, prompts, parts);
   return {
+    maxUses: 1,
+    isList: false,
+    completions: [],
+    labels: ['thought', 'action', 'input', 'observation', 'answer'],
+    stopSequences: ['\nObservation:'],
     ...base,
     strict,
     words,
-    completions,
     prompts: { ...standard, ...defined(prompts) },
     prompt,
   };

@@ -16,11 +16,7 @@ export const flatDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
       name: 'flat',
-      maxUses: 1,
-      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'whole',
-      isList: false,
-      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>

@@ -19,11 +19,7 @@ export const linesDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
       name: 'lines',
-      maxUses: 1,
-      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'none',
-      isList: false,
-      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>

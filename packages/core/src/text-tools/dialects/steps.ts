@@ -24,11 +24,9 @@ ${forms}
     {
       name: 'steps',
       maxUses: Infinity,
-      labels: ['thought', 'action', 'input', 'observation', 'answer'],
       bareJson: 'whole',
       isList: true,
       completions: [completion.toLowerCase()],
-      stopSequences: ['\nObservation:'],
       prompts: { format: () => format, forms: () => forms },
       write: {
         uses: (thought, uses) =>
