@@ -49,6 +49,8 @@ const checker = (source: JsonSchema, draft: string, ajv: Ajv, patterns: PatternE
       ([keyword]) => keyword !== 'format' && isKnown(keyword),
     );
     const schema: interpreter.Schema = Object.fromEntries(known.map(entry));
+    // Without it the interpreter does not say what is wrong with the items.
+    if (schema.contains !== undefined) schema.minContains ??= 1;
     const { type, patternProperties = {} } = schema;
     const matchers = Object.entries(patternProperties).map(
       ([pattern, rule]: readonly [string, unknown]) => [patterns(pattern), rule] as const,
@@ -192,7 +194,9 @@ const explaining =
       case 'if':
         return say({ ifClause: named });
       case 'contains':
-        return say({ min: 1 });
+        return [];
+      case 'minContains':
+        return say({ min: value }, 'contains');
       case 'dependencies':
       case 'dependentRequired': {
         const names = isRecord(value) ? value[named] : undefined;
