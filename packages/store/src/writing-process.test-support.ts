@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -28,7 +29,9 @@ export const startProcess = (
   });
   const ended = new Promise<readonly string[]>((resolve, reject) => {
     child.once('error', reject);
-    reader.once('close', () => resolve(lines));
+    // Its output may end before it does.
+    const over = [once(reader, 'close'), once(child, 'exit')];
+    Promise.all(over).then(() => resolve(lines), reject);
   });
   const said = (wanted: string): Promise<void> =>
     new Promise((resolve, reject) => {
