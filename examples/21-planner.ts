@@ -25,7 +25,7 @@ const model = scriptedModel(
 );
 
 const reflect = ({ messages }: { readonly messages: readonly object[] }) =>
-  JSON.stringify(messages.at(-1)).includes('120');
+  JSON.stringify(messages.at(-1)).includes('"120"');
 const agent = createAgent(planner({ model, tools: [stock] }, { plan: true, reflect }));
 agent.events$
   .pipe(only('postPlanning'))
