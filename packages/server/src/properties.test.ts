@@ -304,6 +304,23 @@ describe('over random scripts of models, tools, faults, interceptors and interru
     );
   });
 
+  /** A reply that is what was said two messages ago. */
+  const saidBefore: readonly Answer[] = [
+    {
+      chunks: [
+        { type: 'toolUse', index: 0, json: '{}' },
+        { type: 'text', text: '!' },
+      ],
+      gap: 0,
+      end: 'stop',
+    },
+    { chunks: [], gap: 0, end: 'stop' },
+  ];
+  const atTheLimit: Fate = {
+    ...{ interruptAt: 0, says: 'Stopped.', cutAt: 0, abortAt: 0, maxIterations: 2 },
+    ...{ onLimit: 'partial', at: 'preReasoning', does: 'nothing', every: 1, retried: false },
+  };
+
   it('I9: both clients end up with the text of the reply, and without a complaint', async () => {
     const toChunks = await forInstalled();
     await fc.assert(
@@ -328,7 +345,7 @@ describe('over random scripts of models, tools, faults, interceptors and interru
         expect(run.errors).toHaveLength(errors.length);
         if (answered !== undefined && answered !== '') expect(answerAmong(run)).toBe(answered);
       }),
-      { numRuns: 50 },
+      { numRuns: 50, examples: [[saidBefore, atTheLimit]] },
     );
   });
 });

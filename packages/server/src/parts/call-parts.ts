@@ -30,6 +30,8 @@ export const createCallParts = (by: Speaker): CallParts => {
   let step: string | undefined;
   let message: ShownMessage | undefined;
   let latest: ShownMessage | undefined;
+  /** The ids of messages that have ended. */
+  const over = new Set<string>();
   /** Its tools are suspended, unless the call ends otherwise. */
   let waiting: ShownMessage | undefined;
   let edits = 0;
@@ -37,6 +39,7 @@ export const createCallParts = (by: Speaker): CallParts => {
 
   const endMessage = (): readonly Part[] => {
     const parts = message?.close() ?? [];
+    if (message !== undefined) over.add(message.id);
     latest = message ?? latest;
     message = undefined;
     denied.clear();
@@ -107,7 +110,13 @@ export const createCallParts = (by: Speaker): CallParts => {
     const isShown = message?.id === reply.id;
     const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
     if (!isShown && !hasMore) return close();
-    const parts = [...(isShown ? [] : nextStep('reply')), ...complete(reply), ...close()];
+    const before = isShown ? [] : nextStep('reply');
+    if (!isShown && over.has(reply.id)) {
+      // At its limit, a call may reply with what it said some messages ago.
+      edits += 1;
+      message = createShownMessage(by, reply.id, `${reply.id}~${edits}`);
+    }
+    const parts = [...before, ...complete(reply), ...close()];
     return parts.map((part) => ({ ...part, by }));
   };
 
