@@ -21,33 +21,33 @@ export interface Timeouts {
 
 /** How long a call may take, and how much it may do. */
 export interface LimitOptions {
-  /** Reasoning calls that the loop may make. Default: 10. */
+  /** How many times the loop may ask the model. Default: 10. */
   readonly maxIterations?: number;
-  /** At the limit: a closing request without tools (`answer`, the default), a `maxIterations` error (`error`), or the reply so far (`partial`). */
+  /** What happens then: a closing request without tools (`answer`, the default), a `maxIterations` error (`error`), or the reply so far (`partial`). */
   readonly onLimit?: OnLimit;
-  /** In milliseconds. Default: 60,000 for each tool, and what the model has of its own. */
+  /** In milliseconds. Default: 60,000 for each tool, 30 minutes for the call, and the time-outs of the model. */
   readonly timeouts?: Timeouts;
   /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
   readonly parallel?: boolean | number;
-  /** Characters of an observation before it is cut, with a marker. Default: 16,000. */
+  /** Maximum length of a tool result in characters; a longer one is cut, with a marker. Default: 16,000. */
   readonly maxObservation?: number;
-  /** Maximum number of tool runs: further ones are refused, and the model must answer without. Default: no limit. */
+  /** Maximum number of tool runs. Further ones are refused, and the model must answer without them. Default: no limit. */
   readonly maxToolCalls?: number;
-  /** Failures of one tool in a row that are taken; with the next one, the model is told to leave the tool alone. Default: 2. */
+  /** How often in a row a tool may fail. After one more failure, the model is told not to use it again. Default: 2. */
   readonly maxToolErrors?: number;
-  /** How long the model waits for the news of a failed tool, times the failures in a row, in milliseconds. Default: 0. */
+  /** Wait before the model is told of a failed tool, in milliseconds, multiplied by the failures in a row. Default: 0. */
   readonly toolBackoffMs?: number;
-  /** Maximum number of unreadable actions in a row that the model is asked to write again. Default: 2. */
+  /** How often in a row the model is asked to write an unreadable action again. Default: 2. */
   readonly maxParseRetries?: number;
-  /** How long it waits before that, times the texts in a row, in milliseconds. Default: 800. */
+  /** Wait before it is asked, in milliseconds, multiplied by the unreadable actions in a row. Default: 800. */
   readonly parseBackoffMs?: number;
-  /** Raises the temperature with each of them by `step` (default: 0.2) up to `max` (default: 1.5). Default: off. */
+  /** Raises the temperature by `step` (default: 0.2) with each of them, up to `max` (default: 1.5). Default: off. */
   readonly temperatureRamp?: { readonly step?: number; readonly max?: number };
-  /** How often requests may be sent again, those of sub-agents included. Default: 10. */
+  /** How many failed requests may be sent again in one call, including those of its sub-agents. Default: 10. */
   readonly retryBudget?: number;
 }
 
-/** The limits of one call, with what holds by default. */
+/** The limits of one call, with the defaults filled in. */
 export interface Limits extends Required<
   Omit<LimitOptions, 'parallel' | 'temperatureRamp' | 'retryBudget'>
 > {

@@ -18,11 +18,11 @@ export interface PreparedOptions {
   readonly model?: Model;
   /** The tools of this call, instead of those of its session or agent. */
   readonly tools?: readonly ToolEntry[];
-  /** What its requests say beside their messages, in place of what the agent says. A choice that forces a tool covers the first request only. */
+  /** Settings of each request to the model. Those that are absent are the agent's. A `toolChoice` that forces a tool applies to the first request only. */
   readonly request?: Pick<
     RequestOptions,
     'temperature' | 'maxTokens' | 'toolChoice' | 'stopSequences'
   >;
-  /** How long it may take, and how much it may do, in place of what the agent says. When a call is prepared, `callMs` and `retryBudget` hold already. */
+  /** How long the call may take, and how much it may do. Those that are absent are the agent's. `callMs` and `retryBudget` apply before `prepare` runs, so it cannot change them. */
   readonly limits?: LimitOptions;
 }

@@ -201,7 +201,7 @@ const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Openi
   warning: (written) =>
     asWritten(written).instructions === told(instructions, call)
       ? undefined
-      : 'The instructions are not those that the call began with. They hold from its next request on.',
+      : 'The instructions have changed since the call began.',
 });
 
 const asWritten = (written: unknown): Opening & { readonly agent?: string } =>

@@ -121,7 +121,7 @@ export const assertGiven = (
 
 export const interruptStep = 'interrupt';
 
-/** The session of a call, where it begins with one of these records and has any: drivers look at what they append, and list the calls of a session by it. */
+/** The id of the session that a call belongs to, if one of these records begins the call and it has a session. Drivers ask this of the records they append, to list the calls of a session. */
 export const sessionIn = (
   callId: string,
   records: readonly (NewRecord | undefined)[],

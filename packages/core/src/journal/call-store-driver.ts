@@ -41,7 +41,7 @@ export interface StoredCall {
   readonly updatedAt: number;
   /** Whether somebody has it open for writing now. */
   readonly isOpen: boolean;
-  /** Its place among the calls of its session: one that begins later has a greater one, whatever the clocks say. There in the list of a session. */
+  /** Orders the calls of a session: a call that begins later has a greater number, independent of clocks. Present in `list$(sessionId)`. */
   readonly place?: number;
   /** Nothing, where it was opened and nothing is written down. */
   readonly first?: StoredRecord;
@@ -62,7 +62,7 @@ export interface CallStoreDriver {
   read$(callId: string, range?: RecordRange): Observable<readonly StoredRecord[]>;
   /** Emits whenever there may be more to read, also what another process has written, within a second. Completes when the store is closed, and never before. Cold. */
   changes$(callId: string): Observable<unknown>;
-  /** Emits the calls in batches, the last written first, and completes. With the id of a session, it emits those for which `sessionIn` gave that id, the last begun first, and reads no others. A damaged one has no `first` and `last`. Cold. */
+  /** Emits the calls in batches, the last written first, and completes. With the id of a session, it emits only the calls for which `sessionIn` gave that id, the newest first, and reads no others. A damaged one has no `first` and `last`. Cold. */
   list$(sessionId?: string): Observable<readonly StoredCall[]>;
   /** Deletes a call with its records, and completes; also where it is not there, or is damaged. Errors with `conflict` while somebody has it open. Cold. */
   remove$(callId: string): Observable<unknown>;

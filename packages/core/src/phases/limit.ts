@@ -41,6 +41,6 @@ const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => 
 const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
   new MillraceError(
     'maxIterations',
-    `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial' to take what there is.`,
+    `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial'.`,
     partial === undefined ? {} : { partial },
   );

@@ -83,9 +83,10 @@ export const compile = (
   const check = usable(() => {
     if (meta.validateSchema(rules) !== true) throw new Error(meta.errorsText());
     const ajv = instanceOf(Draft, options);
-    const validate = ajv.compile(bounded(rules, ajv));
+    const effort = { left: 0 };
+    const validate = ajv.compile(bounded(rules, ajv, effort));
     return (input: unknown) => {
-      branchesLeft = mostBranches;
+      effort.left = mostBranches;
       try {
         return validate(input) ? [] : (validate.errors ?? []).map(ofError);
       } catch (cause) {
@@ -126,20 +127,19 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): type
 
 /** Branches that are looked at for one input: a hundred thousand take some tens of milliseconds. */
 const mostBranches = 200_000;
-let branchesLeft = 0;
 const exhausted = new Error();
 
 /**
  * Bounds what it costs to check an input. Where branches (`anyOf`, `oneOf`) refer to the whole, each level of an input may double the
  * work, and twenty levels would stop the process. Other schemas are left as they are.
  */
-const bounded = (schema: JsonSchema, ajv: Ajv): JsonSchema => {
+const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSchema => {
   const text = JSON.stringify(schema);
   const mayExplode = /"\$(recursive|dynamic)?[Rr]ef"/.test(text) && /"(any|one)Of"/.test(text);
   if (!mayExplode) return schema;
   const validate = (): boolean => {
-    branchesLeft -= 1;
-    if (branchesLeft < 0) throw exhausted;
+    effort.left -= 1;
+    if (effort.left < 0) throw exhausted;
     return true;
   };
   ajv.addKeyword({ keyword, errors: false, validate });

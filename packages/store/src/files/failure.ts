@@ -72,5 +72,5 @@ const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean
   EEXIST: ['a file is where a directory should be. Choose another directory', false],
   EMFILE: ['too many files are open. Raise the limit (ulimit -n), or make fewer calls', true],
   ENFILE: ['too many files are open. Try again', true],
-  EIO: ['the disk reported an error. Look into the log of the system', true],
+  EIO: ['the disk reported an error. Look into the system log', true],
 };

@@ -9,18 +9,18 @@ import type { NamedCall } from './list-calls.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 
 /**
- * Which calls a session has: an empty file for each, `.sessions/<session>/<place>.<call>`. It is there before anything is written to the call, and goes before the call does; one of a
- * call that is not there means nothing.
+ * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before the first record of the call, and deleted before the call, so no call is
+ * without one. A file whose call does not exist is ignored.
  */
 export interface SessionMarks {
   /** Marks a call that a session begins. */
   add(sessionId: string, callId: string): Promise<void>;
-  /** The calls of a session, the one that was last begun first. */
+  /** The calls of a session, the newest first. */
   of(sessionId: string): Promise<readonly Required<NamedCall>[]>;
   forget(call: StoredCall): Promise<void>;
 }
 
-/** Makes the marks of a directory of calls. `list` gives the calls that were there before there were marks. */
+/** `list` lists all calls: the index of a directory from before there was one is made of it. */
 export const createSessionMarks = (
   root: string,
   aside: Aside,
@@ -28,6 +28,7 @@ export const createSessionMarks = (
 ): SessionMarks => {
   const all = join(root, '.sessions');
   const fill = async (made: string): Promise<void> => {
+    const sessions = new Set([made]);
     for await (const calls of list()) {
       for (const call of calls) {
         const sessionId = sessionOf(call);
@@ -35,8 +36,10 @@ export const createSessionMarks = (
         const directory = join(made, storedName(sessionId));
         await makeDirectory(directory);
         await write(directory, storedName(call.callId), Math.floor(call.createdAt));
+        sessions.add(directory);
       }
     }
+    for (const directory of sessions) await syncDirectory(directory);
   };
   const directoryOf = async (sessionId: string): Promise<string> => {
     if (!(await isThere(all))) await aside.make(all, fill);
