@@ -30,10 +30,8 @@ export {
   type ReportedPayload,
   type StatePatch,
 } from './events.js';
-export { answerTool } from './models/answer-tool.js';
-export { fallback } from './models/fallback.js';
-export { retry, type RetryOptions } from './models/retry.js';
-export { timeouts } from './models/timeouts.js';
+export { answerTool } from './models/ready.js';
+export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
 export { estimateTokens } from './fitting/estimate-tokens.js';
 export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
 export { fromBatches, fromPull, type OpenPull } from './from-pull.js';

@@ -54,7 +54,7 @@ import type { CallInfo } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
 import { createHolds, createInterruption } from './interruption.js';
-import { createRetryBudget } from './models/retry-budget.js';
+import { createRetryBudget } from './models/ready.js';
 import { placeOf } from './places.js';
 import { watchingSpending } from './spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';

@@ -1,7 +1,13 @@
 import type { Observable } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
-import { taskOf } from './prompt/task.js';
+import {
+  assembleMessages,
+  type Injected,
+  notesMessage,
+  nothingInjected,
+  taskOf,
+} from './prompt/assemble.js';
 import { freezeMessage } from './frozen.js';
 import {
   type AssistantMessage,
@@ -14,12 +20,6 @@ import {
   type UserMessage,
 } from './message.js';
 import type { Finish } from './model.js';
-import {
-  assembleMessages,
-  type Injected,
-  notesMessage,
-  nothingInjected,
-} from './prompt/assemble.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { cell, type Locals } from './step.js';
 import { grown, withoutLast } from './to-model.js';

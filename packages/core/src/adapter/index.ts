@@ -1,7 +1,7 @@
 export { isRecord, parsedJson } from '../json.js';
 export { checkScope } from '../long-term-memory/check-scope.js';
 export { nearMatches } from '../near-matches.js';
-export { around } from '../models/around.js';
+export { around } from '../models/ready.js';
 export {
   checkOptions,
   defined,

@@ -8,11 +8,10 @@ import { verdict } from '../verdict.js';
 import { countRequest, weighRequest } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
 import { fitAt } from './priorities.js';
-import { taskOf } from '../prompt/task.js';
+import { taskOf } from '../prompt/assemble.js';
 import { createTokenCounter, type TokenCounter } from './token-counter.js';
 import type { Model } from '../model.js';
-import { around } from '../models/around.js';
-import { checkModel } from '../models/check-model.js';
+import { around, checkModel } from '../models/ready.js';
 import { updatedUsage } from '../updated-usage.js';
 import { noUsage, type Usage } from '../usage.js';
 

@@ -2,11 +2,10 @@ import { catchError, concat, defer, EMPTY, tap } from 'rxjs';
 import { isMillraceError } from '../errors.js';
 import type { Message } from '../message.js';
 import type { Model, ModelContext } from '../model.js';
-import { around } from '../models/around.js';
-import { checkModel } from '../models/check-model.js';
+import { around, checkModel } from '../models/ready.js';
 import { countMessages } from './count-request.js';
 import { fitMessages } from './fit-messages.js';
-import { taskOf } from '../prompt/task.js';
+import { taskOf } from '../prompt/assemble.js';
 import { plainCounter } from './token-counter.js';
 
 /**

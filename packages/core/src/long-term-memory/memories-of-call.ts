@@ -3,7 +3,7 @@ import { entry } from '../memories/transcript.js';
 import { type Message, textOf } from '../message.js';
 import type { CallInfo } from '../call-info.js';
 import type { EndedRun } from '../run.js';
-import { completeTaskName } from '../planning/complete-task.js';
+import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
 import { nameOf } from '../retrieval/quoted.js';

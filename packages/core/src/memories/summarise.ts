@@ -13,7 +13,7 @@ import { type Phase, phase, type PhaseFactory } from '../phase.js';
 import { compact, nextIteration, type OpenRun, spend } from '../run.js';
 import { askSummary$, type Summary } from './ask-summary.js';
 import type { CallInfo } from '../call-info.js';
-import { taskOf } from '../prompt/task.js';
+import { taskOf } from '../prompt/assemble.js';
 import { beforeWaiting, turnStarts } from './turns.js';
 
 /** When a call is summarised, and by whom. */

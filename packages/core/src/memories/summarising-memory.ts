@@ -20,7 +20,7 @@ import { plainCounter } from '../fitting/token-counter.js';
 import type { MemoryFactory } from '../memory.js';
 import type { Message } from '../message.js';
 import type { Model } from '../model.js';
-import { ready } from '../models/ready.js';
+import { createRetryBudget, ready } from '../models/ready.js';
 import {
   checkOptions,
   isDelay,
@@ -41,7 +41,6 @@ import { lastTurnsFrom } from './turns.js';
 import type { CallInfo } from '../call-info.js';
 import { openDemand } from '../demand.js';
 import { createHooks } from '../hooks.js';
-import { createRetryBudget } from '../models/retry-budget.js';
 import type { receive$ } from '../receive.js';
 import { createTrampoline } from '../trampoline.js';
 

@@ -1,20 +1,26 @@
 import {
+  catchError,
   concat,
   defer,
   EMPTY,
   type Observable,
+  of,
   retry as resubscribe,
   tap,
   throwError,
   timer,
 } from 'rxjs';
-import { isMillraceError, type MillraceError, revised, toMillraceError } from '../errors.js';
-import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import {
+  isMillraceError,
+  type MillraceError,
+  misuse,
+  revised,
+  toMillraceError,
+} from '../errors.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from '../model.js';
 import { checkOptions, defined, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
-import { around } from './around.js';
-import { checkModel } from './check-model.js';
-import { inTime, isSilence } from './in-time.js';
-import { nothingYet, progressBehind, voiding$ } from './progress.js';
+import { dropWarning, supportedOptions } from '../request-options.js';
+import { around, checkModel, inTime, isContent, isSilence, ready } from './ready.js';
 
 /** How often and when a request is sent again. */
 export interface RetryOptions {
@@ -137,3 +143,103 @@ const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
   maxRetryWait: isDelay,
   retryPartial: isFlag,
 };
+
+/**
+ * Gives a model up when it is silent for too long: its stream errors with `timeout`, which is retryable, and
+ * its request is aborted. Content counts, bytes do not: a heartbeat keeps nothing alive. The clocks stand still while
+ * demand is closed. Around `retry` they hold for each attempt. What a call says goes first, then the
+ * outermost wrapper.
+ */
+export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
+  checkModel('timeouts()', model);
+  checkOptions('timeouts()', limits, { firstChunkMs: isDelay, chunkMs: isDelay });
+  const own = defined(limits);
+  if (Object.keys(own).length === 0) {
+    throw misuse('timeouts() needs firstChunkMs, chunkMs or both.');
+  }
+  const timed = inTime(model);
+  return around(timed, (request, context) =>
+    timed.stream$(request, { ...context, timeouts: { ...own, ...defined(context.timeouts) } }),
+  );
+};
+
+/**
+ * Asks the first model, and each further one when the one before fails with a retryable error before it has
+ * shown anything. Each change is announced by a `modelFallback` event. An option that only some of the models
+ * take is dropped for the others, with a `warning`.
+ */
+export const fallback = (...models: readonly Model[]): Model => {
+  models.forEach((model) => {
+    checkModel('fallback()', model);
+  });
+  const [first, ...others] = models.map(ready);
+  if (first === undefined || others.length === 0) {
+    throw misuse('fallback() needs a model, and at least one to fall back on.');
+  }
+  const unsupported = (first.unsupported ?? []).filter((option) =>
+    others.every((model) => model.unsupported?.includes(option)),
+  );
+  return around(first, (request, context) => answer$(first, others, request, context), {
+    unsupported,
+  });
+};
+
+const answer$ = (
+  model: Model,
+  [next, ...rest]: readonly Model[],
+  request: ModelRequest,
+  context: ModelContext,
+): Observable<ModelChunk> =>
+  defer(() => {
+    let progress = nothingYet;
+    return model.stream$(forModel(model, request, context), context).pipe(
+      tap((chunk) => {
+        progress = progressBehind(progress, chunk);
+      }),
+      catchError((cause: unknown) => {
+        const error = toMillraceError(cause);
+        if (next === undefined || progress.isShown || progress.isWhole || !error.retryable) {
+          return throwError(() => error);
+        }
+        // Whoever hears of the change may leave, and then the next model is not asked.
+        const told$ = defer(() => {
+          context.report({ type: 'modelFallback', from: model.name, to: next.name, error });
+          return EMPTY;
+        });
+        return concat(told$, voiding$(progress, error), answer$(next, rest, request, context));
+      }),
+    );
+  });
+
+const forModel = (
+  model: Model,
+  { messages, ...wanted }: ModelRequest,
+  { report }: ModelContext,
+): ModelRequest => {
+  const { options, dropped } = supportedOptions(model, wanted);
+  dropped.forEach((option) => report(dropWarning(model, option)));
+  return { ...options, messages };
+};
+
+interface Progress {
+  /** Something has been emitted, be it a count only. */
+  readonly isBegun: boolean;
+  /** Something of the answer has been shown, and is not void. */
+  readonly isShown: boolean;
+  readonly isWhole: boolean;
+}
+
+const nothingYet: Progress = { isBegun: false, isShown: false, isWhole: false };
+
+const progressBehind = (progress: Progress, chunk: ModelChunk): Progress => {
+  if (chunk.type === 'restart') return nothingYet;
+  const isShown = progress.isShown || isContent(chunk);
+  const isWhole = progress.isWhole || chunk.type === 'finish';
+  return progress.isBegun && isShown === progress.isShown && isWhole === progress.isWhole
+    ? progress
+    : { isBegun: true, isShown, isWhole };
+};
+
+/** What voids an attempt, so that nothing of it is mixed with the next one: neither its text nor its usage. */
+const voiding$ = ({ isBegun }: Progress, error: MillraceError): Observable<ModelChunk> =>
+  isBegun ? of({ type: 'restart', why: `The request is sent again: ${error.message}` }) : EMPTY;

@@ -1,14 +1,42 @@
 import { map } from 'rxjs';
+import type { AgentOptions } from '../agent-options.js';
 import type { Context } from '../context.js';
 import type { StatePatch } from '../events.js';
-import { type Message, toolUsesOf, type ToolUseBlock } from '../message.js';
+import { type Message, type ToolUseBlock, toolUsesOf } from '../message.js';
 import { checkOptions, isText } from '../options.js';
+import { insertAfter, insertBefore } from '../phase-list.js';
 import { alsoEnded, type PhaseFactory } from '../phase.js';
+import { acting } from '../phases/acting.js';
+import { reasoning } from '../phases/reasoning.js';
 import { hasEnded, note, type Run, runKey } from '../run.js';
-import { type Plan, planKey } from './plan-key.js';
-import { changedPlan, isSettled, planText } from './plan-state.js';
-import { isPlanUse } from './plan-tools.js';
-import { planPrompt } from './planning-prompt.js';
+import type { InputSchema } from '../schema.js';
+import { failedOutput } from '../tool-output.js';
+import { tool } from '../tool.js';
+import type { Tool, ToolContext } from '../tools/types.js';
+import { withOwnTools } from '../with-own-tools.js';
+import {
+  changedPlan,
+  isSettled,
+  type Plan,
+  planKey,
+  planStatuses,
+  planText,
+  planTools,
+} from './plan-state.js';
+import { planPrompt } from './planning-options.js';
+
+/**
+ * Lets the model of an agent keep a plan: gives it the tools `create_plan`, `update_step` and `revise_plan`, and shows it the plan in every request. It
+ * costs no request of its own, but the turns in which the model writes the plan.
+ */
+export const withPlan = <const Output extends InputSchema | undefined = undefined>(
+  options: AgentOptions<Output>,
+  settings: PlanOptions = {},
+): AgentOptions<Output> => {
+  const phase = plan(settings);
+  const { use = [], ...whole } = withOwnTools(options, createPlanTools());
+  return { ...whole, use: [...use, insertBefore(reasoning, phase), insertAfter(acting, phase)] };
+};
 
 /** How a plan is shown. */
 export interface PlanOptions {
@@ -81,3 +109,79 @@ const after = (before: Plan | undefined, uses: readonly ToolUseBlock[]): After =
     },
     { now: before, patches: [] },
   );
+
+/** Makes the tools by which the model keeps its plan. The phase `plan` does what they say. */
+export const createPlanTools = (): readonly Tool[] => {
+  const [create, update, revise] = planTools;
+  /** What the uses of one message before this one have made of the plan: its phase does not know of them yet. */
+  const made = new WeakMap<readonly Message[], Plan>();
+  const answer = (
+    name: string,
+    input: Readonly<Record<string, unknown>>,
+    { messages, kept }: ToolContext,
+  ): unknown => {
+    const change = changedPlan(made.get(messages) ?? planKey.of({ kept }), { name, input });
+    if ('problem' in change) return failedOutput(change.problem);
+    made.set(messages, change.plan);
+    const { steps } = change.plan;
+    const left = steps.filter((step) => !isSettled(step)).length;
+    // The plan itself stands in the next request.
+    return left === 0
+      ? 'All steps of the plan are settled.'
+      : `Steps of the plan: ${steps.length}. To be done: ${left}.`;
+  };
+  const steps = {
+    type: 'array',
+    items: { type: 'string', description: 'What is done in the step, in a few words.' },
+  } as const;
+  return [
+    tool({
+      name: create,
+      idempotent: true,
+      description:
+        'Writes a plan: a goal and the steps to it, in order. For tasks that take several steps; it takes the place of a plan that there is.',
+      input: {
+        type: 'object',
+        properties: {
+          goal: { type: 'string', description: 'What is to be reached.' },
+          steps,
+        },
+        required: ['goal', 'steps'],
+      },
+      exclusive: true,
+      run: (input, context) => answer(create, input, context),
+    }),
+    tool({
+      name: update,
+      idempotent: true,
+      description:
+        'Says how far a step of the plan is: before it is begun, when it is done, and when it is given up.',
+      input: {
+        type: 'object',
+        properties: {
+          step: { type: 'integer', minimum: 1, description: 'The number of the step.' },
+          status: { type: 'string', enum: [...planStatuses] },
+          outcome: {
+            type: 'string',
+            description: 'What came of it, or why it was given up, in a sentence.',
+          },
+        },
+        required: ['step', 'status'],
+      },
+      exclusive: true,
+      run: (input, context) => answer(update, input, context),
+    }),
+    tool({
+      name: revise,
+      idempotent: true,
+      description:
+        'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
+      input: { type: 'object', properties: { steps }, required: ['steps'] },
+      exclusive: true,
+      run: (input, context) => answer(revise, input, context),
+    }),
+  ];
+};
+
+const isPlanUse = ({ name }: Pick<ToolUseBlock, 'name'>): boolean =>
+  planTools.some((known) => known === name);

@@ -5,8 +5,12 @@ import { checkOptions, wholeNumber } from '../options.js';
 import { addNote, charge, isOpen, withQuestion } from '../call/call.js';
 import { consultInCall$, instruction } from '../consult.js';
 import type { Layer } from '../layer.js';
-import { type PlanningOptions, planningRules } from './planning-options.js';
-import { rewriteQuestionPrompt, writtenPrompt } from './planning-prompt.js';
+import {
+  type PlanningOptions,
+  planningRules,
+  rewriteQuestionPrompt,
+  writtenPrompt,
+} from './planning-options.js';
 
 /** When a question is written anew, and how. */
 export interface RewriteQuestionOptions extends PlanningOptions {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assistant, idsOf, used, user } from '../fitting/conversation.test-support.js';
-import { taskOf } from './task.js';
+import { taskOf } from './assemble.js';
 
 const history = [user('c1/input/0', 'Before?'), assistant('c1/1', 'Before.')];
 const taskIn = (...messages: readonly ReturnType<typeof user>[]) =>

@@ -1,4 +1,4 @@
-import { decodedEscape, isWholeEscape } from '../json-text/json-escape.js';
+import { decodedEscape, isWholeEscape } from '../json-text/read-json.js';
 import { isLiteralBackslash, opensFormula } from './literal-backslash.js';
 
 export interface TextListener {

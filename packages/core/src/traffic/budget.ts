@@ -17,7 +17,7 @@ import { type Spending, watchingSpending } from '../spending.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 import { checkPrices, costOf, priceIn, priceOf, type PriceTable } from './prices.js';
 import type { Model } from '../model.js';
-import { around } from '../models/around.js';
+import { around } from '../models/ready.js';
 import { updatedUsage } from '../updated-usage.js';
 
 /** What may be used up. */

@@ -1,7 +1,5 @@
 import type { Model } from '../model.js';
-import { around } from '../models/around.js';
-import { checkModel } from '../models/check-model.js';
-import { inTime } from '../models/in-time.js';
+import { around, checkModel, inTime } from '../models/ready.js';
 import { checkOptions, wholeNumber } from '../options.js';
 import { createSemaphore, type Semaphore } from './semaphore.js';
 

@@ -1,9 +1,7 @@
 import { defer, Observable, type SchedulerLike, tap, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { around } from '../models/around.js';
-import { checkModel } from '../models/check-model.js';
-import { inTime } from '../models/in-time.js';
+import { around, checkModel, inTime } from '../models/ready.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js';
 import { tokensIn, type Usage, addUsage, noUsage } from '../usage.js';
 import { createGate, type Guest } from './gate.js';
