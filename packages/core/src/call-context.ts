@@ -8,7 +8,6 @@ import type { Layer, LayerContext } from './layer.js';
 import type { Reply } from './reply.js';
 import type { Spending } from './spending.js';
 import type { Cell } from './step.js';
-import type { Approver } from './tools/types.js';
 import type { Trampoline } from './trampoline.js';
 
 /** What one call owns, shares with its layers, and hands down to the calls that its tools make. It is made once, and never changes. */
@@ -32,8 +31,6 @@ export interface CallContext extends LayerContext {
   readonly numbers: { last: number };
   /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
-  /** Decide on every run of a tool, here and below. */
-  readonly approvers: readonly Approver[];
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
   /** The call above has been interrupted, and begins no other one. */

@@ -10,7 +10,6 @@ import {
   having,
   isDelay,
   isFlag,
-  isFunction,
   isModel,
   isObject,
   isText,
@@ -26,7 +25,7 @@ import type { PreparedOptions } from './preparation.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
-import type { Approver, ToolContext } from './tools/types.js';
+import type { ToolContext } from './tools/types.js';
 
 /** What one call may say otherwise than its agent. */
 export interface CallOptions<
@@ -36,8 +35,6 @@ export interface CallOptions<
   readonly history?: readonly InputMessage[];
   /** The schema of the answer, for `reply.output`. The model is corrected up to twice, then the call errors with `invalidResponse`. */
   readonly output?: Output;
-  /** Decides on every run of a tool, those of sub-agents too, when the tool's own `approve` has said yes. Default: nobody is asked. */
-  readonly approve?: Approver;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
@@ -143,7 +140,6 @@ const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
 
 const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
   ...preparedRules,
-  approve: isFunction,
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
 };
@@ -174,6 +170,7 @@ const moved: Readonly<Record<string, string>> = {
   onFailure: ofSessions,
   journal: "Give journal(store) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
+  approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",

@@ -15,7 +15,7 @@ import type { Validator } from './schema.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
-import type { Approver, ToolContext } from './tools/types.js';
+import type { ToolContext } from './tools/types.js';
 
 /** To whom a context is lent: a tool use in a step, and what for, if not for its run. */
 export interface Lending {
@@ -53,8 +53,6 @@ export interface Context {
   readonly retryBudget: RetryBudget;
   /** What tools find under context keys. */
   readonly values: ContextValues;
-  /** Decide on every run of a tool: those of the call, and those of the calls above it. */
-  readonly approvers: readonly Approver[];
   /** What the answer must be, where it must be something. */
   readonly output: Validator | undefined;
   /** What has been found for the call, in the order of the numbers that the model cites. */

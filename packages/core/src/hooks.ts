@@ -10,7 +10,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { frozen } from './frozen.js';
+import { freezeResult, frozen } from './frozen.js';
 import type { CallInfo } from './call-info.js';
 import { contentThrough, type MessageChunk } from './content-through.js';
 import { type MillraceError, toMillraceError } from './errors.js';
@@ -28,7 +28,6 @@ import {
   type ModifiableType,
   modifiableTypes,
 } from './events.js';
-import { freezeResult } from './frozen.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from './stage.js';
 import type { Trampoline } from './trampoline.js';

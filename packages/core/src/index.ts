@@ -154,6 +154,7 @@ export {
   type ToolSelector,
 } from './tools/select-tools.js';
 export { addTools } from './tools/added-tools.js';
+export { approval } from './tools/approval.js';
 export { preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';

@@ -1,11 +1,11 @@
 import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
 import { contained } from './contained.js';
 import type { Context } from './context.js';
+import type { ReportedPayload } from './events.js';
 import { failAs } from './fail-as.js';
 import { freezeMessage } from './frozen.js';
 import type { Hooks } from './hooks.js';
-import { memoryChanges } from './memory-changes.js';
-import { appended$, noMemory } from './memory.js';
+import { appended$, type MemoryChange, noMemory } from './memory.js';
 import type { Message } from './message.js';
 import { assertPaired, type Run } from './run.js';
 
@@ -34,3 +34,17 @@ export const remember$ = (
       ignoreElements(),
     );
   });
+
+export type MessagesChange = Extract<
+  ReportedPayload,
+  { type: 'messagesAppended' | 'messagesRemoved' }
+>;
+
+export const memoryChanges = ({ appended, removed }: MemoryChange): readonly MessagesChange[] => [
+  ...(removed.length > 0
+    ? [{ type: 'messagesRemoved', ids: Object.freeze([...removed]) } as const]
+    : []),
+  ...(appended.length > 0
+    ? [{ type: 'messagesAppended', messages: Object.freeze(appended.map(freezeMessage)) } as const]
+    : []),
+];

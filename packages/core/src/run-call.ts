@@ -42,14 +42,13 @@ import {
   performThrough,
 } from './layer.js';
 import { noMemory } from './memory.js';
-import type { Message } from './message.js';
+import { type AssistantMessage, isContentBlock, type Message } from './message.js';
 import type { Model } from './model.js';
 import type { Reply } from './reply.js';
 import type { Validator } from './schema.js';
 import { abortedError, interrupts$, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import type { View } from './view.js';
-import { noteWords } from './words-before.js';
 import type { CallInfo } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
@@ -60,7 +59,7 @@ import { watchingSpending } from './spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';
 import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
-import { outcome, reportBeginning } from './run.js';
+import { type EndedRun, outcome, reportBeginning } from './run.js';
 
 export interface CallSetup {
   readonly agentName: string;
@@ -240,7 +239,7 @@ const createContext = ({
   model,
   given,
 }: CallSetup): CallContext => {
-  const { parent, callId, demand, scheduler, metadata, approve, interruptOn } = options;
+  const { parent, callId, demand, scheduler, metadata, interruptOn } = options;
   const { context: values, limits, speaks = false } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
@@ -289,7 +288,6 @@ const createContext = ({
     nextSeq: () => (numbers.last += 1),
     retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
     values: contextValues(scope?.values.entries, values),
-    approvers: [...(approve === undefined ? [] : [approve]), ...(scope?.approvers ?? [])],
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
     reportHalt: (error: MillraceError) => above?.haltBy(error),
@@ -374,3 +372,23 @@ const interrupting = ({
               : EMPTY,
           ),
 });
+
+const words = new WeakMap<Reply, readonly AssistantMessage[]>();
+
+/** Remembers what a call has said before its reply. */
+const noteWords = (
+  reply: Reply,
+  { messages }: Pick<EndedRun, 'messages'>,
+  { callId }: Pick<CallInfo, 'callId'>,
+): void => {
+  const said = messages.filter(
+    (message): message is AssistantMessage =>
+      message.role === 'assistant' &&
+      message.id !== reply.id &&
+      message.id.startsWith(`${callId}/`) &&
+      message.content.some(isContentBlock),
+  );
+  if (said.length > 0) words.set(reply, said);
+};
+
+export const wordsBefore = (reply: Reply): readonly AssistantMessage[] => words.get(reply) ?? [];

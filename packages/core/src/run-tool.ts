@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import { spentBelow, refuseHalted } from './places.js';
 import { contained } from './contained.js';
-import { copied } from './copied.js';
+import { copied } from './frozen.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';

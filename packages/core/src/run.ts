@@ -24,7 +24,7 @@ import type { EndReason, ToolRun } from './reply.js';
 import { cell, type Locals } from './step.js';
 import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
-import type { Extras } from './tools/extras.js';
+import type { Extras } from './tool-output.js';
 import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './usage.js';
 
 /** What the loop asks the model to do better. */

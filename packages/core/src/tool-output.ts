@@ -9,6 +9,9 @@ import {
   textBlock,
 } from './message.js';
 
+/** Values by name that a tool passes on to a later one, past the model. They are the tools' own, and may be anything. */
+export type Extras = Readonly<Record<string, unknown>>;
+
 /** What a tool gave in the end. */
 export interface ToolOutput {
   readonly content: readonly ContentBlock[];

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   type AgentEvent,
+  approval,
   createAgent,
   type MillraceError,
   suspend,
@@ -359,7 +360,7 @@ describe('flowAgent', () => {
       'this use of pay was not approved',
     );
     await expect(
-      call({ tool: 'pay' }, { approve: () => ({ approved: false, reason: 'Too late.' }) }),
+      call({ tool: 'pay' }, { use: [approval(() => ({ approved: false, reason: 'Too late.' }))] }),
     ).rejects.toThrow('Too late.');
     await expect(call({ tool: 'wait' })).rejects.toThrow(
       "In the component 't': One of its tools has suspended the call",

@@ -3,8 +3,7 @@ import { requestOf } from '../call-options.js';
 import { limitsOf } from '../deadline.js';
 import type { CallContext } from '../call-context.js';
 import type { Context } from '../context.js';
-import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-interrupted.js';
+import { endInterrupted, endStopped, says } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { type Answer, type Layer, type LayerContext, trusted, turnThrough } from '../layer.js';
 import { loop } from '../loop.js';
@@ -28,7 +27,6 @@ import {
   type Run,
   progress,
 } from '../run.js';
-import { says } from '../end-interrupted.js';
 import { recorded } from '../step.js';
 import { activateOnly, createView } from '../tools/live-toolkit.js';
 import { suspensionsIn } from '../tools/suspend.js';

@@ -3,6 +3,7 @@ import { type CallOptions, plainOptionsIn } from '../call-options.js';
 import { MillraceError } from '../errors.js';
 import { isMessage, hasFields, isString, isOptional } from '../shape.js';
 import { isRecord, parsedJson } from '../json.js';
+import { readUse } from '../layer.js';
 import type { Message } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
 import type { Recorded, StepForm } from '../step.js';
@@ -41,14 +42,7 @@ export interface ForkOrigin {
 export const callStep = 'call';
 
 /** Options that a call cannot do without, and that JSON cannot hold. */
-const otherOptions: readonly (keyof CallOptions)[] = [
-  'model',
-  'tools',
-  'output',
-  'approve',
-  'context',
-  'use',
-];
+const otherOptions: readonly (keyof CallOptions)[] = ['model', 'tools', 'output', 'context', 'use'];
 
 export const callRecord = (
   { agent, sessionId }: Pick<CallInfo, 'agent' | 'sessionId'>,
@@ -62,8 +56,22 @@ export const callRecord = (
   ...(sessionId === undefined ? {} : { sessionId }),
   input: withPlainResults(input),
   options: plainOptionsIn(options),
-  given: otherOptions.filter((name) => options[name] !== undefined),
+  given: givenIn(options),
 });
+
+/** Layers that a call must not go on without: any other 'use' is not enough. */
+const lasting: readonly string[] = ['approval'];
+
+/** Where options of earlier versions are given now. */
+const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', approve: 'approval' };
+
+const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] => {
+  const layers = readUse('The call', options['use']).map(({ name }) => name);
+  return [
+    ...otherOptions.filter((name) => options[name] !== undefined),
+    ...lasting.filter((name) => layers.includes(name)),
+  ];
+};
 
 export const isCallRecord = (value: unknown): value is CallRecord =>
   isRecord(value) &&
@@ -108,14 +116,19 @@ export const assertGiven = (
   { given }: CallRecord,
   options: Readonly<Record<string, unknown>>,
 ): void => {
+  const now = givenIn(options);
   const missing = given
     .filter((name) => name !== 'toolSelection')
-    .map((name) => (name === 'addTools' ? 'use' : name))
-    .filter((name) => options[name] === undefined);
+    .map((name) => renamedOptions[name] ?? name)
+    .filter((name) => !now.includes(name));
   if (missing.length === 0) return;
+  const isLayer = (name: string): boolean => lasting.includes(name);
+  const names = missing
+    .filter((name) => name !== 'use' || !missing.some(isLayer))
+    .map((name) => (isLayer(name) ? `use: [${name}(…)]` : name));
   throw new MillraceError(
     'invalidResume',
-    `The call '${callId}' was made with ${missing.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: resume$(agent, '${callId}', { ${missing.join(', ')} }).`,
+    `The call '${callId}' was made with ${names.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: resume$(agent, '${callId}', { ${names.join(', ')} }).`,
   );
 };
 

@@ -3,6 +3,7 @@ import { from, lastValueFrom, map } from 'rxjs';
 import {
   type AgentEvent,
   type AgentOptions,
+  approval,
   createAgent,
   inProcessMemory,
   type MemoryFactory,
@@ -23,6 +24,7 @@ import {
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
+import { strictHistory } from '../call/index.js';
 import { begun, journalIn, storeWith } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
@@ -225,6 +227,33 @@ describe('a call that is resumed', () => {
       message: expect.stringContaining("resume$(agent, 'c', { model })"),
     });
     expect(textOf(await journalIn(store).resume(agent, 'c', { model: own }))).toBe('Mine.');
+  });
+
+  it('S6: a call that was made with an approver is not resumed without one', async () => {
+    const before = (driver: CallStoreDriver) =>
+      payer(driver).agent.call$('Pay.', { callId: 'c', use: [approval(() => true)] });
+    const store = await leftAt('1/0/intent', before);
+    const { agent, effects } = payer(store);
+    for (const use of [undefined, [strictHistory()]]) {
+      await expect(
+        journalIn(store).resume(agent, 'c', use === undefined ? {} : { use }),
+      ).rejects.toMatchObject({
+        code: 'invalidResume',
+        message: expect.stringContaining("resume$(agent, 'c', { use: [approval(…)] })"),
+      });
+    }
+    await journalIn(store).resume(agent, 'c', { use: [approval(() => false)] });
+    expect(effects).toEqual([]);
+  });
+
+  it('S6: a call of an earlier version that had an option approve is resumed with the layer', async () => {
+    const { driver } = await storeWith({ c: [begun('c', 'Pay.', { given: ['use', 'approve'] })] });
+    const { agent, effects } = payer(driver);
+    await expect(
+      journalIn(driver).resume(agent, 'c', { use: [strictHistory()] }),
+    ).rejects.toMatchObject({ code: 'invalidResume' });
+    await journalIn(driver).resume(agent, 'c', { use: [approval(() => false)] });
+    expect(effects).toEqual([]);
   });
 
   it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {

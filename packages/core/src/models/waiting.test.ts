@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatMap, delay, map, NEVER, of, type SchedulerLike, take, tap, timer } from 'rxjs';
-import { type AgentEvent, createAgent, type Model, retry, timeouts, tool } from '../index.js';
+import {
+  type AgentEvent,
+  approval,
+  createAgent,
+  type Model,
+  retry,
+  timeouts,
+  tool,
+} from '../index.js';
 import { sessions } from '../sessions/index.js';
 import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 
@@ -75,7 +83,7 @@ describe('C5: time-outs', () => {
     const asked = (scheduler: SchedulerLike) => ({
       scheduler,
       limits: { timeouts: { callMs: 100, toolMs: 10_000 } },
-      approve: () => of(true).pipe(delay(5_000, scheduler)),
+      use: [approval(() => of(true).pipe(delay(5_000, scheduler)))],
     });
     const patient = createAgent({
       model: scriptedModel([toolUse('pay')], [text('Ok.')]),

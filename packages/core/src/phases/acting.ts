@@ -28,7 +28,7 @@ import type { ToolRun } from '../reply.js';
 import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
 import { says, wordsOf } from '../end-interrupted.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
-import type { Extras } from '../tools/extras.js';
+import type { Extras } from '../tool-output.js';
 import { addUsage, noUsage, tokensIn } from '../usage.js';
 import { isRecord } from '../json.js';
 import { readJson } from '../json-text/read-json.js';

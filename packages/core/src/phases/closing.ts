@@ -1,8 +1,7 @@
 import { concatMap, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discardUnlessKept } from '../discard.js';
-import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-interrupted.js';
+import { endInterrupted, endStopped } from '../end-interrupted.js';
 import { MillraceError } from '../errors.js';
 import { waited$ } from '../step.js';
 import {

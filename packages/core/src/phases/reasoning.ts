@@ -1,8 +1,7 @@
 import { concatMap, map, type Observable, of, timer } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
 import { discard, discardUnlessKept } from '../discard.js';
-import { endInterrupted } from '../end-interrupted.js';
-import { endStopped } from '../end-interrupted.js';
+import { endInterrupted, endStopped } from '../end-interrupted.js';
 import { waited$ } from '../step.js';
 import {
   type AssistantMessage,

@@ -19,6 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import { failures, type OnFailure } from '../call/conversation.js';
+import { pendingApprovals } from '../decide-tool.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
 import type { Layer, LayerContext } from '../layer.js';
@@ -26,7 +27,6 @@ import type { Memory } from '../memory.js';
 import { checkInterrupt } from '../phases/check-interrupt.js';
 import { watchingSpending } from '../spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../step.js';
-import { pendingApprovals } from '../tools/approve.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
 import type { SessionRecord } from './session-records.js';
@@ -207,10 +207,8 @@ const counting = ({ record }: SessionPlace): Layer => ({
   priority: 10,
   inherit: true,
   step: ({ call: { callId }, hooks, local }) => {
-    local(pendingApprovals).keeper = {
-      await: (toolUse, iteration) =>
-        record.await({ callId, toolUse }, (change) => hooks.report(iteration, change)),
-    };
+    local(pendingApprovals).add = (toolUse, iteration) =>
+      record.await({ callId, toolUse }, (change) => hooks.report(iteration, change));
     return (next) =>
       watchingSpending(
         next,

@@ -1,5 +1,5 @@
 import type { ReportedPayload, StatePatch } from '../events.js';
-import type { MessagesChange } from '../memory-changes.js';
+import type { MessagesChange } from '../remember.js';
 import type { Reply } from '../reply.js';
 import { type Toolkit, createToolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';

@@ -1,7 +1,7 @@
 import type { Message, ToolUseBlock } from '../message.js';
 import type { Usage } from '../usage.js';
 import { type Observable, defer, of } from 'rxjs';
-import { copied } from '../copied.js';
+import { copied } from '../frozen.js';
 import { MillraceError } from '../errors.js';
 
 /** All there is to know of a session, as plain JSON. */

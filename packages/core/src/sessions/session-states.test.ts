@@ -7,6 +7,7 @@ import { inProcessMemory, type Memory } from '../memory.js';
 import { type Message, textBlock, type ToolResultBlock } from '../message.js';
 import { finish, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
+import { approval } from '../tools/approval.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
 import { sessions, type SessionState } from './index.js';
@@ -76,7 +77,8 @@ describe('S4: the state of a session', () => {
     const ask = tool({
       name: 'ask',
       description: 'Asks.',
-      run: (_input, context) => inner.call$('Pay.', { parent: context, approve: () => decide$ }),
+      run: (_input, context) =>
+        inner.call$('Pay.', { parent: context, use: [approval(() => decide$)] }),
     });
     const model = scriptedModel([toolUse('ask', {}, 'a'), usage], [text('done'), usage]);
     const session = sessions(createAgent({ model, tools: [ask] })).open('s');

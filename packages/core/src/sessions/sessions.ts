@@ -32,7 +32,7 @@ import { forksAbove } from '../journal/journal.js';
 import { type Layer, readUse, type Use } from '../layer.js';
 import type { Memory, MemoryChange, MemoryFactory } from '../memory.js';
 import { appended$, inProcessMemory, isMemoryChange, kept$ } from '../memory.js';
-import { memoryChanges, type MessagesChange } from '../memory-changes.js';
+import { memoryChanges, type MessagesChange } from '../remember.js';
 import type { Message } from '../message.js';
 import type { Rule } from '../options.js';
 import { checkOptions, defined, having, isFunction, oneOf, wholeNumber } from '../options.js';

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import {
   type Agent,
   type AgentOptions,
+  approval,
   contextKey,
   createAgent,
   createDemand,
@@ -372,10 +373,12 @@ describe('agentTool', () => {
     });
     const events = await record(
       outer.stream$('?', {
-        approve: ({ tool: name, context }) => {
-          asked.push(`${context.agent.join('/')} ${name}`);
-          return true;
-        },
+        use: [
+          approval(({ tool: name, context }) => {
+            asked.push(`${context.agent.join('/')} ${name}`);
+            return true;
+          }),
+        ],
       }),
     );
     expect(asked).toEqual(['agent helper', 'agent/helper who']);

@@ -23,7 +23,7 @@ import type { CallContext } from '../call-context.js';
 import { lend, refuseHalted, spentBelow } from '../places.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { contained } from '../contained.js';
-import { endInterrupted } from '../end-interrupted.js';
+import { endInterrupted, says } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import { failAs } from '../fail-as.js';
 import type { Input } from '../input.js';
@@ -48,7 +48,6 @@ import { tokensIn, type Usage } from '../usage.js';
 import type { CallInfo } from '../call-info.js';
 import { isRecord } from '../json.js';
 import { readOutput$ } from '../read-output.js';
-import { says } from '../end-interrupted.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =

@@ -6,7 +6,7 @@ import type { Agent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
 import type { Input, InputMessage } from '../input.js';
 import { isContentBlock, textBlock } from '../message.js';
-import { wordsBefore } from '../words-before.js';
+import { wordsBefore } from '../run-call.js';
 import {
   checkOptions,
   isFunction,

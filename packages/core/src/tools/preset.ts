@@ -1,6 +1,5 @@
 import { checkOptions, isFlag } from '../options.js';
-import { copied } from '../copied.js';
-import { frozen } from '../frozen.js';
+import { copied, frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
 import type { HiddenInput } from '../schema.js';
 import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';

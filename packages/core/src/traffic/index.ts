@@ -7,11 +7,4 @@ export {
 export { limitCalls } from './limit-calls.js';
 export { limitRate, type LimitRateOptions } from './limit-rate.js';
 export { createSemaphore, type Semaphore, type SemaphoreOptions } from './semaphore.js';
-export {
-  type BucketState,
-  type Taken,
-  type TokenBucket,
-  tokenBucket,
-  type TokenBucketOptions,
-} from './token-bucket.js';
 export type { Price, PriceTable } from './prices.js';

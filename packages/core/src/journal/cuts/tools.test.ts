@@ -1,6 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { delay, map, of, throwError, timer } from 'rxjs';
 import {
+  approval,
   createAgent,
   guardOutput,
   on,
@@ -125,14 +126,17 @@ const setUps: Readonly<Record<string, SetUp>> = {
         tools: [process.effect('pay')],
       }),
     options: ({ scheduler }) => ({
-      approve: ({ input }) =>
-        timer(2, scheduler).pipe(
-          map(() =>
-            input['to'] === 'ann'
-              ? { approved: true, input: { to: 'Ann' } }
-              : { approved: false, reason: 'Not him.' },
+      use: [
+        approval(({ input }) =>
+          timer(2, scheduler).pipe(
+            map(() =>
+              input['to'] === 'ann'
+                ? { approved: true, input: { to: 'Ann' } }
+                : { approved: false, reason: 'Not him.' },
+            ),
           ),
         ),
+      ],
     }),
   },
   'a tool that suspends': {

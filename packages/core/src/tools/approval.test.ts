@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { concatWith, EMPTY, last, map, NEVER, of, tap, throwError, timer } from 'rxjs';
 import { z } from 'zod';
 import {
+  approval,
   type Approver,
   createAgent,
   only,
@@ -30,7 +31,9 @@ const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
   });
   const model = scriptedModel([toolUse('remove', { path: '/tmp' })], [text('done')]);
   const agent = createAgent({ model, tools: [remove] });
-  const events = await record(agent.stream$('?', own === undefined ? {} : { approve: own }));
+  const events = await record(
+    agent.stream$('?', own === undefined ? {} : { use: [approval(own)] }),
+  );
   const said = events.flatMap((event) =>
     event.type === 'approvalDecided'
       ? [`${event.approved} ${JSON.stringify(event.toolUse.input)} ${event.reason ?? ''}`.trim()]
@@ -243,7 +246,7 @@ describe('T12: an approval', () => {
     });
     const model = scriptedModel([toolUse('ask')], [text('done')]);
     const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
-      approve: ({ tool: name }) => asked.push(name) === 1,
+      use: [approval(({ tool: name }) => asked.push(name) === 1)],
     });
     expect(asked).toEqual(['ask', 'danger']);
     expect(toolUses[0]?.output).toBe('Not run: this use of danger was not approved.');
@@ -308,6 +311,26 @@ describe('T12: an approval', () => {
     expect((await deletes(by('tool', false), by('call', true))).ran).toBe(0);
     expect(order).toHaveLength(1);
     expect((await deletes(undefined, by('call', false))).ran).toBe(0);
+  });
+
+  it('of an agent is asked after that of the call, and both must agree', async () => {
+    const order: string[] = [];
+    const by = (name: string) => approval(() => order.push(name) > 0);
+    const run = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const model = scriptedModel([toolUse('run')], [text('done')]);
+    const agent = createAgent({ model, tools: [run], use: [by('agent')] });
+    const { toolUses } = await agent.call('?', { use: [by('call')] });
+    expect(order).toEqual(['call', 'agent']);
+    expect(toolUses[0]?.output).toBe('ran');
+  });
+
+  it('is a layer, and no option of a call or agent', async () => {
+    const model = scriptedModel([text('done')]);
+    const moved = { approve: () => true } as object;
+    const place = "has no option 'approve'. Give approval(approver) to 'use'.";
+    await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
+    expect(() => createAgent({ model, defaults: moved })).toThrow(place);
+    expect(() => approval(true as never)).toThrow('approval() takes a function');
   });
 
   const slow = (approve: Approver) =>
