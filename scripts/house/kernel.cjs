@@ -9,6 +9,7 @@ const features = {
   approval: ['approval', 'tools/approval'],
   fitting: ['fitting', 'context-window'],
   guards: ['guards', 'interceptors'],
+  interrupts: ['interrupts', 'interrupt-on'],
   journal: ['journal'],
   'long-term-memory': ['long-term-memory'],
   memories: ['memories'],

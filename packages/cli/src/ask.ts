@@ -1,4 +1,4 @@
-import { type AgentEvent, type CallOptions, createDemand, only } from '@millrace/core';
+import { type AgentEvent, type CallOptions, createDemand, interruptOn, only } from '@millrace/core';
 import {
   catchError,
   connect,
@@ -29,7 +29,7 @@ export type Outcome = 'answered' | 'interrupted' | 'stopped' | 'terminated';
 
 /** Begins a call, or goes on with one, and emits its events. */
 export type Begin = (
-  options: Required<Pick<CallOptions, 'demand' | 'interruptOn'>>,
+  options: Required<Pick<CallOptions, 'demand' | 'use'>>,
 ) => Observable<AgentEvent>;
 
 /** What may end a call, and where the answer goes. */
@@ -53,7 +53,7 @@ export const ask$ = (
     const demand = createDemand();
     // What is brought to rest is to be gone on with, and so must not end politely.
     const polite$ = interrupt$.pipe(takeUntil(terminate$));
-    const asked$ = begin({ demand, interruptOn: polite$ }).pipe(
+    const asked$ = begin({ demand, use: [interruptOn(polite$)] }).pipe(
       connect((event$) =>
         merge(
           event$.pipe(presenter, writeTo(output.stream, demand), ignoreElements()),

@@ -4,7 +4,7 @@ import { beginning, runLoop } from './call/answer.js';
 import { conversation } from './call/conversation.js';
 import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
-import { type Callable, type OutputOf, toCallable } from './callable.js';
+import { type Callable, type OutputOf, toCallable, type View } from './callable.js';
 import { type CallDefaults, checkMoved, type CallOptions, withDefaults } from './call-options.js';
 import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
@@ -14,7 +14,6 @@ import { createValidator, type InputSchema, type Validator } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createToolkit } from './toolkit.js';
-import type { View } from './view.js';
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
 export interface Agent<out Output = unknown> extends Callable<Output> {

@@ -1,4 +1,4 @@
-import type { Observable, SchedulerLike } from 'rxjs';
+import type { SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import { misuse } from './errors.js';
 import type { InputMessage } from './input.js';
@@ -39,8 +39,6 @@ export interface CallOptions<
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Its first value interrupts the call politely; a string, or the text of a `message`, is the text of the reply. */
-  readonly interruptOn?: Observable<unknown>;
   /** Stops the call at once: it errors with `aborted`. */
   readonly signal?: AbortSignal;
   /** Pauses the sources of the call while it is closed. Default: always open. */
@@ -58,19 +56,7 @@ export interface CallOptions<
 }
 
 /** What an agent may set for all its calls. */
-export type CallDefaults = Omit<
-  CallOptions,
-  | 'output'
-  | 'history'
-  | 'context'
-  | 'interruptOn'
-  | 'signal'
-  | 'demand'
-  | 'callId'
-  | 'parent'
-  | 'speaks'
-  | 'use'
->;
+export type CallDefaults = Pick<CallOptions, keyof PreparedOptions | 'metadata' | 'scheduler'>;
 
 const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
   (value) => {
@@ -150,7 +136,6 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   history: listOf('messages'),
   context: isContext,
   use: listOf('layers'),
-  interruptOn: having('subscribe', 'an Observable'),
   signal: having('addEventListener', 'an AbortSignal'),
   demand: [
     (value) => isRecord(value) && 'open$' in value,
@@ -172,6 +157,7 @@ const moved: Readonly<Record<string, string>> = {
   addTools: "Give addTools(…) to 'use'.",
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
+  interruptOn: "Give interruptOn(source$) to 'use'.",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };

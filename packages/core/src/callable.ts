@@ -19,7 +19,17 @@ import type { Reply } from './reply.js';
 import type { Demand } from './demand.js';
 import type { Infer, InputSchema } from './schema.js';
 import { pullFrom } from './streams/pull-from.js';
-import { eventsOf, replyOf, type View } from './view.js';
+
+/** What the caller sees of a call. */
+export type View<Seen> = (call: {
+  readonly events$: Observable<AgentEvent>;
+  readonly reply$: Observable<Reply>;
+}) => Observable<Seen>;
+
+const eventsOf: View<AgentEvent> = ({ events$ }) => events$;
+
+/** Its reply alone: events that nobody else hears are then not made. */
+const replyOf: View<Reply> = ({ reply$ }) => reply$;
 
 /** What the reply of a call holds: of the call's own schema where it has one, else of its agent's. */
 export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends InputSchema

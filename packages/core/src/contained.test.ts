@@ -19,6 +19,7 @@ import { contained } from './contained.js';
 import {
   type AgentOptions,
   createAgent,
+  interruptOn,
   type Model,
   type ModelChunk,
   on,
@@ -171,7 +172,9 @@ describe('contained', () => {
   );
 
   it('I17: an interruptOn whose teardown throws does not either', async () => {
-    const interruptOn = NEVER.pipe(boom());
-    expect(textOf(await createAgent({ model }).call('?', { interruptOn }))).toBe('Hi.');
+    const stop$ = NEVER.pipe(boom());
+    expect(textOf(await createAgent({ model }).call('?', { use: [interruptOn(stop$)] }))).toBe(
+      'Hi.',
+    );
   });
 });

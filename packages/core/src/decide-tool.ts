@@ -297,13 +297,7 @@ const approved = (
   return (checked$) =>
     approvers.reduce(
       (before$, approver) =>
-        before$.pipe(
-          concatMap((checked) =>
-            checked.status === 'ready'
-              ? afterApproval$(context, run, use, approver, checked)
-              : of(checked),
-          ),
-        ),
+        before$.pipe(concatMap((checked) => afterApproval$(context, run, use, approver, checked))),
       checked$,
     );
 };
@@ -316,12 +310,13 @@ const afterApproval$ = (
   run: OpenRun,
   { tool: { name, hidden = [] }, lent, check$ }: Pending,
   approver: false | Approver,
-  ready: Ready,
+  before: Checked,
 ): Observable<Checked> =>
   defer(() => {
+    if (before.status !== 'ready') return of(before);
     const { hooks, local } = context;
     const { iteration } = run;
-    const { toolUse, input, value } = ready;
+    const { toolUse, input, value } = before;
     const refused = (why: string): Checked => ({ status: 'refused', toolUse, problems: [], why });
     hooks.report(iteration, { type: 'approvalRequested', toolUse });
     const settled = local(pendingApprovals).add?.(toolUse, iteration);
@@ -346,7 +341,7 @@ const afterApproval$ = (
         const decided = { toolUse: edited, approved: isApproved, ...why };
         hooks.report(iteration, { type: 'approvalDecided', ...decided });
         if (!isApproved) return of(refused(denied(name, reason)));
-        if (edit === undefined) return of(ready);
+        if (edit === undefined) return of(before);
         return check$(edited).pipe(
           map((checked) =>
             checked.status === 'ready' ? checked : refused(misedited(name, checked.problems)),

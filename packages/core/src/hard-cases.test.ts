@@ -12,6 +12,7 @@ import {
   type Agent,
   type AgentEvent,
   createAgent,
+  interruptOn,
   type Layer,
   on,
   type Reply,
@@ -86,7 +87,7 @@ describe('an interrupt two sub-agents deep', () => {
     const { agent, events } = family(time, store && slow(store, time));
     const replies: Reply[] = [];
     agent
-      .call$('?', { callId: 'c', interruptOn: timer(20, time), scheduler: time })
+      .call$('?', { callId: 'c', use: [interruptOn(timer(20, time))], scheduler: time })
       .subscribe((reply) => replies.push(reply));
     time.flush();
     expect(ends(events)).toEqual(wanted);
@@ -107,7 +108,7 @@ describe('an interrupt two sub-agents deep', () => {
         const { agent } = family(time, slow(dying, time));
         const call$ = agent.call$('?', {
           callId: 'c',
-          interruptOn: timer(20, time),
+          use: [interruptOn(timer(20, time))],
           scheduler: time,
         });
         call$.subscribe({ error: () => undefined });
@@ -140,7 +141,7 @@ describe('an interrupt while a person is asked', () => {
     });
     const events: AgentEvent[] = [];
     agent
-      .stream$('?', { interruptOn: timer(5, time), scheduler: time })
+      .stream$('?', { use: [interruptOn(timer(5, time))], scheduler: time })
       .pipe(verifyEvents())
       .subscribe((event) => events.push(event));
     time.flush();

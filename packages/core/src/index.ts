@@ -155,6 +155,7 @@ export {
 } from './tools/select-tools.js';
 export { addTools } from './tools/added-tools.js';
 export { approval } from './tools/approval.js';
+export { interruptOn } from './interrupt-on.js';
 export { preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';

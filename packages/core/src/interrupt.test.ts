@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   catchError,
+  concatMap,
   lastValueFrom,
   map,
   NEVER,
   Observable,
   of,
   type OperatorFunction,
+  range,
   Subject,
   tap,
   throwError,
@@ -14,6 +16,7 @@ import {
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   isMillraceError,
   on,
   only,
@@ -39,7 +42,7 @@ describe('an interrupt', () => {
     const model = scriptedModel();
     const memory = inProcessMemory();
     const session = sessions(createAgent({ model }), { memory }).open('s');
-    const reply = await session.call('?', { interruptOn: of('Not now.') });
+    const reply = await session.call('?', { use: [interruptOn(of('Not now.'))] });
     expect(summary(reply)).toBe('interrupted: Not now.');
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map((message) => textOf(message))).toEqual(['?', 'Not now.']);
@@ -53,7 +56,7 @@ describe('an interrupt', () => {
     ['an object without a message', { type: 'click' }, 'Interrupted.'],
   ])('S1: replies with what it is given: %s', async (_, signal, said) => {
     const agent = createAgent({ model: scriptedModel() });
-    const reply = await agent.call('?', { interruptOn: of(signal) });
+    const reply = await agent.call('?', { use: [interruptOn(of(signal))] });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', said]);
   });
 
@@ -61,7 +64,7 @@ describe('an interrupt', () => {
     marbles(({ model, cold, expectObservable, expectSubscriptions, scheduler }) => {
       const scripted = model('-t-t------(f|)');
       const agent = createAgent({ model: scripted });
-      const reply$ = agent.call$('?', { interruptOn: cold('-----x', { x: 0 }), scheduler });
+      const reply$ = agent.call$('?', { use: [interruptOn(cold('-----x', { x: 0 }))], scheduler });
       expectObservable(reply$.pipe(map(summary))).toBe('-----(r|)', { r: 'interrupted: tt' });
       for (const log of scripted.subscriptions) expectSubscriptions(log).toBe('^----!');
     });
@@ -70,7 +73,7 @@ describe('an interrupt', () => {
   it('S1: a frozen stream does not delay it; without text there is a word', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model('-') });
-      const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
+      const reply$ = agent.call$('?', { use: [interruptOn(cold('--x', { x: 0 }))], scheduler });
       expectObservable(reply$.pipe(map(summary))).toBe('--(r|)', {
         r: 'interrupted: Interrupted.',
       });
@@ -85,7 +88,7 @@ describe('an interrupt', () => {
         stop$.next('Stopped by you.');
       }),
     );
-    const events = await record(createAgent({ model }).stream$('?', { interruptOn: stop$ }));
+    const events = await record(createAgent({ model }).stream$('?', { use: [interruptOn(stop$)] }));
     expect(events.slice(-2)).toMatchObject([
       { type: 'messageDiscarded', why: 'interrupted' },
       {
@@ -114,7 +117,9 @@ describe('an interrupt', () => {
     );
     const agent = createAgent({ model, tools: [quick, slow, deaf], use: [stopper] });
     const events = await record(
-      sessions(agent, { memory }).open('s').stream$('?', { interruptOn: stop$ }),
+      sessions(agent, { memory })
+        .open('s')
+        .stream$('?', { use: [interruptOn(stop$)] }),
     );
     expect(signal?.aborted).toBe(true);
     expect(events.at(-1)).toMatchObject({
@@ -139,7 +144,7 @@ describe('an interrupt', () => {
       tap(() => stop$.next()),
     );
     const agent = createAgent({ model, tools: [quick], use: [stopper] });
-    const reply = await agent.call('?', { interruptOn: stop$, limits: { parallel: false } });
+    const reply = await agent.call('?', { use: [interruptOn(stop$)], limits: { parallel: false } });
     expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
     expect(reply.reason).toBe('interrupted');
   });
@@ -150,7 +155,7 @@ describe('an interrupt', () => {
       const agent = createAgent({ model: scripted, tools: [quick] });
       const options = {
         limits: { maxIterations: 1 },
-        interruptOn: cold('---x', { x: 0 }),
+        use: [interruptOn(cold('---x', { x: 0 }))],
         scheduler,
       };
       expectObservable(agent.call$('?', options).pipe(map(summary))).toBe('---(r|)', {
@@ -162,7 +167,7 @@ describe('an interrupt', () => {
   it('S1: while an interceptor waits', () => {
     marbles(({ model, cold, expectObservable, scheduler }) => {
       const agent = createAgent({ model: model('t(f|)'), use: [on('preReasoning', () => NEVER)] });
-      const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
+      const reply$ = agent.call$('?', { use: [interruptOn(cold('--x', { x: 0 }))], scheduler });
       expectObservable(reply$.pipe(map(summary))).toBe('--(r|)', {
         r: 'interrupted: Interrupted.',
       });
@@ -176,7 +181,7 @@ describe('an interrupt', () => {
         tools: [tool({ name: 'tool', description: 'Runs.', run: () => 'ran' })],
         use: [on('preActing', () => NEVER)],
       });
-      const reply$ = agent.call$('?', { interruptOn: cold('--x', { x: 0 }), scheduler });
+      const reply$ = agent.call$('?', { use: [interruptOn(cold('--x', { x: 0 }))], scheduler });
       expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('--(r|)', {
         r: 'Not run: the call was interrupted.',
       });
@@ -186,7 +191,7 @@ describe('an interrupt', () => {
   it('S1: the session can go on', async () => {
     const model = scriptedModel([text('a'), finish()]);
     const session = sessions(createAgent({ model })).open('s');
-    await session.call('?', { interruptOn: of(0) });
+    await session.call('?', { use: [interruptOn(of(0))] });
     expect(summary(await session.call('again'))).toBe('answer: a');
     expect(model.requests[0]?.messages.map((message) => textOf(message))).toEqual([
       '?',
@@ -234,12 +239,36 @@ describe('an interrupt', () => {
 
   it('I17: an interruptOn that errors is an event, and the call goes on', async () => {
     const model = scriptedModel([text('a')]);
-    const interruptOn = throwError(() => new Error('socket lost'));
-    const events = await record(createAgent({ model }).stream$('?', { interruptOn }));
+    const stop$ = throwError(() => new Error('socket lost'));
+    const events = await record(createAgent({ model }).stream$('?', { use: [interruptOn(stop$)] }));
     expect(events.find(({ type }) => type === 'handlerError')).toMatchObject({
       of: 'interruptOn',
     });
     expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer' } });
+  });
+
+  it('S1: of an agent interrupts each of its calls, and is left with the reply', () => {
+    marbles(({ model, hot, expectObservable, expectSubscriptions, scheduler }) => {
+      const stop$ = hot('---x------', { x: 'Enough.' });
+      const agent = createAgent({
+        model: model(['-(tf|)', '---(tf|)']),
+        use: [interruptOn(stop$)],
+      });
+      const summaries$ = range(2).pipe(
+        concatMap(() => agent.call$('?', { scheduler })),
+        map(summary),
+      );
+      expectObservable(summaries$).toBe('-a-(b|)', { a: 'answer: t', b: 'interrupted: Enough.' });
+      expectSubscriptions(stop$.subscriptions).toBe(['^!--', '-^-!']);
+    });
+  });
+
+  it('is a layer, and no option of a call', async () => {
+    const agent = createAgent({ model: scriptedModel([text('done')]) });
+    await expect(agent.call('?', { interruptOn: NEVER } as object)).rejects.toThrow(
+      "has no option 'interruptOn'. Give interruptOn(source$) to 'use'.",
+    );
+    expect(() => interruptOn('Stop.' as never)).toThrow('interruptOn() takes an Observable');
   });
 });
 

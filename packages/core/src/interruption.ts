@@ -85,7 +85,7 @@ export const createInterruption = (): Interruption => {
   };
 };
 
-/** Reads what an `interruptOn` emitted: the reply's text is a string, a `message` that is one, or the text of a message; anything else is only a signal. */
+/** Reads what interrupts a call: the reply's text is a string, a `message` that is one, or the text of a message; anything else is only a signal. */
 export const toInterrupt = (signal: unknown): Interrupt => {
   if (typeof signal === 'string') return { message: signal };
   if (!isRecord(signal) || signal instanceof Error) return {};

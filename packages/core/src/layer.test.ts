@@ -13,7 +13,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { createAgent, type Layer, on, type Step, textOf, tool } from './index.js';
+import { createAgent, interruptOn, type Layer, on, type Step, textOf, tool } from './index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { handedDown, layersOf } from './layer.js';
 import { type Cell, cell, createLocals } from './step.js';
@@ -304,7 +304,7 @@ describe('layers', () => {
         run: (_, parent) => below.call$('?', { parent }),
       });
       const agent = createAgent({ model: oneTool(), tools: [ask], defaults: { scheduler } });
-      const options = { interruptOn: cold('---x') };
+      const options = { use: [interruptOn(cold('---x'))] };
       const reasons$ = agent.call$('?', options).pipe(map(({ reason }) => reason));
       expectObservable(reasons$).toBe('---(a|)', { a: 'interrupted' });
     });

@@ -2,8 +2,8 @@ import { EMPTY, expand, first, map, of, type OperatorFunction, pipe } from 'rxjs
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { MillraceError } from './errors.js';
-import { oneRun } from './one-run.js';
 import type { PhaseFactory } from './phase.js';
+import { oneRun } from './phase-list.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { subscribeOnTrampoline } from './trampoline.js';
 

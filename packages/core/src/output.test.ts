@@ -16,6 +16,7 @@ import { z } from 'zod';
 import {
   createAgent,
   type Interceptor,
+  interruptOn,
   type JsonSchema,
   type Model,
   type ModelChunk,
@@ -258,12 +259,12 @@ describe('structured output', () => {
       queueMicrotask(() => asked$.next('Enough.'));
       return new Promise(() => undefined);
     });
-    const interrupted = await agent.call('?', { output: never, interruptOn: asked$ });
+    const interrupted = await agent.call('?', { output: never, use: [interruptOn(asked$)] });
     expect(interrupted).toMatchObject({ reason: 'interrupted' });
     const closing = createAgent({
       model: scriptedModel([toolUse('x')], [text('{"city":"Oslo"}')]),
     });
-    const atLimit = { output: never, interruptOn: asked$, limits: { maxIterations: 1 } };
+    const atLimit = { output: never, use: [interruptOn(asked$)], limits: { maxIterations: 1 } };
     expect(await closing.call('?', atLimit)).toMatchObject({ reason: 'interrupted' });
     const throwing = schema(() => {
       throw new Error('boom');

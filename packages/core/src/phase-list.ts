@@ -1,11 +1,18 @@
-import { misuse } from './errors.js';
+import { defer, map, of, take, toArray } from 'rxjs';
+import { contained } from './contained.js';
+import type { Context } from './context.js';
+import { MillraceError, misuse } from './errors.js';
+import { failAs } from './fail-as.js';
+import { isRecord } from './json.js';
 import type { Layer } from './layer.js';
-import type { PhaseFactory } from './phase.js';
+import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from './phase.js';
 import { acting } from './phases/acting.js';
 import { checkInterrupt } from './phases/check-interrupt.js';
 import { limit } from './phases/limit.js';
 import { reasoning } from './phases/reasoning.js';
 import { storeMemory } from './phases/store-memory.js';
+import { endReasons } from './reply.js';
+import { type Run, unanswered, unpaired } from './run.js';
 
 /** One turn, as it is unless an agent says otherwise: what happens, in order. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
@@ -49,3 +56,48 @@ const edit = (
     throw misuse(`${name}(): the list has no such phase. It has: ${names}.`);
   },
 });
+
+/** Makes a phase, and holds one that is not of the kernel to one run. */
+export const oneRun = (create: PhaseFactory, context: Context): Phase => {
+  if (nativePhases.includes(create)) return create(context);
+  const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
+  let work: Phase | undefined;
+  const each = seesEnded(create) ? everyRun : phase;
+  return each((run) =>
+    defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
+      contained(),
+      take(2),
+      toArray(),
+      map((made) => onlyOne(made, name)),
+      failAs('unknown', `In ${name}`),
+    ),
+  );
+};
+
+const onlyOne = (made: readonly unknown[], name: string): Run => {
+  const [run, ...more] = made;
+  if (more.length > 0 || !isRun(run)) {
+    const what = more.length > 0 ? 'more than one' : made.length === 0 ? 'none' : 'something else';
+    throw new MillraceError(
+      'invalidState',
+      `Of one run, ${name} made ${what}. A phase must make one run of one: the run as it was, or what a transition made of it.`,
+    );
+  }
+  const fault = unpairedIn(run);
+  if (fault === undefined) return run;
+  throw new MillraceError(
+    'invalidState',
+    `The run that ${name} made holds ${fault}. Add an assistant message and its tool message together.`,
+  );
+};
+
+const unpairedIn = (run: Run): string | undefined => {
+  const { messages } = run;
+  const settled = unanswered(run) === undefined ? messages : messages.slice(0, -1);
+  return unpaired(settled) ?? (run.status === 'open' ? unpaired(run.feedback) : undefined);
+};
+
+const isRun = (value: unknown): value is Run =>
+  isRecord(value) &&
+  (value['status'] === 'open' || endReasons.some((reason) => reason === value['status'])) &&
+  Array.isArray(value['messages']);

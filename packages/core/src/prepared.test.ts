@@ -12,6 +12,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { interruptOn } from './interrupt-on.js';
 import { createAgent } from './agent.js';
 import { prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
@@ -147,7 +148,7 @@ describe('prepare', () => {
 
   it('S1: an interrupt cuts one that waits', async () => {
     const agent = createAgent({ model: scriptedModel(), use: [prepare(() => NEVER)] });
-    const reply = await agent.call('?', { interruptOn: of('Enough.') });
+    const reply = await agent.call('?', { use: [interruptOn(of('Enough.'))] });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Enough.']);
   });
 
@@ -178,7 +179,7 @@ describe('prepare', () => {
   it('S1: one that is done at once has seen the input also of a call that is interrupted from the start', async () => {
     const clean = prepare(map((asked) => ({ ...asked, input: [said('clean')] })));
     const session = sessions(createAgent({ model: scriptedModel(), use: [clean] })).open('s');
-    await session.call('dirty', { interruptOn: of('Stop.') });
+    await session.call('dirty', { use: [interruptOn(of('Stop.'))] });
     const stored = await firstValueFrom(session.memory.load$());
     expect(stored.map(textOf)).toEqual(['clean', 'Stop.']);
   });

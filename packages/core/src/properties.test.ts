@@ -24,6 +24,7 @@ import {
   createAgent,
   fallback,
   inProcessMemory,
+  interruptOn,
   isMillraceError,
   type Message,
   MillraceError,
@@ -181,11 +182,10 @@ const play = (
   let outcome = 'left';
   session
     .stream$('?', {
-      use,
       callId: 'c',
       scheduler,
       limits: { ...limits, timeouts: { callMs: 5000, toolMs: 50 } },
-      interruptOn: interruptAt === 0 ? never : timer(interruptAt, scheduler),
+      use: [...use, interruptOn(interruptAt === 0 ? never : timer(interruptAt, scheduler))],
     })
     .pipe(verifyEvents(), takeUntil(leaveAt === 0 ? NEVER : timer(leaveAt, scheduler)))
     .subscribe({

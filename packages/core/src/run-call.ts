@@ -46,9 +46,9 @@ import { type AssistantMessage, isContentBlock, type Message } from './message.j
 import type { Model } from './model.js';
 import type { Reply } from './reply.js';
 import type { Validator } from './schema.js';
-import { abortedError, interrupts$, stopBy } from './stop-by.js';
+import { abortedError, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
-import type { View } from './view.js';
+import type { View } from './callable.js';
 import type { CallInfo } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
@@ -141,12 +141,10 @@ const seen$ = <Seen>(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
-  const interrupted$ = options.interruptOn && interrupts$(options.interruptOn, interruption, hooks);
-  const interrupting = [descending$, interrupted$].filter((source$) => source$ !== undefined);
   return merge(
     view(context),
     // The reply ends the wait for an interrupt too.
-    (interrupting.length === 0 ? replied$ : merge(...interrupting, replied$).pipe(take(1))).pipe(
+    (descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))).pipe(
       stopBy(options, context),
       concatMap((reply) => {
         complete(frozen(reply), context);
@@ -239,7 +237,7 @@ const createContext = ({
   model,
   given,
 }: CallSetup): CallContext => {
-  const { parent, callId, demand, scheduler, metadata, interruptOn } = options;
+  const { parent, callId, demand, scheduler, metadata } = options;
   const { context: values, limits, speaks = false } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
@@ -272,7 +270,7 @@ const createContext = ({
     events$,
     reply$: new AsyncSubject<Reply>(),
     interruption: createInterruption(),
-    isInterruptible: interruptOn !== undefined || parent !== undefined || use.some(mayInterrupt),
+    isInterruptible: parent !== undefined || use.some(mayInterrupt),
     holds: createHolds(ownScheduler),
     holdAbove: () => above?.hold() ?? noop,
     demand: joinDemand(demand, scope?.demand),

@@ -20,6 +20,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
+import { interruptOn } from './interrupt-on.js';
 import { createAgent } from './agent.js';
 import { createDemand } from './demand.js';
 import type { CallOptions } from './call-options.js';
@@ -579,7 +580,20 @@ describe('steering', () => {
     abort.abort();
     expect(await left).toBe('aborted');
     const stop$ = new Subject<string>();
-    const joined = session.call('Stop?', { onBusy: 'steer', interruptOn: stop$ }).catch(codeOf);
+    const joined = session
+      .call('Stop?', { onBusy: 'steer', use: [interruptOn(stop$)] })
+      .catch(codeOf);
+    stop$.next('Stopped.');
+    expect(textOf(await running)).toBe('Stopped.');
+    expect(await joined).toBe('busy');
+  });
+
+  it('S1: who has joined a call can interrupt it by a layer of his session', async () => {
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
+    const running = session.call('?');
+    const stop$ = new Subject<string>();
+    const own = session.with(interruptOn(stop$));
+    const joined = own.call('Stop?', { onBusy: 'steer' }).catch(codeOf);
     stop$.next('Stopped.');
     expect(textOf(await running)).toBe('Stopped.');
     expect(await joined).toBe('busy');

@@ -1,10 +1,7 @@
 import {
-  catchError,
   defer,
-  EMPTY,
   fromEvent,
   identity,
-  ignoreElements,
   map,
   merge,
   mergeMap,
@@ -16,17 +13,13 @@ import {
   share,
   take,
   takeUntil,
-  tap,
   throwError,
 } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import type { CallOptions } from './call-options.js';
 import type { CallContext } from './call-context.js';
 import { deadline } from './deadline.js';
-import { contained } from './contained.js';
-import { MillraceError, toMillraceError } from './errors.js';
-import type { Hooks } from './hooks.js';
-import { type Interruption, toInterrupt } from './interruption.js';
+import { MillraceError } from './errors.js';
 import { uncounted } from './step.js';
 
 const defaultCallMs = 30 * 60_000;
@@ -55,27 +48,6 @@ export const stopBy = <T>(
 
 export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
   new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });
-
-/** Interrupts a call when `interruptOn` emits, and emits nothing. If that errors, a `handlerError` reports it, and the call continues. */
-export const interrupts$ = (
-  interruptOn: Observable<unknown>,
-  interruption: Interruption,
-  hooks: Pick<Hooks, 'report' | 'iteration'>,
-): Observable<never> => {
-  const passOver = (cause: unknown): Observable<never> => {
-    const error = toMillraceError(cause);
-    const handler = { of: 'interruptOn', name: 'interruptOn' };
-    hooks.report(hooks.iteration(), { type: 'handlerError', ...handler, error });
-    return EMPTY;
-  };
-  return defer(() => interruptOn).pipe(
-    contained(),
-    map(toInterrupt),
-    catchError(passOver),
-    tap((interrupt) => interruption.trigger(interrupt)),
-    ignoreElements(),
-  );
-};
 
 const shared = new WeakMap<AbortSignal, Observable<unknown>>();
 

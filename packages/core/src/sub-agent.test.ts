@@ -6,6 +6,7 @@ import {
   createDemand,
   fromPull,
   inProcessMemory,
+  interruptOn,
   type Model,
   type ModelChunk,
   only,
@@ -147,11 +148,11 @@ describe('a sub-agent', () => {
         description: 'Asks.',
         run: (_input, parent) =>
           inner
-            .call$('?', { parent, interruptOn: throwError(() => new Error('lost')) })
+            .call$('?', { parent, use: [interruptOn(throwError(() => new Error('lost')))] })
             .pipe(map(({ reason }) => reason)),
       });
       const outer = createAgent({ model: model('(cf|)'), tools: [asks] });
-      const reply$ = outer.call$('?', { interruptOn: cold('---x', { x: 0 }), scheduler });
+      const reply$ = outer.call$('?', { use: [interruptOn(cold('---x', { x: 0 }))], scheduler });
       expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('---(r|)', {
         r: 'interrupted',
       });
@@ -197,7 +198,7 @@ describe('a sub-agent', () => {
             .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`)),
       });
       const outer = createAgent({ model: model('(cf|)'), tools: [asks] });
-      const reply$ = outer.call$('?', { interruptOn: cold('---x', { x: 0 }), scheduler });
+      const reply$ = outer.call$('?', { use: [interruptOn(cold('---x', { x: 0 }))], scheduler });
       expectObservable(
         reply$.pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`)),
       ).toBe('---(r|)', { r: 'interrupted: interrupted t' });

@@ -3,6 +3,7 @@ import {
   type AgentEvent,
   approval,
   createAgent,
+  interruptOn,
   type MillraceError,
   suspend,
   text as texts,
@@ -574,7 +575,7 @@ describe('the call of a flow', () => {
       const both = model(['-(tf|)', '--------', '-(tf|)']);
       const agent = flowAgent(two, { models: { m: both } });
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn: cold('---x') })
+        .call$('?', { scheduler, use: [interruptOn(cold('---x'))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('---(r|)', { r: 'interrupted' });
       expectSubscriptions(both.subscriptions[1] ?? []).toBe('^--!');
@@ -691,7 +692,7 @@ describe('the call of a flow', () => {
         ]);
         const agent = flowAgent(document, { tools: [slow], code: { slow: () => NEVER } });
         const reply$ = agent
-          .call$('?', { scheduler, interruptOn: cold('--x', { x: 'Stop' }) })
+          .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 'Stop' }))] })
           .pipe(map((reply) => `${reply.reason}: ${textOf(reply)}`));
         expectObservable(reply$).toBe('--(r|)', { r: 'interrupted: Stop' });
       });

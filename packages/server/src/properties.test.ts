@@ -5,6 +5,7 @@ import {
   type AssistantMessage,
   createAgent,
   type EventOf,
+  interruptOn,
   isMillraceError,
   MillraceError,
   type ModelChunk,
@@ -249,7 +250,11 @@ const play = (answers: readonly Answer[], how: Fate): readonly AgentEvent[] => {
       scheduler,
       limits: { maxIterations, onLimit, timeouts: { callMs: 5000, toolMs: 50 } },
       signal: controller.signal,
-      interruptOn: interruptAt === 0 ? NEVER : timer(interruptAt, scheduler).pipe(map(() => says)),
+      use: [
+        interruptOn(
+          interruptAt === 0 ? NEVER : timer(interruptAt, scheduler).pipe(map(() => says)),
+        ),
+      ],
     })
     .pipe(verifyEvents(), takeUntil(cutAt === 0 ? NEVER : timer(cutAt, scheduler)))
     .subscribe({

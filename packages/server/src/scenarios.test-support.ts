@@ -5,6 +5,7 @@ import {
   createAgent,
   fallback,
   type CallOptions,
+  interruptOn,
   MillraceError,
   type ModelChunk,
   on,
@@ -260,7 +261,7 @@ export const scenarios: readonly Scenario[] = [
     'an interrupt with a message',
     'Stopped by you.',
     () => ({ model: scriptedModel([text('Never seen.')]) }),
-    () => ({ interruptOn: of('Stopped by you.') }),
+    () => ({ use: [interruptOn(of('Stopped by you.'))] }),
   ),
   stopped$('an interrupt in the middle', 'As far as th', (stop$) => [
     {
@@ -271,7 +272,7 @@ export const scenarios: readonly Scenario[] = [
         ),
       ),
     },
-    { interruptOn: stop$ },
+    { use: [interruptOn(stop$)] },
   ]),
   stopped$('an interrupt of tools', 'Enough.', (stop$) => [
     {
@@ -285,7 +286,7 @@ export const scenarios: readonly Scenario[] = [
         }),
       ],
     },
-    { interruptOn: stop$ },
+    { use: [interruptOn(stop$)] },
   ]),
   stopped$('an abort', undefined, () => {
     const controller = new AbortController();

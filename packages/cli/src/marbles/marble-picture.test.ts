@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AgentEvent, createAgent, MillraceError, tool } from '@millrace/core';
+import { type AgentEvent, createAgent, interruptOn, MillraceError, tool } from '@millrace/core';
 import {
   finish,
   type MarbleHelpers,
@@ -110,7 +110,7 @@ t text  ✗ error  | end
     const call = ({ model, scheduler }: MarbleHelpers) =>
       createAgent({ model: model('--t-t-t-t-t-t-t-(tf)|', letters) }).stream$('?', {
         scheduler,
-        interruptOn: timer(8, scheduler),
+        use: [interruptOn(timer(8, scheduler))],
       });
     expect(picture(recorded(call))).toBe(`
 reasoning  ────────────t───────────t───────────t───────────!
@@ -123,7 +123,7 @@ t text  ! interrupted
     const call = ({ model, scheduler }: MarbleHelpers) =>
       createAgent({ model: model('--(af)|', letters), tools }).stream$('?', {
         scheduler,
-        interruptOn: timer(12, scheduler),
+        use: [interruptOn(timer(12, scheduler))],
       });
     expect(picture(recorded(call))).toBe(`
 reasoning  ────────c───────────────|······················!·

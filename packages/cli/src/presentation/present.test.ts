@@ -4,6 +4,7 @@ import {
   type AgentOptions,
   type CallOptions,
   createAgent,
+  interruptOn,
   MillraceError,
   on,
   sequential,
@@ -239,7 +240,7 @@ answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
     const model = scriptedModel(concat(of(thinking('Hm')), NEVER));
     const texts: string[] = [];
     createAgent({ model })
-      .stream$('?', { interruptOn: interrupt$ })
+      .stream$('?', { use: [interruptOn(interrupt$)] })
       .pipe(present())
       .subscribe((text) => texts.push(text));
     interrupt$.next();
@@ -284,7 +285,7 @@ ended at the limit of iterations after 0 ms · 1 iteration · 1 tool call · 0 t
     const call = ({ model, scheduler }: MarbleHelpers) =>
       createAgent({ model: model('--t-t-t-t-(tf)|') }).stream$('?', {
         scheduler,
-        interruptOn: timer(5, scheduler),
+        use: [interruptOn(timer(5, scheduler))],
       });
     expect(printedOf(call)).toBe(`
 tt

@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatMap, EMPTY, lastValueFrom, map, NEVER, of, tap, throwError, timer } from 'rxjs';
 import { guardInput } from '../guards/index.js';
-import { createAgent, inProcessMemory, type Layer, on, textBlock, textOf, tool } from '../index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  interruptOn,
+  type Layer,
+  on,
+  textBlock,
+  textOf,
+  tool,
+} from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall, withHistory } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -225,7 +234,7 @@ describe('layers around a call', () => {
       const never = cold<never>('-');
       const agent = createAgent({ model: scriptedModel(), use: [hanging(never)] });
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--i', { i: {} }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
       expectSubscriptions(never.subscriptions).toBe('^-!');
@@ -251,7 +260,7 @@ describe('layers around a call', () => {
       };
       const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, use: [audit] });
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--i', { i: {} }))] })
         .pipe(map(({ reason }) => `${reason} ${seen.join()}`));
       expectObservable(reason$).toBe('7ms (r|)', { r: 'interrupted interrupted' });
     });
@@ -262,7 +271,7 @@ describe('layers around a call', () => {
       const slow = guardInput(() => timer(500, scheduler).pipe(map(() => false)));
       const agent = createAgent({ model: scriptedModel(), use: [slow, answering('SECRET')] });
       const text$ = agent
-        .call$('?', { scheduler, interruptOn: cold('--i', { i: {} }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--i', { i: {} }))] })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply).includes('SECRET')}`));
       expectObservable(text$).toBe('--(r|)', { r: 'interrupted false' });
     });

@@ -16,6 +16,7 @@ import { guardInput } from '../guards/index.js';
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Layer,
   type Reply,
   type Step,
@@ -86,7 +87,7 @@ describe('layers that cut', () => {
 describe('interrupts and layers', () => {
   it('S1: an answer of a layer does not stand in for a call that was interrupted', async () => {
     const agent = createAgent({ model: scriptedModel(), use: [answering()] });
-    const reply = await agent.call('?', { interruptOn: of('Stop.') });
+    const reply = await agent.call('?', { use: [interruptOn(of('Stop.'))] });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stop.']);
     const slow = inProcessMemory();
     const session = sessions(
@@ -136,10 +137,12 @@ describe('interrupts and layers', () => {
           model: scriptedModel(),
           use: [...(isLate ? [late] : []), guard, answering(101)],
         });
-        const told$ = agent.call$('?', { scheduler, interruptOn: timer(20, scheduler) }).pipe(
-          map(textOf),
-          catchError((error: Error) => of(error.message)),
-        );
+        const told$ = agent
+          .call$('?', { scheduler, use: [interruptOn(timer(20, scheduler))] })
+          .pipe(
+            map(textOf),
+            catchError((error: Error) => of(error.message)),
+          );
         const at = isCut ? 20 : isLate ? 42 : 40;
         expectObservable(told$).toBe(`${at}ms (a|)`, { a: "In the layer 'guard': No." });
       });
@@ -167,7 +170,7 @@ describe('interrupts and layers', () => {
         use: [redacting],
       });
       const seen$ = agent
-        .call$('?', { scheduler, interruptOn: timer(10, scheduler) })
+        .call$('?', { scheduler, use: [interruptOn(timer(10, scheduler))] })
         .pipe(map(({ reason, toolUses }) => `${reason} ${toolUses[0]?.output}`));
       expectObservable(seen$).toBe('30ms (a|)', { a: 'interrupted ***' });
     });

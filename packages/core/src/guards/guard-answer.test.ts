@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, map, of, throwError } from 'rxjs';
+import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import { MillraceError } from '../errors.js';
 import { on } from '../interceptor.js';
@@ -148,7 +149,7 @@ describe('guardAnswer', () => {
           '?',
         ),
         createAgent({ model: scriptedModel(), use: interceptors }).call('?', {
-          interruptOn: of('A rude word.'),
+          use: [interruptOn(of('A rude word.'))],
         }),
       ];
       for (const call of calls) {

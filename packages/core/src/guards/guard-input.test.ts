@@ -13,6 +13,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import { isMillraceError, MillraceError } from '../errors.js';
 import { prepare } from '../interceptor.js';
@@ -239,9 +240,9 @@ describe('guardInput', () => {
       const verdict$ = cold<boolean>('-----(t|)', { t: true });
       const model = scriptedModel();
       const agent = createAgent({ model, use: [guardInput(() => verdict$)] });
-      const interruptOn = timer(2, scheduler);
+      const stop$ = timer(2, scheduler);
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn })
+        .call$('?', { scheduler, use: [interruptOn(stop$)] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
       expectSubscriptions(verdict$.subscriptions).toBe('^-!');

@@ -67,8 +67,10 @@ const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', appr
 
 const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] => {
   const layers = readUse('The call', options['use']).map(({ name }) => name);
+  // A call can go on without what would have interrupted it.
+  const isNeeded = layers.length === 0 || layers.some((name) => name !== 'interruptOn');
   return [
-    ...otherOptions.filter((name) => options[name] !== undefined),
+    ...otherOptions.filter((name) => options[name] !== undefined && (name !== 'use' || isNeeded)),
     ...lasting.filter((name) => layers.includes(name)),
   ];
 };

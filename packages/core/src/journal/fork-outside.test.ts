@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, firstValueFrom, map, NEVER, of, Subject, tap } from 'rxjs';
-import { createAgent, type Model, textOf } from '../index.js';
+import { createAgent, interruptOn, type Model, textOf } from '../index.js';
 import { finish, text } from '../testing/index.js';
 import { createCallStore, fork$, inProcessCalls, steps$, journal } from './index.js';
 import { all, begun, step, storeWith } from './stored-calls.test-support.js';
@@ -17,7 +17,7 @@ describe('a fork of a call that was interrupted', () => {
     function stop() {
       stop$.next('Stopped.');
     }
-    await slow.call('?', { callId: 'c', interruptOn: stop$ });
+    await slow.call('?', { callId: 'c', use: [interruptOn(stop$)] });
     const outcome = async (at: string) => {
       const forked = await firstValueFrom(fork$(store, 'c', { at }));
       const reply = await durable.resume(quick, forked);

@@ -20,6 +20,7 @@ import {
   type AgentOptions,
   createAgent,
   inProcessMemory,
+  interruptOn,
   type MemoryFactory,
   on,
   type Reply,
@@ -55,11 +56,11 @@ const stopped = (
   const durable = journal(createCallStore(driver));
   const agent = createAgent({ model, tools: [slow], use: [durable], ...options });
   const session = sessions(agent, { memory }).open('s');
-  return { session, model, effects, interruptOn: stop$ };
+  return { session, model, effects, use: [interruptOn(stop$)] };
 };
 
-const call$ = ({ session, interruptOn }: ReturnType<typeof stopped>) =>
-  session.call$('?', { callId: 'c', interruptOn });
+const call$ = ({ session, use }: ReturnType<typeof stopped>) =>
+  session.call$('?', { callId: 'c', use });
 
 /** Runs something in a process that ends when so many records are written. */
 const runSlowlyUntil = (
@@ -135,7 +136,7 @@ describe('an interrupt of a call that is broken off', () => {
           ),
         ],
       });
-      return { session, model, effects: [], interruptOn: stop$ };
+      return { session, model, effects: [], use: [interruptOn(stop$)] };
     };
     const expected = await lastValueFrom(call$(turns(inProcessCalls())));
     expect(summary(expected)).toEqual(['interrupted', 'Enough.', 'Ended.', 'Ended.']);
@@ -285,7 +286,7 @@ describe('an interrupt of a call that is broken off', () => {
       const agent = talking(slow(driver, time), time, memory);
       sessions(agent, { memory })
         .open('s')
-        .call$('?', { callId: 'c', interruptOn: timer(frame, time), scheduler: time })
+        .call$('?', { callId: 'c', use: [interruptOn(timer(frame, time))], scheduler: time })
         .subscribe({ next: (reply) => replies.push(reply), error: () => undefined });
       time.flush();
       return replies[0];
@@ -348,7 +349,7 @@ describe('an interrupt of a call that is broken off', () => {
       tools: [ask],
       use: [journalIn(store)],
     });
-    const call = agent.call$('?', { callId: 'c', interruptOn: stop$ }).subscribe();
+    const call = agent.call$('?', { callId: 'c', use: [interruptOn(stop$)] }).subscribe();
     expect(await stepsIn(store)).not.toContain('interrupt');
     stop$.next();
     expect(await stepsIn(store)).toContain('interrupt');

@@ -15,6 +15,7 @@ import {
   type AgentOptions,
   createAgent,
   inProcessMemory,
+  interruptOn,
   isMillraceError,
   type MemoryFactory,
   type Model,
@@ -82,7 +83,10 @@ describe('what comes from outside', () => {
 
   it('S6, S1: an interrupt that is there from the beginning stands behind it', async () => {
     const store = inProcessCalls();
-    const reply = await payer(store).agent.call('Pay.', { callId: 'c', interruptOn: of('No.') });
+    const reply = await payer(store).agent.call('Pay.', {
+      callId: 'c',
+      use: [interruptOn(of('No.'))],
+    });
     expect(textOf(reply)).toBe('No.');
     expect((await stepsIn(store)).slice(0, 2)).toEqual(['call', 'interrupt']);
   });
@@ -95,13 +99,13 @@ describe('what comes from outside', () => {
       const { agent, model, paid } = payer(store);
       const session = sessions(agent, { memory }).open('s');
       const end$ = new Subject<string>();
-      session.call$('Wait.', { model: never, interruptOn: end$ }).subscribe();
+      session.call$('Wait.', { model: never, use: [interruptOn(end$)] }).subscribe();
       let reply: Reply | undefined;
       journalIn(store)
         .resume$(session, 'c')
         .subscribe((it) => (reply = it));
       if (how === 'interrupt') session.interrupt('No.', 'c');
-      else session.call$('Go.', { onBusy: 'switch', interruptOn: of('Gone.') }).subscribe();
+      else session.call$('Go.', { onBusy: 'switch', use: [interruptOn(of('Gone.'))] }).subscribe();
       end$.next('Over.');
       expect(reply).toMatchObject({
         reason: 'interrupted',
@@ -166,7 +170,7 @@ describe('what comes from outside', () => {
         use: [journal(createCallStore(driver))],
       });
     const run$ = (driver: CallStoreDriver) =>
-      agentIn(driver, false).call$('?', { callId: 'c', interruptOn: stop$ });
+      agentIn(driver, false).call$('?', { callId: 'c', use: [interruptOn(stop$)] });
     for (let cut = 1; cut < 30; cut += 1) {
       const store = inProcessCalls();
       const { driver, end } = dyingAfter(store, cut);

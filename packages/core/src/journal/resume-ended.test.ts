@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, NEVER, of } from 'rxjs';
-import { createAgent, contextKey, inProcessMemory, only, tool, toolOutput } from '../index.js';
+import {
+  createAgent,
+  contextKey,
+  inProcessMemory,
+  interruptOn,
+  only,
+  tool,
+  toolOutput,
+} from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -14,7 +22,7 @@ describe('a call that has ended', () => {
     const durable = journal(createCallStore(inProcessCalls()));
     const agent = createAgent({ model, tools: [hang], use: [durable] });
     const session = sessions(agent, { memory }).open('s');
-    const events$ = session.stream$('?', { callId: 'c', interruptOn: NEVER });
+    const events$ = session.stream$('?', { callId: 'c', use: [interruptOn(NEVER)] });
     const done = lastValueFrom(events$);
     session.interrupt('Stop.');
     const last = await done;

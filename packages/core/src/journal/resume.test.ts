@@ -1,17 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, lastValueFrom, map } from 'rxjs';
+import { from, lastValueFrom, map, NEVER } from 'rxjs';
 import {
   type AgentEvent,
   type AgentOptions,
   approval,
   createAgent,
   inProcessMemory,
+  interruptOn,
   type MemoryFactory,
   type Model,
   on,
   prepare,
   textOf,
   tool,
+  type Use,
 } from '../index.js';
 import {
   finish,
@@ -254,6 +256,23 @@ describe('a call that is resumed', () => {
     ).rejects.toMatchObject({ code: 'invalidResume' });
     await journalIn(driver).resume(agent, 'c', { use: [approval(() => false)] });
     expect(effects).toEqual([]);
+  });
+
+  it('S6: a call that something could have interrupted is resumed without it, but not without other layers', async () => {
+    const stop = interruptOn(NEVER);
+    const begunWith = (use: Use) =>
+      leftAt('1/0/intent', (driver) =>
+        payer(driver).agent.call$('Pay.', { callId: 'c', use: [...use, stop] }),
+      );
+    const alone = await begunWith([]);
+    expect(textOf(await journalIn(alone).resume(payer(alone).agent, 'c'))).toBe('Paid.');
+    const both = await begunWith([strictHistory()]);
+    const resumed = (use: Use) => journalIn(both).resume(payer(both).agent, 'c', { use });
+    await expect(resumed([stop])).rejects.toMatchObject({
+      code: 'invalidResume',
+      message: expect.stringContaining("resume$(agent, 'c', { use })"),
+    });
+    expect(textOf(await resumed([strictHistory()]))).toBe('Paid.');
   });
 
   it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, finalize, lastValueFrom, map, NEVER, of, tap, timer } from 'rxjs';
-import { type AgentEvent, createAgent, type Model, textOf } from '../index.js';
+import { type AgentEvent, createAgent, interruptOn, type Model, textOf } from '../index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
   inProcessLongTermMemory,
@@ -230,8 +230,8 @@ describe('withLongTermMemory, in time', () => {
       const recall$ = cold<never>('-');
       const inner = inProcessLongTermMemory();
       const agent = agentOf({ ...inner, recall$: () => recall$ }, model([]));
-      const interruptOn = timer(3, scheduler);
-      const reply$ = agent.call$('Tea?', { ...forAnn, scheduler, interruptOn });
+      const stop$ = timer(3, scheduler);
+      const reply$ = agent.call$('Tea?', { ...forAnn, scheduler, use: [interruptOn(stop$)] });
       expectObservable(reply$.pipe(map(({ reason }) => reason))).toBe('---(i|)', {
         i: 'interrupted',
       });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, map, NEVER, throwError, timer } from 'rxjs';
-import { createAgent, MillraceError, on, textOf } from '../index.js';
+import { createAgent, interruptOn, MillraceError, on, textOf } from '../index.js';
 import {
   finish,
   marbles,
@@ -202,11 +202,11 @@ describe('withLongTermMemory, ranking by the model', () => {
     marbles(({ scheduler, expectObservable }) => {
       const model = scriptedModel(NEVER);
       const options = withLongTermMemory({ model }, { memory: someTeas(), rank: true });
-      const interruptOn = timer(3, scheduler);
+      const stop$ = timer(3, scheduler);
       const reply$ = createAgent(options).call$('Which tea?', {
         ...forAnn,
         scheduler,
-        interruptOn,
+        use: [interruptOn(stop$)],
       });
       expectObservable(reply$.pipe(map(({ reason }) => reason))).toBe('---(i|)', {
         i: 'interrupted',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs';
-import { createAgent, inProcessMemory, textOf } from '../index.js';
+import { createAgent, inProcessMemory, interruptOn, textOf } from '../index.js';
 import { withPlan } from '../planning/index.js';
 import { planner } from '../presets/index.js';
 import {
@@ -196,8 +196,12 @@ describe('withLongTermMemory, of the steps of a plan', () => {
       const recall$ = cold<never>('-');
       const model = scriptedModel([create], [update(1, 'in progress')], NEVER);
       const options = withLongTermMemory(withPlan({ model }), { memory: hanging(recall$) });
-      const interruptOn = timer(3, scheduler);
-      const reply$ = createAgent(options).call$('Bake.', { ...forAnn, scheduler, interruptOn });
+      const stop$ = timer(3, scheduler);
+      const reply$ = createAgent(options).call$('Bake.', {
+        ...forAnn,
+        scheduler,
+        use: [interruptOn(stop$)],
+      });
       expectObservable(reply$.pipe(map(({ reason }) => reason))).toBe('---(i|)', {
         i: 'interrupted',
       });

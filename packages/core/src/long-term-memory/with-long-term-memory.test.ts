@@ -4,6 +4,7 @@ import {
   contextKey,
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Layer,
   on,
   prepare,
@@ -294,7 +295,7 @@ describe('withLongTermMemory, static', () => {
   });
 
   it.each([
-    ['an interrupt', { options: { interruptOn: of('Stop.') } }],
+    ['an interrupt', { options: { use: [interruptOn(of('Stop.'))] } }],
     ['a veto before', { use: [prepare(() => EMPTY)] }],
     ['a veto of the answer', { use: [on('postReasoning', () => EMPTY)] }],
     ['a veto behind', { use: [on('postCall', () => EMPTY)] }],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, of, Subject, tap, throwError } from 'rxjs';
+import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import type { AgentOptions } from '../agent-options.js';
 import type { CallOptions } from '../call-options.js';
@@ -255,8 +256,8 @@ describe('summarise', () => {
     marbles(({ expectObservable, expectSubscriptions, hot, model: modelOf, scheduler }) => {
       const writer = modelOf('--t------(f|)');
       const { model, memory, chat } = set([[text('Done.')]], { model: writer });
-      const interruptOn = hot('----x', { x: 1 });
-      const call$ = chat.call$('Go on.', { interruptOn, scheduler, callId: 'z' });
+      const stop$ = hot('----x', { x: 1 });
+      const call$ = chat.call$('Go on.', { use: [interruptOn(stop$)], scheduler, callId: 'z' });
       const reason$ = new Subject<string>();
       expectObservable(reason$).toBe('----a', { a: 'interrupted' });
       call$.subscribe(({ reason }) => reason$.next(reason));

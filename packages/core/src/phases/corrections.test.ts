@@ -3,6 +3,7 @@ import { lastValueFrom, map } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   type ModelChunk,
   type ModelRequest,
   textOf,
@@ -39,10 +40,10 @@ describe('a text in which no action can be read', () => {
 
   it('P4, S1: an interrupt does not wait', () => {
     marbles(({ expectObservable, scheduler, cold }) => {
-      const interruptOn = cold('100ms i', { i: 'Enough.' });
+      const stop$ = cold('100ms i', { i: 'Enough.' });
       const answer$ = createAgent({ model: scriptedModel(unread) }).call$('?', {
         scheduler,
-        interruptOn,
+        use: [interruptOn(stop$)],
       });
       const told$ = answer$.pipe(map((reply) => `${reply.reason}: ${textOf(reply)}`));
       expectObservable(told$).toBe('100ms (a|)', { a: 'interrupted: Enough.' });

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, delay, EMPTY, lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
-import { createAgent, inProcessMemory, MillraceError, on, redact, textOf, tool } from '../index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  interruptOn,
+  MillraceError,
+  on,
+  redact,
+  textOf,
+  tool,
+} from '../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../phases/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { text as text$ } from '../streams/event-operators.js';
@@ -141,7 +150,7 @@ describe('phases that think beside the loop', () => {
       const model = { name: 'm', stream$: () => NEVER };
       const agent = createAgent({ model, use: thinking });
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn: cold('---x') })
+        .call$('?', { scheduler, use: [interruptOn(cold('---x'))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('---(r|)', { r: 'interrupted' });
     });
@@ -230,7 +239,7 @@ describe('phases that think beside the loop', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const agent = createAgent({ model: { name: 'm', stream$: () => NEVER }, use: thinking });
       const turns$ = agent
-        .call$('?', { scheduler, interruptOn: cold('-x') })
+        .call$('?', { scheduler, use: [interruptOn(cold('-x'))] })
         .pipe(map(({ iterations }) => iterations));
       expectObservable(turns$).toBe('-(n|)', { n: 0 });
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, of, throwError } from 'rxjs';
-import { createAgent, inProcessMemory, textOf, toolResults } from '../index.js';
+import { createAgent, inProcessMemory, interruptOn, textOf, toolResults } from '../index.js';
 import { retrieve } from '../retrieval/index.js';
 import {
   finish,
@@ -109,7 +109,7 @@ describe('rewriteQuestion', () => {
         }),
       })
         .open('s')
-        .call$('It?', { scheduler, interruptOn: cold('--x') })
+        .call$('It?', { scheduler, use: [interruptOn(cold('--x'))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
     });

@@ -15,6 +15,7 @@ import { fitContext } from '../fitting/index.js';
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Layer,
   prepare,
   suspend,
@@ -113,7 +114,7 @@ describe('retrieve', () => {
         model: scriptedModel(),
         use: [retrieve({ retrieve$: () => never })],
       });
-      const options = { scheduler, interruptOn: cold('--i', { i: {} }) };
+      const options = { scheduler, use: [interruptOn(cold('--i', { i: {} }))] };
       const reason$ = agent.call$('?', options).pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('--(r|)', { r: 'interrupted' });
       expectSubscriptions(never.subscriptions).toBe('^-!');

@@ -10,6 +10,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
+import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import {
   type CallStoreOptions,
@@ -210,7 +211,7 @@ describe('S6: a kept session that goes on', () => {
     const agent = agentOf(() => NEVER);
     const session = await keepSessions(agent, store, { journal: journal(calls) }).open('s');
     const stop$ = new Subject<string>();
-    const stopped = session.call('?', { callId: 'q/2', interruptOn: stop$ });
+    const stopped = session.call('?', { callId: 'q/2', use: [interruptOn(stop$)] });
     stop$.next('Stop.');
     await stopped;
     const before = await session.saveState();

@@ -10,7 +10,7 @@ import type { RunningCall } from './steering.js';
  * What a call does that finds its session busy: it errors with `busy` (`reject`, as `exhaustMap` drops), waits for its turn
  * (`queue`, as `concatMap`), ends the running call and all that wait as `interrupted`, then begins (`switch`, as
  * `switchMap`), or hands its input to the running call and emits that call's events and reply (`steer`, as a
- * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn` and `callMs` hold).
+ * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn(…)` and `callMs` hold).
  */
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 

@@ -20,7 +20,7 @@ import {
 } from 'rxjs';
 import type { OnFailure } from '../call/conversation.js';
 import type { Agent } from '../agent.js';
-import { type Callable, toCallable } from '../callable.js';
+import { type Callable, toCallable, type View } from '../callable.js';
 import { type CallOptions, isContext, withDefaults } from '../call-options.js';
 import { contained } from '../contained.js';
 import { MillraceError, misuse } from '../errors.js';
@@ -41,7 +41,6 @@ import { createToolkit } from '../toolkit.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
 import type { LiveToolkit } from '../tools/types.js';
-import type { View } from '../view.js';
 import { readState, toState } from './read-state.js';
 import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
 import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
@@ -218,7 +217,7 @@ const createSession = <Output>(
         const running = onBusy === 'steer' ? own.queue.running : undefined;
         if (running !== undefined && !isWithin(given.parent, running.call)) {
           arrival.begun();
-          return join$(input, withDefaults(agent.defaults, given), running, view);
+          return join$(input, withDefaults(agent.defaults, given), layers, running, view);
         }
         return begun(own, { onBusy, maxQueue, arrival });
       };

@@ -22,14 +22,15 @@ import type { CallOptions } from '../call-options.js';
 import type { Context } from '../context.js';
 import { MillraceError } from '../errors.js';
 import { type Input, readLateInput } from '../input.js';
+import { interruptedBy$ } from '../interrupt-on.js';
 import { isMessage, isArrayOf } from '../shape.js';
-import type { LayerContext } from '../layer.js';
+import { type Layer, type LayerContext, readUse } from '../layer.js';
 import type { UserMessage } from '../message.js';
 import { type Phase, phase } from '../phase.js';
 import { addInput } from '../run.js';
 import { cell, type StepForm } from '../step.js';
-import { interrupts$, stopBy } from '../stop-by.js';
-import type { View } from '../view.js';
+import { stopBy } from '../stop-by.js';
+import type { View } from '../callable.js';
 
 /** What became of a message for a running call: the request of this iteration has it, or none has. */
 export type SteerOutcome =
@@ -138,27 +139,24 @@ const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
   isWritten: isArrayOf(isArrayOf(isMessage)),
 };
 
-/** Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it. Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `interruptOn` and `callMs` apply. */
+/** Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it. Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `callMs` and `interruptOn(…)` in `use` apply. */
 export const join$ = <Seen>(
   input: Input,
   options: CallOptions,
+  layers: readonly Layer[],
   running: RunningCall,
   view: View<Seen>,
 ): Observable<Seen> =>
   defer(() => {
     if (options.output !== undefined) throw otherOutput();
-    const { reply$, demand, interruption, hooks, steering } = running;
+    const { reply$, demand, steering } = running;
+    const all = [...layers, ...readUse('The call', options.use)];
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
     return merge(
       view(running),
-      merge(
-        steered$,
-        options.interruptOn === undefined
-          ? EMPTY
-          : interrupts$(options.interruptOn, interruption, hooks),
-      ).pipe(takeUntil(ended$)),
+      merge(steered$, interruptedBy$(all, running)).pipe(takeUntil(ended$)),
     ).pipe(
       stopBy(options, running),
       finalize(() => leave?.()),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, concat, EMPTY, map, NEVER, type Observable, throwError } from 'rxjs';
-import { createAgent, type ModelChunk, textOf, tool } from '../index.js';
+import { createAgent, interruptOn, type ModelChunk, textOf, tool } from '../index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { noUsage, type Usage } from '../usage.js';
 import { delta, postCall } from './events.test-support.js';
@@ -39,7 +39,7 @@ describe('usage$', () => {
         cold('-u-t---(f|)', { u: costs(5), t: text('Half'), f: finish() }),
       );
       const total$ = createAgent({ model })
-        .stream$('?', { scheduler, interruptOn: cold('----x') })
+        .stream$('?', { scheduler, use: [interruptOn(cold('----x'))] })
         .pipe(
           usage$,
           map(({ inputTokens }) => inputTokens),
@@ -80,8 +80,8 @@ describe('usage$', () => {
       });
       const totals: number[] = [];
       agent.events$.pipe(usage$).subscribe(({ inputTokens }) => totals.push(inputTokens));
-      const call$ = (interruptOn: Observable<unknown> = NEVER) =>
-        agent.call$('?', { callId: 'c', scheduler, interruptOn });
+      const call$ = (stop$: Observable<unknown> = NEVER) =>
+        agent.call$('?', { callId: 'c', scheduler, use: [interruptOn(stop$)] });
       concat(
         call$(),
         call$(cold('----x')),

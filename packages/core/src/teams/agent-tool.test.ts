@@ -9,6 +9,7 @@ import {
   createAgent,
   createDemand,
   fromPull,
+  interruptOn,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -278,7 +279,7 @@ describe('agentTool', () => {
         model: scriptedModel([ask()]),
         tools: [agentTool(one, { description: 'One.', session: 's' })],
       });
-      const reply$ = two.call$('?', { scheduler, interruptOn: cold('---x', { x: 0 }) });
+      const reply$ = two.call$('?', { scheduler, use: [interruptOn(cold('---x', { x: 0 }))] });
       expectObservable(
         reply$.pipe(map(({ reason, toolUses }) => [reason, toolUses[0]?.output])),
       ).toBe('---(r|)', {

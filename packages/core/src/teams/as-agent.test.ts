@@ -8,6 +8,7 @@ import {
   guardOutput,
   inProcessMemory,
   type Input,
+  interruptOn,
   MillraceError,
   on,
   parallel,
@@ -334,7 +335,7 @@ describe('asAgent', () => {
       team.events$.subscribe(({ agent, type }) => types.push(`${agent.join('/')} ${type}`));
       const reply$ = sessions(team, { memory })
         .open('s')
-        .call$('?', { scheduler, interruptOn: cold('---x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('---x', { x: 0 }))] })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`));
       expectObservable(reply$).toBe('---(r|)', { r: 'interrupted Interrupted.' });
       expectSubscriptions(first.subscriptions[0] ?? []).toBe('^--!');
@@ -354,7 +355,7 @@ describe('asAgent', () => {
     marbles(({ model, cold, scheduler, expectObservable }) => {
       const replied = (message: unknown) =>
         asAgent(sequential(createAgent({ name: 'a', model: model('-t-----') })), { name: 'team' })
-          .call$('?', { scheduler, interruptOn: cold('---x', { x: message }) })
+          .call$('?', { scheduler, use: [interruptOn(cold('---x', { x: message }))] })
           .pipe(map((reply) => `${reply.reason} ${reply.name} ${textOf(reply)}`));
       expectObservable(replied(0)).toBe('---(r|)', { r: 'interrupted a t' });
       expectObservable(replied('Enough.')).toBe('---(r|)', { r: 'interrupted team Enough.' });
@@ -365,18 +366,18 @@ describe('asAgent', () => {
     marbles(({ model, cold, scheduler, expectObservable }) => {
       const never = model('-t');
       const early = asAgent(sequential(createAgent({ model: never })))
-        .call$('?', { scheduler, interruptOn: of(0) })
+        .call$('?', { scheduler, use: [interruptOn(of(0))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(early).toBe('(r|)', { r: 'interrupted' });
       scheduler.schedule(() => expect(never.requests).toEqual([]), 5);
       const hanging = asAgent(createStep<Input>(() => NEVER))
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(hanging).toBe('--(r|)', { r: 'interrupted' });
       const waiting = asAgent(sequential(saying('a', 'A')), {
         use: [{ name: 'never', call: () => () => () => NEVER }],
       })
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(waiting).toBe('--(r|)', { r: 'interrupted' });
     });

@@ -3,6 +3,7 @@ import { lastValueFrom, map, of, toArray } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Message,
   parallel,
   sequential,
@@ -176,7 +177,7 @@ describe('debate', () => {
         { name: 'team' },
       );
       const reply$ = team
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`));
       expectObservable(reply$).toBe('--(r|)', { r: 'interrupted Interrupted.' });
       scheduler.schedule(() => expect([con.requests, judge.requests]).toEqual([[], []]), 5);
@@ -188,7 +189,7 @@ describe('debate', () => {
       const { agents } = twoSides();
       const judge = createAgent({ name: 'judge', model: model('-t---') });
       const reply$ = asAgent(debate({ agents, judge }), { name: 'team' })
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map((reply) => `${reply.reason} ${reply.name} ${textOf(reply)}`));
       expectObservable(reply$).toBe('--(r|)', { r: 'interrupted judge t' });
     });

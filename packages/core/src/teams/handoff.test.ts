@@ -3,6 +3,7 @@ import { lastValueFrom, map, of, throwError, toArray } from 'rxjs';
 import {
   createAgent,
   inProcessMemory,
+  interruptOn,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -225,7 +226,7 @@ describe('handoff', () => {
     marbles(({ model, cold, scheduler, expectObservable, expectSubscriptions }) => {
       const [first, second] = [model('-(cf|)', { c: to('b') }), model('-t-----')];
       const desk = handoff({ agents: [member('a', first), member('b', second)] });
-      const reply$ = desk.call$('?', { scheduler, interruptOn: cold('----x', { x: 0 }) });
+      const reply$ = desk.call$('?', { scheduler, use: [interruptOn(cold('----x', { x: 0 }))] });
       expectObservable(reply$.pipe(map((it) => `${it.reason} ${it.name} ${textOf(it)}`))).toBe(
         '----(r|)',
         { r: 'interrupted b t' },

@@ -5,6 +5,7 @@ import {
   type Agent,
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Message,
   MillraceError,
   on,
@@ -275,7 +276,7 @@ describe('hub', () => {
       const a = named('a', script());
       const team = asAgent(hub({ agents: [a], next: () => NEVER }), { name: 'team' });
       const reply$ = team
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reply$).toBe('--(r|)', { r: 'interrupted' });
     });
@@ -290,7 +291,7 @@ describe('hub', () => {
         createAgent({ name: 'c', model: c }),
       ] as const;
       const reply$ = asAgent(hub({ agents }), { name: 'team' })
-        .call$('?', { scheduler, interruptOn: cold('---x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('---x', { x: 0 }))] })
         .pipe(map((reply) => `${reply.reason} ${textOf(reply)}`));
       expectObservable(reply$).toBe('---(r|)', { r: 'interrupted a:\nt\n\nb:\nt' });
       expectSubscriptions(b.subscriptions[0] ?? []).toBe('-^-!');

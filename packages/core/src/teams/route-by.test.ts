@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { EMPTY, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
 import {
   createAgent,
+  interruptOn,
   type Message,
   MillraceError,
   type Model,
@@ -174,7 +175,7 @@ describe('routeBy', () => {
       const step = createAgent({ model: sales });
       const routed = routeBy(model('-----'), { a: { step, when: 'x' } }, { otherwise: step });
       const reply$ = asAgent(routed)
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 0 }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 0 }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reply$).toBe('--(r|)', { r: 'interrupted' });
       scheduler.schedule(() => expect(sales.requests).toEqual([]), 5);
@@ -207,7 +208,7 @@ describe('routeBy', () => {
       const never: Model = { name: 'm', stream$: () => NEVER };
       const agent = asAgent(routeBy(never, desks()), { name: 'desk' });
       const reply$ = agent
-        .call$('?', { scheduler, interruptOn: cold('--x', { x: 'Stop' }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('--x', { x: 'Stop' }))] })
         .pipe(map((reply) => `${reply.reason}: ${textOf(reply)}`));
       expectObservable(reply$).toBe('--(r|)', { r: 'interrupted: Stop' });
     });

@@ -3,6 +3,7 @@ import { concat, lastValueFrom, map, of, retry, tap, throwError, timer, toArray 
 import {
   type Agent,
   createAgent,
+  interruptOn,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -109,14 +110,14 @@ describe('what a reply says it has cost', () => {
       const half = cold('-ut----', { u: costs(10), t: text('Half') });
       const inner = createAgent({ model: scriptedModel(half) });
       const outer = createAgent({ model: using(1), tools: [asking(inner)] });
-      const reply$ = outer.call$('?', { scheduler, interruptOn: cold('---x') });
+      const reply$ = outer.call$('?', { scheduler, use: [interruptOn(cold('---x'))] });
       expectObservable(reply$.pipe(map((it) => spentBy(it)))).toBe('---(r|)', {
         r: { all: 11, reasoning: 1, acting: 10 },
       });
       const again = createAgent({ model: scriptedModel(half) });
       const steps$ = asAgent(sequential(again)).stream$('?', {
         scheduler,
-        interruptOn: cold('---x'),
+        use: [interruptOn(cold('---x'))],
       });
       expectObservable(
         steps$.pipe(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, lastValueFrom, map, of } from 'rxjs';
+import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import type { MillraceError } from '../errors.js';
 import type { AgentEvent } from '../events.js';
@@ -308,7 +309,7 @@ describe('what leaves the source', () => {
         d: text(' sunny'),
       });
       const agent = createAgent({ model: textTools(inner, dialects.lines), tools });
-      const reply$ = agent.call$('?', { scheduler, interruptOn: cold('-----x') });
+      const reply$ = agent.call$('?', { scheduler, use: [interruptOn(cold('-----x'))] });
       expectObservable(reply$.pipe(map(({ reason }) => reason))).toBe('-----(r|)', {
         r: 'interrupted',
       });

@@ -5,6 +5,7 @@ import {
   approval,
   type Approver,
   createAgent,
+  interruptOn,
   only,
   preset,
   tool,
@@ -385,7 +386,7 @@ describe('T12: an approval', () => {
       const asked = cold<boolean>('-');
       const agent = createAgent({ model: model(['(cf|)']), tools: [slow(() => asked)] });
       const reason$ = agent
-        .call$('?', { scheduler, interruptOn: timer(4, scheduler) })
+        .call$('?', { scheduler, use: [interruptOn(timer(4, scheduler))] })
         .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
       expectObservable(reason$).toBe('----(r|)', {
         r: 'interrupted: Interrupted before it finished.',

@@ -6,6 +6,7 @@ import {
   type CallOptions,
   createAgent,
   inProcessMemory,
+  interruptOn,
   type Message,
   on,
   type Reply,
@@ -118,7 +119,7 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
   const call: CallOptions<undefined> = {
     scheduler: clock,
     limits: { ...options, timeouts: { toolMs: 20, approvalMs: 10 } },
-    ...(interruptAt > 0 && { interruptOn: timer(interruptAt, clock) }),
+    ...(interruptAt > 0 && { use: [interruptOn(timer(interruptAt, clock))] }),
   };
   sessions(createAgent({ model, tools, use: veto ? [noTwos] : [] }), { memory })
     .open('s')

@@ -7,6 +7,7 @@ import {
   createAgent,
   inProcessMemory,
   type Interceptor,
+  interruptOn,
   type JsonSchema,
   on,
   prepare,
@@ -181,7 +182,11 @@ describe('the time of a tool', () => {
       });
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [fails] });
       const reason$ = agent
-        .call$('?', { scheduler, limits: { toolBackoffMs: 50 }, interruptOn: timer(3, scheduler) })
+        .call$('?', {
+          scheduler,
+          limits: { toolBackoffMs: 50 },
+          use: [interruptOn(timer(3, scheduler))],
+        })
         .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
       expectObservable(reason$).toBe('---(r|)', { r: 'interrupted: Failed: no' });
     });

@@ -3,6 +3,7 @@ import { delay, map, NEVER, of, throwError, timer } from 'rxjs';
 import {
   type CallOptions,
   createAgent,
+  interruptOn,
   on,
   selectTools,
   tool,
@@ -125,8 +126,7 @@ describe('T11: a selection of tools', () => {
       expectObservable(reason$).toBe('-----(r|)', { r: 'answer' });
       const cut$ = agent
         .call$('?', {
-          use: [selectTools({ select: () => NEVER })],
-          interruptOn: timer(3, scheduler),
+          use: [selectTools({ select: () => NEVER }), interruptOn(timer(3, scheduler))],
         })
         .pipe(map(({ reason }) => reason));
       expectObservable(cut$).toBe('---(r|)', { r: 'interrupted' });

@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, delay, finalize, firstValueFrom, from, map, NEVER, of, timer } from 'rxjs';
-import { type Agent, createAgent, type MillraceError, only, textOf, tool } from '../index.js';
+import {
+  type Agent,
+  createAgent,
+  interruptOn,
+  type MillraceError,
+  only,
+  textOf,
+  tool,
+} from '../index.js';
 import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createSemaphore, limitCalls, limitConcurrency, limitRate } from './index.js';
 
@@ -95,7 +103,7 @@ describe('limitCalls', () => {
       const holder = stuck.call$('?', { scheduler });
       expectObservable(holder, '9ms !').toBe('-');
       const waiting$ = stuck
-        .call$('?', { scheduler, interruptOn: cold('---i', { i: {} }) })
+        .call$('?', { scheduler, use: [interruptOn(cold('---i', { i: {} }))] })
         .pipe(map(({ reason }) => reason));
       expectObservable(waiting$).toBe('---(r|)', { r: 'interrupted' });
       expectObservable(timer(4, scheduler).pipe(map(() => semaphore.waiting)), '9ms !').toBe(

@@ -1,4 +1,4 @@
-import { type CallOptions, createDemand } from '@millrace/core';
+import { type CallOptions, createDemand, interruptOn } from '@millrace/core';
 import { getEventListeners } from 'node:events';
 import { NEVER } from 'rxjs';
 import { createLedger, type Ledger } from './ledger.js';
@@ -21,7 +21,7 @@ export const createShared = (): Shared => {
     ledger,
     options: {
       signal,
-      interruptOn: NEVER.pipe(ledger.counted()),
+      use: [interruptOn(NEVER.pipe(ledger.counted()))],
       demand: { isOpen: true, open$: gate.open$.pipe(ledger.counted()) },
       limits: {
         timeouts: {
