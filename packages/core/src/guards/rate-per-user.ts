@@ -2,8 +2,7 @@ import type { TimestampProvider } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import type { Interceptor } from '../interceptor.js';
 import { checkOptions, defined, having, isFunction, type Rule, wholeNumber } from '../options.js';
-import { keyedBuckets } from '../traffic/keyed-buckets.js';
-import { isPositive } from '../traffic/token-bucket.js';
+import { isPositive, keyedBuckets } from '../traffic/token-bucket.js';
 import { guardInput, type GuardOptions, guardRules } from './guard-input.js';
 
 /** How often a user may call. */

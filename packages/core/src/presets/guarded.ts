@@ -15,8 +15,7 @@ import { storeMemory } from '../phases/store-memory.js';
 import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
 import type { Retriever } from '../retrieval/retriever.js';
 import type { InputSchema } from '../schema.js';
-import { limitCalls } from '../traffic/limit-calls.js';
-import { createSemaphore, type Semaphore } from '../traffic/semaphore.js';
+import { createSemaphore, limitCalls, type Semaphore } from '../traffic/limit-concurrency.js';
 import { selectTools } from '../tools/select-tools.js';
 
 /** What may be otherwise in an agent that is let out to users. */

@@ -42,7 +42,7 @@ import type { SessionStore, StoredSession, SessionState } from './session-state.
 import { stateVersion } from './session-state.js';
 import { contained } from '../contained.js';
 import { failAs } from '../fail-as.js';
-import { createSemaphore } from '../traffic/semaphore.js';
+import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../usage.js';
 
 /** The sessions of an agent whose states a store keeps. */

@@ -1,5 +1,8 @@
-import { of, throwError, defer, tap } from 'rxjs';
+import { defer, of, tap, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
+import type { Layer, LayerContext } from '../layer.js';
+import type { Model } from '../model.js';
+import { around } from '../models/ready.js';
 import {
   checkOptions,
   defined,
@@ -9,16 +12,12 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import type { Layer, LayerContext } from '../layer.js';
-import { cell, replayedSteps } from '../step.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { close$ } from '../phases/closing.js';
 import { type Spending, watchingSpending } from '../spending.js';
-import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
-import { checkPrices, costOf, priceIn, priceOf, type PriceTable } from './prices.js';
-import type { Model } from '../model.js';
-import { around } from '../models/ready.js';
+import { cell, replayedSteps } from '../step.js';
 import { updatedUsage } from '../updated-usage.js';
+import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 
 /** What may be used up. */
 export interface BudgetOptions {
@@ -246,3 +245,57 @@ const metered = (model: Model, meter: Meter, begin: (model: string) => void): Mo
         );
     }),
   );
+
+/** What a million tokens of a model cost, in any currency. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+  /** Input that was in the cache. Default: as `input`. */
+  readonly cacheRead?: number;
+  /** Input that was put into it. Default: as `input`. */
+  readonly cacheWrite?: number;
+}
+
+/** Prices by the names of models, as events call them; one under `*` is for all others. */
+export type PriceTable = Readonly<Record<string, Price>>;
+
+/** Refuses prices that are no prices: a budget must not take them for nothing. */
+const checkPrices = (owner: string, prices: PriceTable = {}): void => {
+  for (const [model, price] of Object.entries(prices)) {
+    checkOptions(`${owner}: the price of '${model}'`, price, priceRules, ['input', 'output']);
+  }
+};
+
+const priceRules: Readonly<Record<keyof Price, Rule>> = {
+  input: numberFrom(0),
+  output: numberFrom(0),
+  cacheRead: numberFrom(0),
+  cacheWrite: numberFrom(0),
+};
+
+const priceIn = (model: string, prices: PriceTable): Price | undefined => {
+  const name = [model, '*'].find((it) => Object.hasOwn(prices, it));
+  return name === undefined ? undefined : prices[name];
+};
+
+/** The price of a model, or a `config` error where there is none: a budget must not take it for free. */
+const priceOf = (model: string, prices: PriceTable): Price => {
+  const price = priceIn(model, prices);
+  if (price !== undefined) return price;
+  throw new MillraceError(
+    'config',
+    `The budget has no price for the model '${model}'. Add '${model}' to 'prices', or '*' for all others. It has: ${Object.keys(prices).join(', ')}.`,
+  );
+};
+
+const costOf = (usage: Usage, price: Price): number => {
+  const { input, output, cacheRead = input, cacheWrite = input } = price;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  return (
+    (inputTokens * input +
+      outputTokens * output +
+      cacheReadTokens * cacheRead +
+      cacheWriteTokens * cacheWrite) /
+    1e6
+  );
+};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { keyedBuckets } from './keyed-buckets.js';
+import { keyedBuckets } from './token-bucket.js';
 
 // The time of the process, not of a clock: others may keep the machine busy.
 const cpuMs = (): number => process.cpuUsage().user / 1_000;

@@ -1,7 +1,97 @@
+import type { Observable } from 'rxjs';
+import { isOpen } from '../call/call.js';
+import { MillraceError } from '../errors.js';
+import type { Layer } from '../layer.js';
 import type { Model } from '../model.js';
 import { around, checkModel, inTime } from '../models/ready.js';
-import { checkOptions, wholeNumber } from '../options.js';
-import { createSemaphore, type Semaphore } from './semaphore.js';
+import { checkOptions, having, isText, type Rule, wholeNumber } from '../options.js';
+import { createGate, type Guest } from './gate.js';
+
+/** How much may run at once, and how much may wait for it. */
+export interface SemaphoreOptions {
+  /** Slots: how many may be held at once. */
+  readonly max: number;
+  /** How many may wait for a slot. Default: 100. */
+  readonly maxQueue?: number;
+  /** What waits, in the plural, for the message of `queueFull`. Default: 'others'. */
+  readonly what?: string;
+}
+
+/** A number of slots, which work takes while it runs. Who waits is served in the order in which they came. */
+export interface Semaphore {
+  readonly max: number;
+  /** How many slots are held now. */
+  readonly held: number;
+  /** How many wait for one now. */
+  readonly waiting: number;
+  /**
+   * Waits for a slot, subscribes to the work, and frees the slot when that completes, errors or is
+   * left: in the same tick, before its end is heard. Cold: each subscription takes a slot of its
+   * own. Who leaves while it waits leaves at once. Errors with `queueFull`, which is retryable,
+   * where too many wait already.
+   *
+   * Who comes with the `key` of one that holds a slot begins at once and shares it; the slot is
+   * free when the last of them is done. With something that a family of calls shares for a key, a call that is made
+   * within another one never waits for it.
+   */
+  hold$<T>(
+    work: () => Observable<T>,
+    key?: unknown,
+    /** Hears that it has to wait, and behind how many others. */
+    waits?: (ahead: number) => void,
+  ): Observable<T>;
+}
+
+/** Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn. Its own times, such as `callMs`, begin with its turn. */
+export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
+  checkOptions('createSemaphore()', options, rules, ['max']);
+  const { max, maxQueue = 100, what = 'others' } = options;
+  const holders = new Map<unknown, number>();
+  let held = 0;
+  const gate = createGate(maxQueue, () => full(max, maxQueue, what));
+  const guestOf = (key: unknown, waits: Guest['waits']): Guest => ({
+    waits,
+    admit: (isFirst) => {
+      const sharing = key === undefined ? 0 : (holders.get(key) ?? 0);
+      if (sharing === 0 && (!isFirst || held >= max)) return false;
+      if (key !== undefined) holders.set(key, sharing + 1);
+      if (sharing === 0) held += 1;
+      return true;
+    },
+    leave: () => {
+      const others = key === undefined ? 0 : (holders.get(key) ?? 1) - 1;
+      if (key !== undefined && others > 0) {
+        holders.set(key, others);
+        return;
+      }
+      if (key !== undefined) holders.delete(key);
+      held -= 1;
+    },
+  });
+  return {
+    max,
+    get held() {
+      return held;
+    },
+    get waiting() {
+      return gate.waiting;
+    },
+    hold$: (work, key, waits) => gate.enter$(guestOf(key, waits), work),
+  };
+};
+
+const full = (max: number, maxQueue: number, what: string): MillraceError =>
+  new MillraceError(
+    'queueFull',
+    `${max} run at once, and ${maxQueue} ${what} wait already ('maxQueue'). Try again when some have ended.`,
+    { retryable: true },
+  );
+
+const rules: Readonly<Record<keyof SemaphoreOptions, Rule>> = {
+  max: wholeNumber(1),
+  maxQueue: wholeNumber(0),
+  what: isText,
+};
 
 /** How much may wait for a limit. */
 export interface LimitConcurrencyOptions {
@@ -44,3 +134,31 @@ export const limitConcurrency = (
   };
   return Object.assign(limit, { semaphore });
 };
+
+/**
+ * Holds a place of a semaphore while the call runs, so that no more calls than that run at once, whichever agents they belong to. A `queued` event reports the wait,
+ * which counts towards `callMs`. A call that is aborted or interrupted while it waits leaves the queue; a full queue is a `queueFull` error. Calls that the tools of a call make
+ * share its place. What a guard rejects does not wait. A tool of a call that waits for a session whose call waits for that call's place waits until a
+ * time-out.
+ */
+export const limitCalls = (semaphore: Semaphore): Layer => {
+  checkOptions('limitCalls()', { semaphore }, { semaphore: isSemaphore }, ['semaphore']);
+  return {
+    name: 'limitCalls',
+    priority: 57,
+    call:
+      ({ lineage, hooks, interruption }) =>
+      (next) =>
+      (call) =>
+        // What is not to run needs no place.
+        isOpen(call) && interruption.current === undefined
+          ? semaphore.hold$(
+              () => next(call),
+              lineage[0],
+              (ahead) => hooks.report(0, { type: 'queued', why: 'calls', ahead }),
+            )
+          : next(call),
+  };
+};
+
+const isSemaphore = having('hold$', 'a semaphore, such as createSemaphore() makes');

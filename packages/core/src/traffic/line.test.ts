@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createLine } from './line.js';
+import { createLine } from './gate.js';
 
 const step = fc.oneof(
   fc.constant('come' as const),

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { of, Subject } from 'rxjs';
-import { createSemaphore, type Semaphore } from './semaphore.js';
+import { createSemaphore, type Semaphore } from './limit-concurrency.js';
 
 // The time of the process, not of a clock: others may keep the machine busy.
 const cpuMs = (): number => process.cpuUsage().user / 1_000;

@@ -18,7 +18,7 @@ import {
 } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { marbles } from '../testing/index.js';
-import { createSemaphore, type Semaphore } from './semaphore.js';
+import { createSemaphore, type Semaphore } from './limit-concurrency.js';
 
 const busyWith = (semaphore: Semaphore): readonly number[] => [semaphore.held, semaphore.waiting];
 
