@@ -3,11 +3,16 @@ export type { AgentOptions } from './agent-options.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
 export type { CallDefaults, CallOptions } from './call-options.js';
-export { parallel } from './compose/parallel.js';
-export { race } from './compose/race.js';
-export { route, type Route } from './compose/route.js';
-export { sequential } from './compose/sequential.js';
-export type { Composable, Composables, OutOf } from './compose/step.js';
+export {
+  type Composable,
+  type Composables,
+  type OutOf,
+  parallel,
+  race,
+  route,
+  type Route,
+  sequential,
+} from './compose/compose.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './demand.js';
 export {
   isMillraceError,

@@ -2,10 +2,7 @@ import { expectTypeOf } from 'expect-type';
 import { from, map, type Observable, of, type OperatorFunction } from 'rxjs';
 import { z } from 'zod';
 import { createAgent, type Input, type Model, type Reply } from '../index.js';
-import { parallel } from './parallel.js';
-import { race } from './race.js';
-import { route } from './route.js';
-import { sequential } from './sequential.js';
+import { parallel, race, route, sequential } from './compose.js';
 import { sessions } from '../sessions/index.js';
 
 declare const model: Model;

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { filter, lastValueFrom, map, materialize, mergeMap, of, toArray } from 'rxjs';
 import { createAgent, MillraceError, textOf } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
-import { parallel } from './parallel.js';
-import { sequential } from './sequential.js';
+import { parallel, sequential } from './compose.js';
 import { sessions } from '../sessions/index.js';
 
 const agentOf = (name: string, ...says: readonly string[]) =>

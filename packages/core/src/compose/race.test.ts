@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { filter, lastValueFrom, map, mergeMap, of } from 'rxjs';
 import { createAgent, type Input, MillraceError, textOf } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
-import { race } from './race.js';
+import { race } from './compose.js';
 import { sessions } from '../sessions/index.js';
 
 /** A step without a reply. */

@@ -2,9 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { EMPTY, lastValueFrom, map, of } from 'rxjs';
 import { createAgent, MillraceError, textOf } from '../index.js';
 import { marbles, scriptedModel, text } from '../testing/index.js';
-import { parallel } from './parallel.js';
-import { route } from './route.js';
-import { sequential } from './sequential.js';
+import { parallel, route, sequential } from './compose.js';
 
 const agentOf = (...says: readonly string[]) =>
   createAgent({ model: scriptedModel(...says.map((it) => [text(it)])) });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { filter, lastValueFrom, map, mergeMap, of, toArray } from 'rxjs';
 import { createAgent, type Input, suspend, textOf, tool } from '../index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sequential } from './sequential.js';
+import { sequential } from './compose.js';
 
 describe('sequential', () => {
   it('G5: gives each step the reply of the one before, with its name', async () => {

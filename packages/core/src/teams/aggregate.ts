@@ -6,7 +6,7 @@ import {
   runnerOf,
   type Composable,
   unspoken,
-} from '../compose/step.js';
+} from '../compose/compose.js';
 import { runOf } from '../compose/step-runs.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';

@@ -12,7 +12,7 @@ import {
 import { type AgentOptions, agentRules } from '../agent-options.js';
 import { type Agent, defineAgent } from '../agent.js';
 import type { OutputOf } from '../callable.js';
-import { type Composable, isStep, type OutOf, runnerOf } from '../compose/step.js';
+import { type Composable, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import { checkMoved } from '../call-options.js';
 import type { Rule } from '../options.js';
 import { endReasons, type Reply } from '../reply.js';

@@ -1,6 +1,6 @@
 import { concatMap, type OperatorFunction } from 'rxjs';
 import type { Agent } from '../agent.js';
-import { composed, isStep, type OutOf, runnerOf, type Composable } from '../compose/step.js';
+import { composed, isStep, type OutOf, runnerOf, type Composable } from '../compose/compose.js';
 import type { Input } from '../input.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { checkAgents, checkNames } from './check-agents.js';

@@ -1,6 +1,6 @@
 import { map, type OperatorFunction } from 'rxjs';
 import type { Agent } from '../agent.js';
-import { composed } from '../compose/step.js';
+import { composed } from '../compose/compose.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';

@@ -1,7 +1,6 @@
 import { catchError, map, of, type OperatorFunction } from 'rxjs';
 import { createAgent } from '../agent.js';
-import { route } from '../compose/route.js';
-import { composed, isStep, type OutOf, type Composable } from '../compose/step.js';
+import { type Composable, composed, isStep, type OutOf, route } from '../compose/compose.js';
 import { runOf } from '../compose/step-runs.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';

@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
-import { isStep } from '../compose/step.js';
+import { isStep } from '../compose/compose.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';

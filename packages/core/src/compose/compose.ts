@@ -1,0 +1,214 @@
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  forkJoin,
+  from,
+  NEVER,
+  type Observable,
+  type ObservableInput,
+  of,
+  type OperatorFunction,
+  race as firstOf,
+  take,
+  throwIfEmpty,
+} from 'rxjs';
+import type { Agent } from '../agent.js';
+import type { CallOptions } from '../call-options.js';
+import type { Callable } from '../callable.js';
+import { MillraceError, misuse } from '../errors.js';
+import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import { lendAside } from '../places.js';
+import type { Reply } from '../reply.js';
+import type { Session } from '../sessions/sessions.js';
+import { createStep, runOf, type StepRun } from './step-runs.js';
+
+/**
+ * What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as
+ * `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies.
+ */
+export type Composable = Callable | OperatorFunction<Input, Input>;
+
+/** Composables, one at least. */
+export type Composables = readonly [Composable, ...Composable[]];
+
+/** What a step emits. */
+export type OutOf<AnyStep> =
+  AnyStep extends Agent<infer Output>
+    ? Reply<Output>
+    : AnyStep extends Session<infer Output>
+      ? Reply<Output>
+      : AnyStep extends Callable<infer Output>
+        ? Reply<Output>
+        : AnyStep extends OperatorFunction<Input, infer Out>
+          ? Out
+          : never;
+
+export const isStep = (value: unknown): value is Composable =>
+  typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
+
+/** Readies a step. The options are for the calls that it makes; an operator that knows nothing of them just runs. */
+export const runnerOf = (step: Composable): StepRun<Input> =>
+  runOf(typeof step === 'function' ? step : step.asOperator());
+
+/** Readies steps, or throws a `config` error where there are none, or what is none. */
+const runnersOf = (owner: string, steps: readonly Composable[]): readonly StepRun<Input>[] => {
+  if (steps.length === 0) throw misuse(`${owner} needs at least one step.`);
+  const wrong = steps.findIndex((step) => !isStep(step));
+  if (wrong !== -1) {
+    throw misuse(
+      `${owner}: the step at place ${wrong + 1} is none. Pass agents, sessions, or operators such as agent.asOperator().`,
+    );
+  }
+  return steps.map(runnerOf);
+};
+
+/** For steps that take part in an answer, and do not give it. */
+export const unspoken = ({ speaks: _, ...options }: CallOptions): CallOptions => options;
+
+export const composed = <Out>(run: StepRun): OperatorFunction<Input, Out> =>
+  // What comes out is known by the types of the steps, which a list of them does not keep.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  createStep((input, options) => run(input, options) as Observable<Out>);
+
+type Last<All extends Composables> = All extends readonly [...unknown[], infer AnyStep]
+  ? AnyStep
+  : never;
+
+/**
+ * Composes steps one behind the other: each gets the reply of the one before, and the reply of the last is emitted.
+ * The next input waits until all steps are done with the one before; `source$.pipe(a.asOperator(), b.asOperator())`
+ * lets it in as soon as the first one is. An error of a step is an error of the whole. In an agent that `asAgent` makes of it, the last
+ * step speaks.
+ */
+export const sequential = <const All extends Composables>(
+  ...steps: All
+): OperatorFunction<Input, OutOf<Last<All>>> => {
+  const runs = runnersOf('sequential()', steps);
+  return composed((input, options) =>
+    runs.reduce<Observable<Input>>((input$, run, index) => {
+      const own = index === runs.length - 1 ? options : unspoken(options);
+      return input$.pipe(concatMap((given) => run(index === 0 ? given : passedOn(given), own)));
+    }, of(input)),
+  );
+};
+
+/** A reply that says nothing can be no input, and one that waits for a result is not to be answered by others. */
+const passedOn = (given: Input): Input => {
+  if (!isReplyOf(given)) return given;
+  const { reason, name = 'agent', content } = given;
+  if (reason === 'suspended') {
+    throw new MillraceError(
+      'invalidState',
+      `The agent '${name}' waits for the result of a tool, and nobody can bring it between the steps of sequential(). Let its tools answer at once.`,
+    );
+  }
+  if (reason === 'refused' && !content.some(({ type }) => type === 'text')) {
+    throw new MillraceError('refused', `The model of the agent '${name}' would not answer.`);
+  }
+  return given;
+};
+
+const isReplyOf = (given: Input): given is Input & Reply => isRecord(given) && 'reason' in given;
+
+/**
+ * Composes steps side by side: all get the same input at once, and their last replies are emitted together, in the order
+ * of the steps. An error of one is an error of the whole: the others are left before anybody hears of it. The next
+ * input waits. A list of replies is an input: `sequential(parallel(a, b), judge)`.
+ */
+export const parallel = <const All extends Composables>(
+  ...steps: All
+): OperatorFunction<Input, { readonly [Place in keyof All]: OutOf<All[Place]> }> => {
+  const runs = runnersOf('parallel()', steps);
+  return composed((input, options) => {
+    const ways = aside(options, runs.length);
+    return forkJoin(runs.map((run, index) => run(input, ways[index] ?? {}))).pipe(
+      // Handled only to be thrown again: by then, the others have been unsubscribed from.
+      catchError((error: unknown) =>
+        defer(() => {
+          throw error;
+        }),
+      ),
+    );
+  });
+};
+
+/** The options of steps that run side by side, none of which speaks: the ids of the calls of each do not depend on which is the quicker one. */
+const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
+  const { parent, ...own } = unspoken(options);
+  return parent === undefined
+    ? Array.from({ length: steps }, () => own)
+    : lendAside(parent, steps).map((way) => ({ ...own, parent: way }));
+};
+
+/**
+ * Composes steps that compete: all get the same input at once, and the first reply is emitted; the others are left
+ * before it is. One that fails, or ends without a reply, is out of the race; where all are, their first error is the
+ * error of the whole. The next input waits.
+ */
+export const race = <const All extends Composables>(
+  ...steps: All
+): OperatorFunction<Input, OutOf<All[number]>> => {
+  const runs = runnersOf('race()', steps);
+  return composed((input, options) =>
+    defer(() => {
+      const errors: unknown[] = [];
+      const ways = aside(options, runs.length);
+      const lost = (error: unknown): Observable<never> => {
+        errors.push(error);
+        if (errors.length < runs.length) return NEVER;
+        throw errors[0];
+      };
+      return firstOf(
+        runs.map((run, index) =>
+          run(input, ways[index] ?? {}).pipe(take(1), throwIfEmpty(noReply), catchError(lost)),
+        ),
+      );
+    }),
+  );
+};
+
+const noReply = (): MillraceError =>
+  new MillraceError('emptyAnswer', 'No step of race() gave a reply.');
+
+/** A step, or something that will tell one. Nothing means that there is no step for the input. */
+export type Route<AnyStep extends Composable> =
+  AnyStep | undefined | ObservableInput<AnyStep | undefined>;
+
+/**
+ * Composes steps of which one is chosen for each input, by a function that gives it, or an Observable or Promise of it,
+ * such as the answer of a model; an Observable is left with its first value. An input for which there is none is an
+ * `invalidRequest` error. The next input waits. A function that calls an agent passes its second argument on, so that the call belongs to
+ * the one above: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent that `asAgent` makes of it, the step that was chosen speaks.
+ */
+export const route = <AnyStep extends Composable>(
+  choose: (input: Input, options: CallOptions) => Route<AnyStep>,
+): OperatorFunction<Input, OutOf<AnyStep>> => {
+  if (typeof choose !== 'function') {
+    throw misuse('route() needs a function that chooses a step for an input.');
+  }
+  return composed((input, options) =>
+    choice$(choose(input, unspoken(options))).pipe(
+      take(1),
+      defaultIfEmpty(undefined),
+      concatMap((step) => {
+        if (step === undefined) throw noRoute();
+        if (!isStep(step)) throw misuse('route(): what was chosen is no step.');
+        return runnerOf(step)(input, options);
+      }),
+    ),
+  );
+};
+
+const choice$ = <AnyStep extends Composable>(
+  chosen: Route<AnyStep>,
+): Observable<AnyStep | undefined> => (isToldLater(chosen) ? from(chosen) : of(chosen));
+
+const isToldLater = <AnyStep extends Composable>(
+  chosen: Route<AnyStep>,
+): chosen is ObservableInput<AnyStep | undefined> => chosen !== undefined && !isStep(chosen);
+
+const noRoute = (): MillraceError =>
+  new MillraceError('invalidRequest', 'route() has chosen no step for the input.');
