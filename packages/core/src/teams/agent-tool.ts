@@ -1,8 +1,13 @@
 import { defer, map } from 'rxjs';
-import type { Agent } from '../agent.js';
+import { type AgentOptions, agentRules } from '../agent-options.js';
+import { type Agent, createAgent } from '../agent.js';
+import type { CallInfo } from '../call-info.js';
+import type { OutputOf } from '../callable.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
+import type { MemoryFactory } from '../memory.js';
+import { type ContentBlock, isContentBlock, textBlock, textOf } from '../message.js';
 import {
   checkOptions,
   defined,
@@ -10,19 +15,19 @@ import {
   isFlag,
   isFunction,
   isText,
+  listOf,
   type Rule,
   wholeNumber,
 } from '../options.js';
-import type { MemoryFactory } from '../memory.js';
 import { section } from '../prompt/assemble.js';
+import type { EndReason, Reply } from '../reply.js';
 import type { Infer, InputSchema } from '../schema.js';
 import { sessions } from '../sessions/sessions.js';
 import { failedOutput, type ToolOutput, toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
+import { namesOf } from '../tools/live-toolkit.js';
 import type { Tool, ToolContext, ToolPolicy } from '../tools/types.js';
-import { fitName } from './fit-name.js';
-import { type ContentBlock, isContentBlock, textBlock, textOf } from '../message.js';
-import type { EndReason, Reply } from '../reply.js';
+import { withOwnTools } from '../with-own-tools.js';
 
 /** How an agent is a tool of others. */
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
@@ -112,7 +117,7 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   });
 };
 
-export const isAgent = (value: unknown): value is Agent =>
+const isAgent = (value: unknown): value is Agent =>
   isRecord(value) && typeof value['call$'] === 'function' && typeof value['name'] === 'string';
 
 const delegated = (given: unknown): string => {
@@ -194,3 +199,100 @@ const tellings: Readonly<Partial<Record<EndReason, Telling>>> = {
   suspended: (name) =>
     `The agent '${name}' waits for a result that somebody has to bring, and nobody can bring it here. Go on without, or say what is missing.`,
 };
+
+/** An agent that others may ask, and how. */
+export interface Worker extends AgentToolOptions<InputSchema> {
+  readonly agent: Agent;
+}
+
+/** What an agent is made of that leads others. */
+export interface SupervisorOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends AgentOptions<Output> {
+  /** Whom it may ask. Their names are made fit for tools, and told apart. */
+  readonly agents: readonly Worker[];
+  /** What it is told of its agents, before the list of who they are. Default: to hand out the work, and to answer for it. */
+  readonly leading?: string;
+  /** How many agents may ask each other in a row, the outermost counted, for workers that say nothing of it. Default: 5. */
+  readonly maxDepth?: number;
+}
+
+/**
+ * Makes an agent that leads others: each of them is a tool of its (`agentTool`), so that it asks them one by one or several at once, and answers
+ * from what they say. Its instructions have a section `[Team]` with who can do what.
+ */
+export const supervisor = <const Output extends InputSchema | undefined = undefined>(
+  options: SupervisorOptions<Output>,
+): Agent<OutputOf<Output, undefined>> => {
+  checkOptions('supervisor()', options, supervisorRules, ['model', 'agents']);
+  const { agents, leading = lead, maxDepth = 5, ...own } = options;
+  if (agents.length === 0 || !agents.every(isWorker)) throw noWorkers();
+  const { name = 'supervisor', tools = [], instructions } = own;
+  const names = fitNames(
+    agents.map((worker) => worker.name ?? worker.agent.name),
+    namesOf([...tools, ...(own.defaults?.tools ?? [])]),
+  );
+  const workers = agents.map(({ agent, ...worker }, index) =>
+    agentTool(agent, {
+      maxDepth,
+      ...defined(worker),
+      description: worker.description,
+      name: names[index] ?? agent.name,
+    }),
+  );
+  const list = workers.map((worker) => `- ${worker.name}: ${oneLine(worker.description)}`);
+  const team = section('Team', `${leading}\n${list.join('\n')}`) ?? '';
+  const withTeam = (text: string): string => (text === '' ? team : `${text}\n\n${team}`);
+  const whole: AgentOptions<Output> = {
+    ...own,
+    name,
+    instructions:
+      typeof instructions === 'function'
+        ? (call: CallInfo) => withTeam(instructions(call))
+        : withTeam(instructions ?? ''),
+  };
+  return createAgent<Output>(withOwnTools(whole, workers));
+};
+
+const lead =
+  'You lead these agents, each of which you ask by the tool of its name. Give each what it is good at, several at once where they do not need each other, with all that it has to know: they see nothing of this conversation. Judge what they say, and answer yourself.';
+
+const isWorker = (value: unknown): boolean =>
+  isRecord(value) && isAgent(value['agent']) && typeof value['description'] === 'string';
+
+const noWorkers = () =>
+  misuse(
+    "supervisor(): 'agents' takes a list of whom it may ask: { agent, description: 'what it is for' }.",
+  );
+
+const supervisorRules: Readonly<Record<keyof SupervisorOptions, Rule>> = {
+  ...agentRules,
+  agents: listOf('agents with their descriptions'),
+  leading: isText,
+  maxDepth: wholeNumber(1),
+};
+
+export const fitName = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .replace(/[^\w.-]+/gu, '_')
+    .replace(/^_+|_+$/g, '')
+    .slice(0, 64) || 'agent';
+
+/** Names that tools may have, one for each text, and no two of them the same or among those that are taken. */
+export const fitNames = (
+  texts: readonly string[],
+  taken: readonly string[] = [],
+): readonly string[] =>
+  texts
+    .reduce<readonly string[]>((names, text) => [...names, free(fitName(text), names)], taken)
+    .slice(taken.length);
+
+const free = (name: string, taken: readonly string[], nth = 1): string => {
+  const suffix = nth === 1 ? '' : `_${nth}`;
+  const numbered = name.slice(0, 64 - suffix.length) + suffix;
+  return taken.includes(numbered) ? free(name, taken, nth + 1) : numbered;
+};
+
+export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim();

@@ -1,10 +1,11 @@
 import { concatMap, EMPTY, map, type Observable, of, takeLast } from 'rxjs';
-import type { CallOptions } from '../call-options.js';
-import { createStep } from '../compose/step-runs.js';
-import { misuse } from '../errors.js';
 import type { Agent } from '../agent.js';
+import type { CallOptions } from '../call-options.js';
 import type { OutputOf } from '../callable.js';
+import { createStep } from '../compose/step-runs.js';
+import { type MillraceError, misuse } from '../errors.js';
 import type { Input, InputMessage } from '../input.js';
+import { isRecord } from '../json.js';
 import { isContentBlock, textBlock } from '../message.js';
 import { wordsBefore } from '../run-call.js';
 import {
@@ -16,14 +17,17 @@ import {
   type Rule,
   wholeNumber,
 } from '../options.js';
-import type { Reply } from '../reply.js';
+import type { Reply, ToolRun } from '../reply.js';
 import type { InputSchema } from '../schema.js';
-import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
-import { carryWords, type HandoffFilter, lastOfUser } from './handoff-filters.js';
-import { inTurns$ } from './take-turns.js';
-import { messagesIn } from './messages-in.js';
-import { createTransfers, type Member, type Move, nobody, type Transfers } from './transfers.js';
+import { toolOutput } from '../tool-output.js';
+import { tool } from '../tool.js';
 import { addTools } from '../tools/added-tools.js';
+import type { Tool } from '../tools/types.js';
+import { wordsBefore } from '../words-before.js';
+import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
+import { checkAgents, checkNames, inTurns$ } from './take-turns.js';
+import { fitName, fitNames, oneLine } from './agent-tool.js';
+import { messagesIn } from './transcript.js';
 
 /** What an agent is made of whose conversations move between agents. */
 export interface HandoffOptions<
@@ -155,3 +159,143 @@ const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
   maxHandoffs: wholeNumber(0),
   allow: isObject,
 };
+
+/** One of those between whom a conversation moves. */
+export interface Member {
+  /** Has a name of its own: by it the conversation tells who had it last. */
+  readonly agent: Agent;
+  /** Tells the others what it is for. */
+  readonly description: string;
+}
+
+interface Move {
+  readonly to: string;
+  readonly reason?: string;
+}
+
+/** Agents between which a conversation moves. */
+interface Transfers {
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** The tools by which an agent hands over. */
+  toolsOf(name: string): readonly Tool[];
+  isTransfer(toolName: string): boolean;
+  /** Where a reply of an agent's hands the conversation to. */
+  moveIn(reply: Reply): Move | undefined;
+}
+
+/** Makes the tools by which agents hand conversations over. `allow` says who may to whom; by default all may to all. */
+const createTransfers = (
+  members: readonly Member[],
+  allow?: Readonly<Record<string, readonly string[]>>,
+): Transfers => {
+  if (members.length === 0 || !members.every(isMember)) throw noMembers();
+  const all = members.map(({ agent }) => agent);
+  checkAgents('handoff()', all, 1);
+  checkNames('handoff()', all);
+  const agents = new Map(all.map((agent) => [agent.name, agent]));
+  const names = [...agents.keys()];
+  const allowed = new Map(Object.entries(allow ?? {}));
+  const unknown = [...allowed].flat(2).find((name) => !agents.has(name));
+  if (unknown !== undefined) throw nobody('allow', unknown, names);
+  const toolNames = fitNames(names.map((name) => `transfer_to_${fitName(name)}`));
+  const tools = members.map(({ agent, description }, index) => ({
+    to: agent.name,
+    tool: transferTool(toolNames[index] ?? '', agent.name, description),
+  }));
+  const mayHand = (from: string, to: string): boolean =>
+    from !== to && (allow === undefined || allowed.get(from)?.includes(to) === true);
+  return {
+    agents,
+    toolsOf: (from) => tools.filter(({ to }) => mayHand(from, to)).map((it) => it.tool),
+    isTransfer: (name) => toolNames.includes(name),
+    moveIn: ({ reason, toolUses }) => {
+      const moves = reason === 'toolFinal' ? toolUses.filter(({ isError }) => !isError) : [];
+      const [move] = moves.flatMap(({ name, input }) => {
+        const transfer = tools.find((it) => it.tool.name === name);
+        if (transfer === undefined) return [];
+        const why = input['reason'];
+        return [{ to: transfer.to, ...(typeof why === 'string' && { reason: why }) }];
+      });
+      return move;
+    },
+  };
+};
+
+const noMembers = (): MillraceError =>
+  misuse(
+    "handoff(): 'agents' takes a list of those it moves between: { agent, description: 'what it is for' }.",
+  );
+
+const nobody = (option: string, name: string, names: readonly string[]): MillraceError =>
+  misuse(`handoff(): '${option}' names '${name}'. The agents are: ${names.join(', ')}.`);
+
+const isMember = (value: unknown): value is Member =>
+  isRecord(value) && isRecord(value['agent']) && typeof value['description'] === 'string';
+
+/** It says nothing itself: the words of whoever hands over are its last. */
+const transferTool = (name: string, to: string, description: string): Tool =>
+  tool({
+    name,
+    idempotent: true,
+    description: `Hands the conversation over to ${oneLine(to)}, who answers from then on. ${oneLine(description)}`,
+    input: {
+      type: 'object',
+      properties: {
+        reason: { type: 'string', description: 'Why, and what the other one has to know.' },
+      },
+      additionalProperties: false,
+    },
+    run: () => toolOutput({ content: [], finalAnswer: true }),
+  });
+
+/** A conversation that moves to another agent. */
+export interface Handover {
+  readonly from: string;
+  readonly to: string;
+  /** Why, in the words of who hands over. */
+  readonly reason?: string;
+  /** The tools that it has run, oldest first. */
+  readonly toolUses: readonly ToolRun[];
+}
+
+/**
+ * Decides what the next agent is shown of a conversation: what users and agents have said, the last message of a user and what came behind it among it. It may leave
+ * out, change and add; the conversation goes on from what is left.
+ */
+export type HandoffFilter = (
+  messages: readonly InputMessage[],
+  handover: Handover,
+) => readonly InputMessage[];
+
+/** What was said, and nothing of the tools that others have used. */
+export const carryWords: HandoffFilter = (messages) => messages;
+
+/** What was said, and in words what the tools of who hands over have given. */
+export const carryAll: HandoffFilter = (messages, { from, toolUses }) =>
+  toolUses.length === 0
+    ? messages
+    : [...messages.slice(0, -1), toolsOf(from, toolUses), ...messages.slice(-1)];
+
+/** What a user has said last, and what came behind it. */
+export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
+
+const lastOfUser = (messages: readonly InputMessage[]): number =>
+  Math.max(
+    0,
+    messages.findLastIndex((it) => it.role === 'user'),
+  );
+
+const toolsOf = (name: string, toolUses: readonly ToolRun[]): InputMessage => ({
+  role: 'assistant',
+  name,
+  content: [
+    textBlock(
+      toolUses
+        .map((it) => {
+          const result = it.isError ? `failed: ${it.output}` : `gave: ${it.output}`;
+          return `I have used ${it.name}(${JSON.stringify(it.input)}), which ${result}`;
+        })
+        .join('\n'),
+    ),
+  ],
+});

@@ -10,17 +10,153 @@ import {
   type Observable,
   type ObservableInput,
   of,
+  type OperatorFunction,
   take,
 } from 'rxjs';
 import type { Agent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
-import { isStep } from '../compose/compose.js';
+import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
+import { isRecord } from '../json.js';
+import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import type { Reply } from '../reply.js';
-import { hearing, type Transcript } from './transcript.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
+import { allHeard, hearing, type ReplyOf, type Transcript } from './transcript.js';
+
+/** Agents that speak in turn, or one at a time as somebody decides. */
+export type HubOptions<Agents extends readonly Agent[] = readonly Agent[]> =
+  HubRounds<Agents> | HubTurns<Agents>;
+
+/** Agents that speak in turn, in the order of the list. */
+export interface HubRounds<Agents extends readonly Agent[] = readonly Agent[]> {
+  /** Who takes part: each by a name of its own. */
+  readonly agents: Agents;
+  /** How often each speaks. Default: 1. */
+  readonly rounds?: number;
+  readonly next?: undefined;
+  readonly maxTurns?: undefined;
+}
+
+/** Agents of which one is chosen for each turn. */
+export interface HubTurns<Agents extends readonly Agent[] = readonly Agent[]> {
+  /** Who takes part: each by a name of its own. */
+  readonly agents: Agents;
+  /** Who speaks next, by what was said so far; nobody ends the hub. */
+  // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
+  readonly next: Decide<Agent | undefined, ReplyOf<Agents[number]>>;
+  /** Turns in all; the hub ends with the last one. Default: 20. */
+  readonly maxTurns?: number;
+  readonly rounds?: undefined;
+}
+
+/**
+ * Composes agents into a conversation in which each hears what the others say. One whose turn it is gets, as its input, what was asked and what was said since it spoke last,
+ * with the names of who said it; what was before is its `history`, the own words as its own. Emits the list of replies once nobody is next, and none of them is the
+ * answer: nobody speaks for an agent that `asAgent` makes of it. A reply without words, or that was interrupted or stopped, is not heard by the others; one that was interrupted ends the hub. An
+ * error of one is an error of the whole, and one that suspends is an `invalidState` error. An agent that remembers is `asAgent(session, { name })`: it gets what is new, and knows the rest.
+ */
+export const hub = <const Agents extends readonly [Agent, ...Agent[]]>(
+  options: HubOptions<Agents>,
+): OperatorFunction<Input, Transcript<ReplyOf<Agents[number]>>> => {
+  checkOptions('hub()', options, rules, ['agents']);
+  const { rounds, maxTurns, next } = options;
+  const agents = [...options.agents];
+  checkAgents('hub()', agents, 1);
+  checkNames('hub()', agents);
+  checkTurns({ rounds, maxTurns, next });
+  return composed(
+    next === undefined
+      ? takeTurns('hub()', agents, (rounds ?? 1) * agents.length, inRounds(agents))
+      : takeTurns('hub()', agents, maxTurns ?? 20, next),
+  );
+};
+
+const checkTurns = ({
+  rounds,
+  next,
+  maxTurns,
+}: Readonly<Record<'rounds' | 'next' | 'maxTurns', unknown>>): void => {
+  if (next === undefined && maxTurns !== undefined) {
+    throw misuse("hub(): 'maxTurns' goes with 'next'. Say how often each speaks by 'rounds'.");
+  }
+  if (next !== undefined && rounds !== undefined) {
+    throw misuse("hub(): 'rounds' does not go with 'next'. Say how many turns by 'maxTurns'.");
+  }
+};
+
+const rules: Readonly<Record<keyof HubTurns | keyof HubRounds, Rule>> = {
+  agents: listOf('agents'),
+  rounds: wholeNumber(1),
+  next: isFunction,
+  maxTurns: wholeNumber(1),
+};
+
+/** Takes agents in the order of their list, round after round; between two rounds it may be decided that it is enough. */
+const inRounds =
+  <Said extends Reply>(
+    agents: readonly Agent[],
+    until?: Decide<boolean, Said>,
+  ): Decide<Agent | undefined, Said> =>
+  (transcript, input, options) => {
+    const place = transcript.length % agents.length;
+    const agent = agents[place];
+    if (until === undefined || place > 0 || transcript.length === 0) return agent;
+    return decided$(until(transcript, input, options), isBoolean).pipe(
+      map((isEnough) => (isEnough === true ? undefined : agent)),
+    );
+  };
+
+const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
+
+/** Who debates, for how long, and who decides. */
+export interface DebateOptions<
+  Agents extends readonly Agent[] = readonly Agent[],
+  Judge extends Composable = Composable,
+> {
+  /** The sides, two at least, each by a name of its own. What a side stands for is for its instructions to say. */
+  readonly agents: Agents;
+  /** How often each side speaks. Default: 2. */
+  readonly rounds?: number;
+  /** Gets what was asked and all that was said, with the names of who said it, and gives the answer. */
+  readonly judge: Judge;
+  /** Asked between two rounds: whether there has been enough of it. Default: never. */
+  // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
+  readonly until?: Decide<boolean, ReplyOf<Agents[number]>>;
+}
+
+/**
+ * Composes agents into a debate: they speak in turn and hear each other, as in a `hub`, and then the judge gets what was asked and all that was said. Emits what the judge
+ * emits, and in an agent that `asAgent` makes of it, the judge speaks, and nobody else. A side that was interrupted ends the debate early: the judge decides on what there is. An error of one is an error of the whole.
+ */
+export const debate = <
+  const Agents extends readonly [Agent, Agent, ...Agent[]],
+  const Judge extends Composable,
+>(
+  options: DebateOptions<Agents, Judge>,
+): OperatorFunction<Input, OutOf<Judge>> => {
+  checkOptions('debate()', options, debateRules, ['agents', 'judge']);
+  const { rounds = 2, judge, until } = options;
+  const agents = [...options.agents];
+  checkAgents('debate()', agents, 2);
+  checkNames('debate()', [...agents, judge]);
+  const maxTurns = rounds * agents.length;
+  const discuss = takeTurns('debate()', agents, maxTurns, inRounds(agents, until));
+  const decide = runnerOf(judge);
+  return composed((input, given) =>
+    discuss(input, given).pipe(
+      concatMap((transcript) => decide(allHeard(input, transcript), given)),
+    ),
+  );
+};
+
+const debateRules: Readonly<Record<keyof DebateOptions, Rule>> = {
+  agents: listOf('agents'),
+  rounds: wholeNumber(1),
+  judge: [isStep, 'an agent, a session or another step'],
+  until: isFunction,
+};
 
 /**
  * Decides by what was said so far, and by what was asked; at once, or by an Observable, of which the first value counts, or a Promise. One who calls an agent
@@ -33,7 +169,7 @@ export type Decide<What, Said extends Reply = Reply> = (
 ) => What | ObservableInput<What>;
 
 /** Lets agents speak one after the other, and emits what they have said when nobody is next, when the turns are used up, or when one was interrupted. */
-export const takeTurns = <Said extends Reply>(
+const takeTurns = <Said extends Reply>(
   owner: string,
   agents: readonly Agent[],
   maxTurns: number,
@@ -75,7 +211,7 @@ const reply$ = (
   );
 };
 
-export const decided$ = <What>(
+const decided$ = <What>(
   told: What | ObservableInput<What>,
   isTold: (value: What | ObservableInput<What>) => value is What,
 ): Observable<What | undefined> =>
@@ -103,3 +239,29 @@ export const inTurns$ = <State>(
     const inTurn = subscribeOnTrampoline<State>(createTrampoline());
     return of(first).pipe(expand((state) => next(state).pipe(inTurn)));
   });
+
+/** Refuses what is no list of agents, and names that do not tell them apart. */
+export const checkAgents = (owner: string, agents: readonly unknown[], least: number): void => {
+  if (agents.length < least) throw misuse(`${owner} needs at least ${least} of 'agents'.`);
+  const wrong = agents.findIndex((agent) => nameOf(agent) === undefined);
+  if (wrong !== -1) {
+    throw misuse(
+      `${owner}: what stands at place ${wrong + 1} of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).`,
+    );
+  }
+};
+
+/** Refuses names that do not tell apart who speaks. */
+export const checkNames = (owner: string, speakers: readonly unknown[]): void => {
+  const names = speakers.map(nameOf);
+  const twice = names.find((name, index) => name !== undefined && names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw misuse(
+    `${owner}: more than one agent is called '${twice}'. Give each a 'name' of its own, so that they know who says what.`,
+  );
+};
+
+const nameOf = (agent: unknown): string | undefined =>
+  isRecord(agent) && typeof agent['call$'] === 'function' && typeof agent['name'] === 'string'
+    ? agent['name']
+    : undefined;

@@ -1,8 +1,7 @@
 import type { Agent } from '../agent.js';
 import type { Input, InputMessage } from '../input.js';
-import { type ContentBlock, isContentBlock } from '../message.js';
+import { type ContentBlock, isContentBlock, textBlock } from '../message.js';
 import type { Reply } from '../reply.js';
-import { messagesIn } from './messages-in.js';
 
 /** What was said, in the order in which it was said. The name of each reply is that of the agent whose turn it was. */
 export type Transcript<Said extends Reply = Reply> = readonly Said[];
@@ -10,7 +9,7 @@ export type Transcript<Said extends Reply = Reply> = readonly Said[];
 /** What an agent says. */
 export type ReplyOf<AnyAgent> = AnyAgent extends Agent<infer Output> ? Reply<Output> : never;
 
-export interface Hearing {
+interface Hearing {
   readonly history: readonly InputMessage[];
   readonly input: Input;
 }
@@ -52,3 +51,35 @@ const isCut = (reason: Reply['reason']): boolean =>
   reason === 'interrupted' || reason === 'stopped';
 
 const isSaid = (block: ContentBlock): boolean => block.type !== 'text' || block.text.trim() !== '';
+
+/** An input as a list of messages, to which others can be added. What cannot be read is left to the call that gets it. */
+export const messagesIn = (input: Input): readonly InputMessage[] => {
+  if (typeof input === 'string') return [userMessage(input)];
+  if (!isList(input)) return [fromOthers(input)];
+  const parts: readonly (ContentBlock | InputMessage | string)[] = input;
+  const blocks = parts.filter(isBlock);
+  if (blocks.length === parts.length) return [{ role: 'user', content: blocks }];
+  return parts.flatMap((part) =>
+    isBlock(part) ? [] : typeof part === 'string' ? [userMessage(part)] : [part],
+  );
+};
+
+const isList = (input: Input): input is Extract<Input, readonly unknown[]> => Array.isArray(input);
+
+const isBlock = (part: ContentBlock | InputMessage | string): part is ContentBlock =>
+  isContentBlock(part);
+
+/** A text as a message of a user's. */
+const userMessage = (text: string): InputMessage => ({
+  role: 'user',
+  content: [textBlock(text)],
+});
+
+const fromOthers = (message: InputMessage): InputMessage =>
+  message.role === 'assistant'
+    ? {
+        role: 'user',
+        content: message.content.filter(isContentBlock),
+        ...(message.name === undefined ? {} : { name: message.name }),
+      }
+    : message;
