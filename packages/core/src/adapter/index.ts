@@ -1,5 +1,5 @@
 export { isRecord, parsedJson } from '../json.js';
-export { checkScope } from '../long-term-memory/check-scope.js';
+export { checkScope } from '../long-term-memory/long-term-memory.js';
 export { nearMatches } from '../near-matches.js';
 export { around } from '../models/ready.js';
 export {

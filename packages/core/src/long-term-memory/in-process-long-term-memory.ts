@@ -11,14 +11,14 @@ import {
 } from '../options.js';
 import { isRecord } from '../json.js';
 import type { Embedder } from '../retrieval/embedder.js';
-import { checkScope } from './check-scope.js';
-import type {
-  LongTermMemory,
-  MemoryEntry,
-  MemoryQuery,
-  MemoryScope,
-  NewMemory,
-  RecalledMemory,
+import {
+  checkScope,
+  type LongTermMemory,
+  type MemoryEntry,
+  type MemoryQuery,
+  type MemoryScope,
+  type NewMemory,
+  type RecalledMemory,
 } from './long-term-memory.js';
 import { messageOf } from '../errors.js';
 import { frozen } from '../frozen.js';

@@ -12,6 +12,10 @@ export type {
   NewMemory,
   RecalledMemory,
 } from './long-term-memory.js';
-export type { LongTermMemoryMode, LongTermMemoryOptions } from './memory-settings.js';
-export type { MemoryCaller, ScopeOfCall } from './scope-of-call.js';
+export type {
+  LongTermMemoryMode,
+  LongTermMemoryOptions,
+  MemoryCaller,
+  ScopeOfCall,
+} from './memory-settings.js';
 export { withLongTermMemory } from './with-long-term-memory.js';

@@ -1,4 +1,6 @@
 import type { Observable } from 'rxjs';
+import { misuse } from '../errors.js';
+import { isRecord } from '../json.js';
 
 /** Whose memory it is. It comes from the program, and never from a model. */
 export interface MemoryScope {
@@ -69,3 +71,18 @@ export interface LongTermMemory {
   /** Deletes entries by id, or `all` of the user or session. Emits their number once and completes. Unknown ids are ignored. */
   forget$(scope: MemoryScope, which: readonly string[] | 'all'): Observable<number>;
 }
+
+/** Refuses what names no user, so that it can never be taken for the scope of all. */
+export const checkScope = (owner: string, scope: unknown): void => {
+  if (isScope(scope)) return;
+  throw misuse(
+    `${owner} needs to know whose memory it is: { userId } or { userId, sessionId }, each a text that is not empty.`,
+  );
+};
+
+export const isScope = (value: unknown): value is MemoryScope =>
+  isRecord(value) &&
+  isId(value['userId']) &&
+  (value['sessionId'] === undefined || isId(value['sessionId']));
+
+const isId = (value: unknown): boolean => typeof value === 'string' && value !== '';

@@ -7,11 +7,16 @@ import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
 import type { EndReason, Reply, ToolRun } from '../reply.js';
 import { nameOf } from '../retrieval/quoted.js';
-import { originIn } from './memory-origin.js';
-import type { MemorySettings } from './memory-settings.js';
+import { type MemorySettings, originIn } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { MemoryEntry, MemoryScope, NewMemory, RecalledMemory } from './long-term-memory.js';
-import { cutText } from './written-memories.js';
+import {
+  type Aim,
+  cutText,
+  rankedBy,
+  rankingRequest,
+  rankMemories as phase,
+} from './written-memories.js';
 import { isRecord } from '../json.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../shape.js';
 import type { Consultation, Consulted } from '../consult.js';
@@ -19,7 +24,6 @@ import type { Context } from '../context.js';
 import { messageOf } from '../errors.js';
 import type { Usage } from '../usage.js';
 import { recalled$ } from './memory-access.js';
-import { type Aim, rankedBy, rankingRequest, rankMemories as phase } from './rank-memories.js';
 
 /** Ends of which something was said and answered. */
 const answered: readonly EndReason[] = [

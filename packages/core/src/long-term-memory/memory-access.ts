@@ -10,14 +10,14 @@ import {
 import { contained } from '../contained.js';
 import { deadline } from '../deadline.js';
 import { isRecord } from '../json.js';
-import { isScope } from './check-scope.js';
-import type {
-  LongTermMemory,
-  MemoryEntry,
-  MemoryQuery,
-  MemoryScope,
-  NewMemory,
-  RecalledMemory,
+import {
+  isScope,
+  type LongTermMemory,
+  type MemoryEntry,
+  type MemoryQuery,
+  type MemoryScope,
+  type NewMemory,
+  type RecalledMemory,
 } from './long-term-memory.js';
 
 /** How a memory is asked, which is foreign code. */

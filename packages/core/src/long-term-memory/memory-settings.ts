@@ -1,7 +1,14 @@
-import type { ToolRun } from '../reply.js';
+import type { CallInfo } from '../call-info.js';
 import type { Call } from '../call/call.js';
-import type { LongTermMemory } from './long-term-memory.js';
-import type { ScopeOfCall } from './scope-of-call.js';
+import { misuse } from '../errors.js';
+import type { ToolRun } from '../reply.js';
+import type { ToolContext } from '../tools/types.js';
+import {
+  checkScope,
+  type LongTermMemory,
+  type MemoryScope,
+  type NewMemory,
+} from './long-term-memory.js';
 
 /**
  * Who looks after a memory: the framework, before and behind each call (`static`), the model, by tools (`agent`), or `both`.
@@ -44,3 +51,35 @@ export type MemorySettings = Required<LongTermMemoryOptions>;
 export const isStatic = ({ mode }: MemorySettings): boolean => mode !== 'agent';
 
 export const isAgentic = ({ mode }: MemorySettings): boolean => mode !== 'static';
+
+/** The call that a memory is asked for: what its caller and its program say of it, and nothing that a model says. */
+export type MemoryCaller = Pick<ToolContext, 'callId' | 'sessionId' | 'agent' | 'metadata' | 'get'>;
+
+/** Says whose memory a call has: the scope of its user, or of its session. */
+export type ScopeOfCall = (call: MemoryCaller) => MemoryScope;
+
+export const userOfCall: ScopeOfCall = ({ metadata }) => {
+  const userId = Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
+  if (userId !== undefined) return { userId };
+  throw misuse(
+    "the call does not say who it is for. Pass { metadata: { userId } } with it, or give withLongTermMemory() a 'scope'.",
+  );
+};
+
+/** The scope of a call; one that names no user is an error, and never the scope of all. */
+export const scopeOfCall = (scope: ScopeOfCall, call: MemoryCaller): MemoryScope => {
+  const own = scope(call);
+  checkScope("withLongTermMemory(): 'scope'", own);
+  const { userId, sessionId } = own;
+  return sessionId === undefined ? { userId } : { userId, sessionId };
+};
+
+export const originIn = ({
+  callId,
+  sessionId,
+  agent,
+}: Pick<CallInfo, 'callId' | 'sessionId' | 'agent'>): Required<NewMemory>['metadata'] => ({
+  callId,
+  agent: agent.join('/'),
+  ...(sessionId === undefined ? {} : { sessionId }),
+});

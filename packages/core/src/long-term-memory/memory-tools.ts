@@ -3,9 +3,7 @@ import { tool } from '../tool.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 import { forgotten$, type MemoryAccess, recalled$, recorded$ } from './memory-access.js';
 import type { MemoryEntry } from './long-term-memory.js';
-import { originIn } from './memory-origin.js';
-import type { MemorySettings } from './memory-settings.js';
-import { scopeOfCall } from './scope-of-call.js';
+import { type MemorySettings, originIn, scopeOfCall } from './memory-settings.js';
 import { aboutOf, writtenMemories } from './written-memories.js';
 
 export const retrieveMemoryName = 'retrieve_memory';

@@ -32,9 +32,11 @@ import {
   isStatic,
   type LongTermMemoryOptions,
   type MemorySettings,
+  type ScopeOfCall,
+  scopeOfCall,
+  userOfCall,
 } from './memory-settings.js';
 import { memoryTools, memoryToolNames, retrieveMemoryName } from './memory-tools.js';
-import { userOfCall, type ScopeOfCall, scopeOfCall } from './scope-of-call.js';
 import { map, of, concatMap, catchError, defer } from 'rxjs';
 import { consult$, type ConsultNeeds, consultInCall$ } from '../consult.js';
 import type { Context } from '../context.js';
@@ -43,8 +45,7 @@ import { type Message, textOf, textBlock, type UserMessage } from '../message.js
 import { type Plan, planKey } from '../planning/plan-state.js';
 import { note, type OpenRun, outcome, runKey, spend } from '../run.js';
 import { findMemories$ } from './memories-of-call.js';
-import { rankMemories } from './rank-memories.js';
-import { recalledTitle, writtenMemories } from './written-memories.js';
+import { rankMemories, recalledTitle, writtenMemories } from './written-memories.js';
 import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
 import { messageOf } from '../errors.js';
 import { isArrayOf, isString } from '../shape.js';
