@@ -13,8 +13,15 @@ import type { EventOf } from '../events.js';
 import { type Interceptor, onCall } from '../interceptor.js';
 import { type AssistantMessage, textOf, toolUsesOf } from '../message.js';
 import { checkOptions, isText, oneOf, type Rule, wholeNumber } from '../options.js';
-import { type GuardOptions, guardRules } from './guard-input.js';
-import { type Decision, decision$, type GuardVerdict, refused, unchecked } from './verdict.js';
+import {
+  type Decision,
+  decision$,
+  type GuardOptions,
+  guardRules,
+  type GuardVerdict,
+  refused,
+  unchecked,
+} from './guard-input.js';
 
 /** What a guard of answers looks at. */
 export interface GuardedAnswer {

@@ -4,8 +4,14 @@ import { misuse } from '../errors.js';
 import { type Interceptor, on, onCall } from '../interceptor.js';
 import { textBlock, textOf, type ToolResultBlock, type ToolUseBlock } from '../message.js';
 import { checkOptions } from '../options.js';
-import { type GuardOptions, guardRules } from './guard-input.js';
-import { decision$, type GuardVerdict, refused, unchecked } from './verdict.js';
+import {
+  decision$,
+  type GuardOptions,
+  guardRules,
+  type GuardVerdict,
+  refused,
+  unchecked,
+} from './guard-input.js';
 
 /** What a guard of results looks at. */
 export interface GuardedResult {

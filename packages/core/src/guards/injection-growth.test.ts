@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { injectionSignals } from './injection-signals.js';
+import { injectionSignals } from './injection-heuristic.js';
 
 describe('injectionSignals', () => {
   it.each([

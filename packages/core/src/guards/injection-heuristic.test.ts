@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { verdictOn } from './guards.test-support.js';
-import { injectionHeuristic } from './injection-heuristic.js';
-import { injectionSignals } from './injection-signals.js';
+import { injectionHeuristic, injectionSignals } from './injection-heuristic.js';
 import { harmless, injections } from './samples.test-support.js';
 
 const weightOf = (text: string): number =>
