@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Calibration, calibrated, factorOf, uncalibrated } from './calibration.js';
+import { type Calibration, calibrated, factorOf, uncalibrated } from './token-counter.js';
 
 const after = (ratios: readonly number[], estimated = 1_000): number =>
   factorOf(

@@ -12,9 +12,8 @@ import {
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { remember, used, user } from './conversation.test-support.js';
-import { evictResults } from './evict-results.js';
+import { evictResults, withEviction } from './with-eviction.js';
 import { fitContext } from './fit-context.js';
-import { withEviction } from './with-eviction.js';
 import { sessions } from '../sessions/index.js';
 
 const page = (nth: number): string => `Page ${nth}. ${'All about the mill. '.repeat(150)}Done.`;

@@ -16,8 +16,7 @@ import {
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { assistant, idsOf, remember, user } from './conversation.test-support.js';
 import { countRequest } from './count-request.js';
-import { fitContext } from './fit-context.js';
-import { shortenOnOverflow } from './shorten-on-overflow.js';
+import { fitContext, shortenOnOverflow } from './fit-context.js';
 import { createTokenCounter, plainCounter, type TokenCounter } from './token-counter.js';
 import { sessions } from '../sessions/index.js';
 

@@ -1,6 +1,6 @@
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { calibrated, factorOf, uncalibrated } from './calibration.js';
+import { calibrated, factorOf, uncalibrated } from './token-counter.js';
 import { estimateText, estimateTokens } from './estimate-tokens.js';
 import { type SampleName, samples } from './samples.test-data.js';
 
