@@ -33,10 +33,9 @@ import {
 } from '../options.js';
 import { open } from '../run.js';
 import { noUsage } from '../usage.js';
-import { askSummary$, type Summary } from './ask-summary.js';
+import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
 import { checkInner, shownBy } from './inner-memory.js';
 import { leftOut } from './window-memory.js';
-import { summaryPrompt, summaryMessage } from './summarise.js';
 import { lastTurnsFrom } from './turns.js';
 import type { CallInfo } from '../call-info.js';
 import { openDemand } from '../demand.js';
