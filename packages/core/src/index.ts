@@ -75,13 +75,23 @@ export {
 } from './interceptors/log-events.js';
 export type { Patterns } from './interceptors/patterns.js';
 export { redact, type RedactOptions } from './interceptors/redact.js';
-export { byCall, only, replies, text, textSoFar, toolRuns } from './streams/event-operators.js';
+export {
+  byCall,
+  type CallsHeard,
+  only,
+  replies,
+  text,
+  textSoFar,
+  toolRuns,
+} from './streams/event-operators.js';
 export { bounded, type BoundedOptions } from './streams/bounded.js';
-export { coalesceMap } from './streams/coalesce-map.js';
-export { fromReadableStream } from './streams/from-readable-stream.js';
-export type { CallsHeard } from './streams/heard.js';
+export { coalesceMap } from './streams/merge-deltas.js';
+export {
+  fromReadableStream,
+  type ReadableStreamOptions,
+  toReadableStream,
+} from './streams/readable-stream.js';
 export { sampleDeltas } from './streams/sample-deltas.js';
-export { type ReadableStreamOptions, toReadableStream } from './streams/to-readable-stream.js';
 export { usage$ } from './streams/usage.js';
 export type { Answer, Layer, LayerContext, Use } from './layer.js';
 export type { Call } from './call/call.js';

@@ -19,8 +19,7 @@ import {
 } from 'rxjs';
 import type { AgentEvent } from './events.js';
 import { isRecord } from './json.js';
-import { byCall } from './streams/event-operators.js';
-import { isSpoken } from './streams/heard.js';
+import { byCall, isSpoken } from './streams/event-operators.js';
 
 /** A value that is still being written: anything may be missing yet. */
 export type PartialOf<T> = T extends readonly (infer Item)[]

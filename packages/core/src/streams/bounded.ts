@@ -3,7 +3,7 @@ import type { DemandGate } from '../demand.js';
 import { MillraceError } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { checkOptions, having, oneOf, wholeNumber } from '../options.js';
-import { createEventQueue } from './event-queue.js';
+import { createEventQueue } from './merge-deltas.js';
 import { createQueue, type Queue } from './queue.js';
 import { queuedMap } from './queued-map.js';
 

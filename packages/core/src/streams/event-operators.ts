@@ -5,6 +5,7 @@ import {
   groupBy,
   type GroupedObservable,
   map,
+  type MonoTypeOperatorFunction,
   type OperatorFunction,
   pipe,
   scan,
@@ -13,8 +14,8 @@ import {
 } from 'rxjs';
 import { type AgentEvent, type EventOf, type EventType, isEvent } from '../events.js';
 import { textOf } from '../message.js';
+import { checkOptions, isFlag } from '../options.js';
 import type { Reply, ToolRun } from '../reply.js';
-import { type CallsHeard, heard, spoken } from './heard.js';
 import { isAnswerDelta } from './merge-deltas.js';
 
 /**
@@ -122,3 +123,30 @@ export const only = <Type extends EventType>(
   ...types: readonly Type[]
 ): OperatorFunction<AgentEvent, EventOf<Type>> =>
   filter((event): event is EventOf<Type> => isEvent(event, ...types));
+
+/** Whose events an operator looks at. */
+export interface CallsHeard {
+  /** Also those of sub-agents, at any depth. Default: false, root calls only. */
+  readonly subAgents?: boolean;
+}
+
+/** Lets the events of root calls through, and those of sub-agents where they are wanted. */
+export const heard = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
+  chosen(owner, options, ({ parentId }) => parentId === undefined);
+
+/** Lets through what says something of the answer: root calls, the calls below that speak for them, and those of other sub-agents where they are wanted. */
+const spoken = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
+  chosen(owner, options, isSpoken);
+
+export const isSpoken = ({ parentId, speaks }: AgentEvent): boolean =>
+  parentId === undefined || speaks === true;
+
+const chosen = (
+  owner: string,
+  options: CallsHeard = {},
+  isOwn: (event: AgentEvent) => boolean,
+): MonoTypeOperatorFunction<AgentEvent> => {
+  checkOptions(owner, options, { subAgents: isFlag });
+  const { subAgents = false } = options;
+  return filter((event) => subAgents || isOwn(event));
+};

@@ -1,7 +1,96 @@
+import type { ObservableInput, ObservedValueOf, OperatorFunction } from 'rxjs';
 import type { AgentEvent, EventOf } from '../events.js';
+import { createQueue, type Queue } from './queue.js';
+import { queuedMap } from './queued-map.js';
+
+/**
+ * A `concatMap` over events for a consumer that is slower than they come: the deltas of a message that wait behind
+ * the running inner Observable become one event, with their texts joined, and `seq` and `at` of the last. Nothing is
+ * lost: structural events are neither merged nor dropped, none gets past a delta of its root call, and `seq` still
+ * increases; only deltas of calls that run at once may change places. It completes with the last inner Observable;
+ * an error of the source comes behind what waits, an error of an inner one at once. Cold or hot, as the events are.
+ */
+export const coalesceMap = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => queuedMap(project, createEventQueue<Event>);
+
+interface Entry<Event> {
+  last: Event;
+  readonly deltas: string[];
+  /** Its places in the queue: only the last one counts. Without any it has been taken out. */
+  places: number;
+}
+
+/**
+ * Makes a queue of events that merges deltas while at least `mergeFrom` events wait: a delta goes into the
+ * waiting event of its call that it continues, and takes it along to its own place, so that `seq` still
+ * increases. Nothing gets past a structural event of the same root call; so only deltas of calls that run at
+ * once change places. Each event costs constant time, and a text is joined once.
+ */
+export const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Queue<Event> => {
+  const queue = createQueue<Entry<Event>>();
+  /** By root call, and there by call: the last waiting delta since the last structural event. */
+  const open = new Map<string, Map<string, Entry<Event>>>();
+  let size = 0;
+
+  const place = (entry: Entry<Event>): void => {
+    entry.places += 1;
+    queue.push(entry);
+  };
+  const add = (event: Event, deltas: string[]): Entry<Event> => {
+    const entry = { last: event, deltas, places: 0 };
+    size += 1;
+    place(entry);
+    return entry;
+  };
+  const addDelta = (event: Event, delta: string): void => {
+    const { rootId, callId } = event;
+    const calls = open.get(rootId) ?? new Map<string, Entry<Event>>();
+    const waiting = calls.get(callId);
+    if (waiting !== undefined && size >= mergeFrom && continues(waiting.last, event)) {
+      waiting.last = event;
+      waiting.deltas.push(delta);
+      place(waiting);
+    } else {
+      open.set(rootId, calls.set(callId, add(event, [delta])));
+    }
+  };
+  const close = (entry: Entry<Event>): void => {
+    const { rootId, callId } = entry.last;
+    const calls = open.get(rootId);
+    if (calls?.get(callId) !== entry) return;
+    calls.delete(callId);
+    if (calls.size === 0) open.delete(rootId);
+  };
+  return {
+    get size() {
+      return size;
+    },
+    push: (event) => {
+      if (isDelta(event)) {
+        addDelta(event, event.delta);
+      } else {
+        open.delete(event.rootId);
+        add(event, []);
+      }
+    },
+    shift: () => {
+      let entry = queue.shift();
+      while (entry !== undefined) {
+        entry.places -= 1;
+        if (entry.places === 0) break;
+        entry = queue.shift();
+      }
+      if (entry === undefined) return undefined;
+      size -= 1;
+      close(entry);
+      return mergeDeltas(entry.last, entry.deltas);
+    },
+  };
+};
 
 /** A piece of a message that grows. Every other event is structural: it is never merged. */
-export type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
+type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 export const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
   event.type === 'reasoningChunk' ||
@@ -14,7 +103,7 @@ export const isAnswerDelta = <Event extends AgentEvent>(
   event.type === 'reasoningChunk' || event.type === 'summaryChunk';
 
 /** Tells whether an event adds to the very text that another one of its call, before it, added to. */
-export const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
+const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   isDelta(earlier) &&
   isDelta(later) &&
   earlier.messageId === later.messageId &&
@@ -23,10 +112,7 @@ export const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   earlier.toolUse?.id === later.toolUse?.id;
 
 /** Makes one event of several that continue one another: the last one, with all their deltas. */
-export const mergeDeltas = <Event extends AgentEvent>(
-  last: Event,
-  deltas: readonly string[],
-): Event => {
+const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly string[]): Event => {
   if (deltas.length < 2) return last;
   const merged = { ...last, delta: deltas.join('') };
   Object.freeze(merged);

@@ -23,8 +23,7 @@ import { misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { isDelay } from '../options.js';
 import { errorLast } from './queued-map.js';
-import { createEventQueue } from './event-queue.js';
-import { isDelta } from './merge-deltas.js';
+import { createEventQueue, isDelta } from './merge-deltas.js';
 import type { Queue } from './queue.js';
 
 /**

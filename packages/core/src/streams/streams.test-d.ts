@@ -7,12 +7,11 @@ import type { Reply, ToolRun } from '../reply.js';
 import type { Usage } from '../usage.js';
 import { bounded } from './bounded.js';
 import { byCall } from './event-operators.js';
-import { coalesceMap } from './coalesce-map.js';
-import { fromReadableStream } from './from-readable-stream.js';
+import { coalesceMap } from './merge-deltas.js';
+import { fromReadableStream, toReadableStream } from './readable-stream.js';
 import { replies } from './event-operators.js';
 import { sampleDeltas } from './sample-deltas.js';
 import { text } from './event-operators.js';
-import { toReadableStream } from './to-readable-stream.js';
 import { toolRuns } from './event-operators.js';
 import { usage$ } from './usage.js';
 

@@ -8,7 +8,7 @@ import type {
   StoredCall,
   Claim,
 } from '../journal/call-store-driver.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 import { isMillraceError } from '../errors.js';
 
 /** Two ways into one store of calls, as two processes have them. */

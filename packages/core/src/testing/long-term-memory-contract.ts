@@ -6,7 +6,7 @@ import type {
   MemoryScope,
   NewMemory,
 } from '../long-term-memory/long-term-memory.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 
 const ann: MemoryScope = { userId: 'ann' };
 const bob: MemoryScope = { userId: 'bob' };

@@ -1,8 +1,14 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
 import type { ModelChunk } from '../model.js';
-import { finish, text, thinking, toolUse } from './chunks.js';
-import { type ScriptedModel, scriptedModel } from './scripted-model.js';
+import {
+  finish,
+  type ScriptedModel,
+  scriptedModel,
+  text,
+  thinking,
+  toolUse,
+} from './scripted-model.js';
 
 /** The log of one cold Observable, for `expectSubscriptions`. */
 export type Subscriptions = Parameters<RunHelpers['expectSubscriptions']>[0];

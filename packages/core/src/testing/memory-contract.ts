@@ -2,7 +2,7 @@ import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import type { Memory, MemoryFactory } from '../memory.js';
 import { type Message, textBlock } from '../message.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 
 const said = (id: string): Message => ({ id, role: 'user', content: [textBlock(`I am ${id}.`)] });
 

@@ -5,7 +5,7 @@ import { frozen } from '../frozen.js';
 import { textBlock } from '../message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { randomOf } from '../random.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 
 /** What a call lends to a model, for a test that asks one directly. */
 export const lentContext = (lent: Partial<ModelContext> = {}): ModelContext => ({

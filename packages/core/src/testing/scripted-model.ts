@@ -1,6 +1,5 @@
 import { concat, defer, from, isObservable, type Observable, of } from 'rxjs';
-import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { finish } from './chunks.js';
+import type { Finish, Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 
 /** One answer of the script: its chunks, a stream of them, or a function of the request that gives either. */
 export type ScriptedAnswer =
@@ -48,3 +47,22 @@ export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedMo
 
 const finished = (chunks: readonly ModelChunk[]): Observable<ModelChunk> =>
   chunks.at(-1)?.type === 'finish' ? from(chunks) : concat(from(chunks), of(finish()));
+
+/** A delta of text. */
+export const text = (delta: string): ModelChunk => ({ type: 'text', text: delta });
+
+/** A delta of thinking. */
+export const thinking = (delta: string): ModelChunk => ({ type: 'thinking', text: delta });
+
+/** A whole tool use. Without an id, the call gives it one. */
+export const toolUse = (
+  name: string,
+  input: Readonly<Record<string, unknown>> = {},
+  id?: string,
+): ModelChunk => ({ type: 'toolUse', name, input, ...(id === undefined ? {} : { id }) });
+
+/** The end of an answer. */
+export const finish = (why: Finish | 'pause' = 'stop'): ModelChunk => ({
+  type: 'finish',
+  finish: why,
+});

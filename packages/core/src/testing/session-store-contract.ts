@@ -4,7 +4,7 @@ import { isMillraceError } from '../errors.js';
 import { type Message, textBlock } from '../message.js';
 import type { SessionStore, StoredSession } from '../sessions/session-state.js';
 import { noUsage } from '../usage.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 import type { SessionState } from '../sessions/index.js';
 
 const stateOf = (...texts: readonly string[]): SessionState => ({

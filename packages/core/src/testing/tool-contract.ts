@@ -4,7 +4,7 @@ import { openDemand } from '../demand.js';
 import { createToolkit } from '../toolkit.js';
 import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
-import type { Check } from './record.js';
+import type { Check } from './verify-events.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 
 /** Inputs that a tool must take, and such as it must refuse. */

@@ -1,7 +1,16 @@
-import { concat, defer, EMPTY, type MonoTypeOperatorFunction, tap } from 'rxjs';
+import {
+  concat,
+  defer,
+  EMPTY,
+  lastValueFrom,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  tap,
+  toArray,
+} from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { textOf, toolUsesOf } from '../message.js';
-import { isSpoken } from '../streams/heard.js';
+import { isSpoken } from '../streams/event-operators.js';
 
 interface Heard {
   iteration: number;
@@ -220,3 +229,13 @@ const fail = (event: AgentEvent, why: string): never => {
     `The event '${event.type}' (seq ${event.seq}, call '${event.callId}') cannot come here: ${why}.`,
   );
 };
+
+/** Makes a call, and gives its events once it has completed; rejects where they break the grammar of events. */
+export const record = (events$: Observable<AgentEvent>): Promise<readonly AgentEvent[]> =>
+  lastValueFrom(events$.pipe(verifyEvents(), toArray()));
+
+/** One rule of a contract. Hand `name` and `run` to the test runner of your choice. */
+export interface Check {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
