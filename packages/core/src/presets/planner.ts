@@ -23,7 +23,7 @@ import { isPrompt, type PlanningPrompts } from '../planning/planning-options.js'
 import { rewriteQuestion } from '../planning/rewrite-question.js';
 import { withPlan } from '../planning/plan.js';
 import type { InputSchema } from '../schema.js';
-import { type StepsOptions, stepsDialect } from '../text-tools/dialects/steps.js';
+import { type StepsOptions, stepsDialect } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 import { withOwnTools } from '../with-own-tools.js';
 

@@ -4,8 +4,7 @@ import { withDefaults } from '../call-options.js';
 import { on } from '../interceptor.js';
 import type { InputSchema } from '../schema.js';
 import type { DialectOptions } from '../text-tools/dialect.js';
-import { actionDialect } from '../text-tools/dialects/action.js';
-import { flatDialect } from '../text-tools/dialects/flat.js';
+import { actionDialect, flatDialect } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 /** An agent of a model that has tools of its own: 10 iterations, 5 tools at once. It says what `createAgent` does by itself. */

@@ -3,7 +3,7 @@ import type { Desk, Place, State } from './desk.js';
 import type { JsonStates } from './json-states.js';
 import { ahead, behindSpace, hasMark, type FenceLine, inputLabelAt, reach } from './peek.js';
 import { isCompletion, isNone, parameterOf, readNamed, type ReadingNeeds } from './read-entry.js';
-import { nothing, unreadable, type Reading } from './reading.js';
+import { nothing, unreadable, type Reading } from './findings.js';
 import { takeRun } from './tape.js';
 import { isTooDeep, parsedJson } from '../json.js';
 import type { ToolDeclaration } from '../model.js';

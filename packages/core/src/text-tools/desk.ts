@@ -1,8 +1,7 @@
 import type { Dialect } from './dialect.js';
-import type { Findings } from './findings.js';
+import type { Findings, Reading } from './findings.js';
 import type { LabelWords, Undecided } from './peek.js';
 import type { ReadingNeeds } from './read-entry.js';
-import type { Reading } from './reading.js';
 import type { Tape } from './tape.js';
 import type { Voice } from './voice.js';
 

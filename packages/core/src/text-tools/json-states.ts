@@ -1,7 +1,15 @@
 import type { Desk, Place, State } from './desk.js';
-import { withDoubled } from './literal-backslash.js';
+import { createJsonScan, type JsonScan, scanned, withDoubled } from './json-scan.js';
 import { closeFence } from './fence-marks.js';
-import { addFault, amongText, type Findings, spoil } from './findings.js';
+import {
+  addFault,
+  amongText,
+  type Findings,
+  type Reading,
+  repairedFrom,
+  spoil,
+  unreadable,
+} from './findings.js';
 import {
   type Ahead,
   ahead,
@@ -14,8 +22,6 @@ import {
   reach,
   type Undecided,
 } from './peek.js';
-import { type Reading, repairedFrom, unreadable } from './reading.js';
-import { createJsonScan, type JsonScan, scanned } from './json-scan.js';
 import {
   fits,
   isCompletion,

@@ -8,7 +8,7 @@ import { finish, lentContext, text, thinking, toolUse } from '../testing/index.j
 import { corpus } from './corpus/index.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import type { Dialect } from './dialect.js';
-import { actionDialect } from './dialects/action.js';
+import { actionDialect } from './dialects.js';
 import { createReader } from './reader.js';
 import { dialects, joinDeltas, replied, request, textIn } from './reading.test-support.js';
 import { textTools } from './text-tools.js';

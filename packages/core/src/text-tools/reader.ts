@@ -4,7 +4,7 @@ import { createActionStates } from './action-states.js';
 import type { Desk, Found, Place, State } from './desk.js';
 import type { Dialect } from './dialect.js';
 import { createFenceMarks } from './fence-marks.js';
-import { amongText, createFindings, type Findings, forget, hasActed } from './findings.js';
+import { amongText, createFindings, type Findings, forget, hasActed, nothing } from './findings.js';
 import { createJsonStates } from './json-states.js';
 import {
   ahead,
@@ -17,7 +17,6 @@ import {
   type Tag,
   tagAt,
 } from './peek.js';
-import { nothing } from './reading.js';
 import { createTape, takeRun } from './tape.js';
 import { toolTable } from './read-entry.js';
 import { createVoice } from './voice.js';

@@ -3,10 +3,7 @@ import { openDemand } from '../demand.js';
 import type { Model, ModelChunk, ModelReport, ModelRequest } from '../model.js';
 import { corpusTools, type DialectName } from './corpus/sample.test-support.js';
 import type { Dialect } from './dialect.js';
-import { actionDialect } from './dialects/action.js';
-import { flatDialect } from './dialects/flat.js';
-import { linesDialect } from './dialects/lines.js';
-import { stepsDialect } from './dialects/steps.js';
+import { actionDialect, flatDialect, linesDialect, stepsDialect } from './dialects.js';
 import { textTools } from './text-tools.js';
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
