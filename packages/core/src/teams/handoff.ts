@@ -23,7 +23,6 @@ import { toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import { addTools } from '../tools/added-tools.js';
 import type { Tool } from '../tools/types.js';
-import { wordsBefore } from '../words-before.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { checkAgents, checkNames, inTurns$ } from './take-turns.js';
 import { fitName, fitNames, oneLine } from './agent-tool.js';
