@@ -1,9 +1,8 @@
 import { concatMap, defer, map, type Observable } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
-import { discard } from './discard.js';
+import { createDraft, discard, type Draft } from './draft.js';
 import type { CallInfo } from './call-info.js';
-import { createDraft, type Draft } from './draft.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';

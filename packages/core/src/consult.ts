@@ -2,7 +2,7 @@ import { catchError, map, type Observable, of, tap } from 'rxjs';
 import { type Asked, asking, type Stage } from './ask.js';
 import type { Call } from './call/call.js';
 import type { Context } from './context.js';
-import { isMillraceError, type MillraceErrorCode, messageOf, toMillraceError } from './errors.js';
+import { isMillraceError, messageOf, type MillraceErrorCode, toMillraceError } from './errors.js';
 import { limitsOf } from './deadline.js';
 import type { LayerContext } from './layer.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
@@ -48,10 +48,7 @@ const isConsulted = (written: unknown): boolean =>
 /** What asking beside the loop needs of a call. */
 export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
 
-/**
- * Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a
- * failure of the model is a value. What interceptors refuse fails the call, as ever.
- */
+/** Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a failure of the model is a value. What interceptors refuse fails the call, as ever. */
 export const consult$ = (
   context: ConsultNeeds,
   run: Pick<OpenRun, 'iteration'>,

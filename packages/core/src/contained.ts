@@ -1,9 +1,6 @@
 import { type MonoTypeOperatorFunction, Observable, type Subscriber } from 'rxjs';
 
-/**
- * Keeps what a foreign source throws in its teardown away from those who leave it: RxJS throws it into
- * whoever unsubscribes, and operators that have more to do then do not get to it.
- */
+/** Keeps what a foreign source throws in its teardown away from those who leave it: RxJS throws it into whoever unsubscribes, and operators that have more to do then do not get to it. */
 export const contained =
   <T>(): MonoTypeOperatorFunction<T> =>
   (source) =>

@@ -53,10 +53,7 @@ export interface ChunkStage {
   readonly onPassedOver: (error: MillraceError) => void;
 }
 
-/**
- * Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that
- * completes first stops the message.
- */
+/** Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that completes first stops the message. */
 export const contentThrough = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
   connect((chunk$) =>
     merge(chunk$.pipe(filter(isRestart)), of(undefined)).pipe(

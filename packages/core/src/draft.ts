@@ -1,16 +1,18 @@
-import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
 import type { MessageChunk, StopChunk } from './content-through.js';
+import type { Context } from './context.js';
 import type { ChunkOf } from './events.js';
+import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
 import type { Finish, Malformed, ModelChunk } from './model.js';
+import { defined } from './options.js';
+import { hasEnded, type Run } from './run.js';
 import {
   createToolParts,
   type ToolPart,
   type ToolParts,
-  toToolUse,
   type ToolUseChunk,
+  toToolUse,
   written,
 } from './tool-parts.js';
-import { updatedUsage } from './updated-usage.js';
 import { addUsage, noUsage, type Usage } from './usage.js';
 
 export interface Draft {
@@ -31,7 +33,7 @@ export interface Draft {
   message(): AssistantMessage;
 }
 
-export interface DraftInit {
+interface DraftInit {
   readonly messageId: string;
   /** The agent that speaks. */
   readonly name: string;
@@ -246,4 +248,33 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
       ];
     }
   }
+};
+
+/** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
+export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
+  ...usage,
+  ...defined(told),
+});
+
+/** Says that a message which subscribers may have seen is void. */
+export const discard = (
+  { hooks }: Pick<Context, 'hooks'>,
+  iteration: number,
+  { id: messageId, content }: AssistantMessage,
+  why: string,
+  isShown = content.length > 0,
+): void => {
+  if (isShown) hooks.report(iteration, { type: 'messageDiscarded', messageId, why });
+};
+
+/** Says it of a message that the run has ended without. */
+export const discardUnlessKept = <AnyRun extends Run>(
+  context: Pick<Context, 'hooks'>,
+  run: AnyRun,
+  message: AssistantMessage,
+): AnyRun => {
+  if (hasEnded(run) && run.answer.id !== message.id) {
+    discard(context, run.iteration, message, run.status);
+  }
+  return run;
 };

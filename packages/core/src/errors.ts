@@ -1,4 +1,6 @@
+import { catchError, type MonoTypeOperatorFunction, throwError } from 'rxjs';
 import type { Usage } from './usage.js';
+
 const retryableCodes: ReadonlySet<string> = new Set([
   'rateLimited',
   'timeout',
@@ -176,3 +178,7 @@ export const fatal = (error: MillraceError): MillraceError => {
 
 export const isFatal = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && fatals.has(error);
+
+/** Marks a seam: an error from beyond it becomes a `MillraceError` with this code, unless it is one. */
+export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>
+  catchError((cause: unknown) => throwError(() => toMillraceError(cause, code, what)));

@@ -161,7 +161,7 @@ export {
   contextKey,
   type ContextValues,
 } from './tools/context-key.js';
-export type { Embedder } from './retrieval/embedder.js';
+export type { Embedder } from './retrieval/meaning-index.js';
 export {
   type SelectionRequest,
   selectTools,

@@ -61,10 +61,7 @@ interface WatchHook extends Placed {
   readonly handle: (event: AgentEvent, call: CallInfo) => unknown;
 }
 
-/**
- * Applies an operator to every event of one type, each on a stream of its own: emit one value to continue, edited or not, none to
- * veto; two, or another type, are an error. The loop waits until it completes.
- */
+/** Applies an operator to every event of one type, each on a stream of its own: emit one value to continue, edited or not, none to veto; two, or another type, are an error. The loop waits until it completes. */
 export const on = <Type extends ModifiableType>(
   type: Type,
   operator: MonoTypeOperatorFunction<EventOf<Type>>,
@@ -93,10 +90,7 @@ export const onCall = <Type extends ModifiableType>(
   });
 };
 
-/**
- * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end the call with
- * reason `stopped`; two are an error. `preCall` shows the original input.
- */
+/** Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end the call with reason `stopped`; two are an error. `preCall` shows the original input. */
 export const prepare = (
   operator: MonoTypeOperatorFunction<Preparation>,
   options: InterceptorOptions = {},

@@ -81,10 +81,7 @@ export interface LayerContext {
 /** Answers one call, from its input to its reply. Cold; emits one reply and completes. */
 export type Answer = (call: Call) => Observable<Reply>;
 
-/**
- * An ability that is added to an agent or a call through `use`. Each part is made once per call. The loop knows none of them, so an agent without a layer
- * neither bundles nor runs it.
- */
+/** An ability that is added to an agent or a call through `use`. Each part is made once per call. The loop knows none of them, so an agent without a layer neither bundles nor runs it. */
 export interface Layer {
   /** Named in errors, and what `single` goes by. */
   readonly name: string;

@@ -4,10 +4,7 @@ import { isRecord } from './json.js';
 /** What an option may be: a test, and the words for it. */
 export type Rule = readonly [accepts: (value: unknown) => boolean, what: string];
 
-/**
- * Refuses an option that does not exist, and names those that do: a misspelt one must not be passed over.
- * Refuses one that cannot be what it is. An option that is `undefined` is as good as absent.
- */
+/** Refuses an option that does not exist, and names those that do: a misspelt one must not be passed over. Refuses one that cannot be what it is. An option that is `undefined` is as good as absent. */
 export const checkOptions = (
   owner: string,
   given: unknown,

@@ -1,16 +1,13 @@
 import { defer, map, of, take, toArray } from 'rxjs';
 import { contained } from './contained.js';
 import type { Context } from './context.js';
-import { MillraceError, misuse } from './errors.js';
-import { failAs } from './fail-as.js';
+import { failAs, MillraceError, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { Layer } from './layer.js';
 import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from './phase.js';
 import { acting } from './phases/acting.js';
-import { checkInterrupt } from './phases/check-interrupt.js';
-import { limit } from './phases/limit.js';
+import { checkInterrupt, limit, storeMemory } from './phases/limit.js';
 import { reasoning } from './phases/reasoning.js';
-import { storeMemory } from './phases/store-memory.js';
 import { endReasons } from './reply.js';
 import { type Run, unanswered, unpaired } from './run.js';
 

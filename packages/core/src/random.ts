@@ -1,9 +1,6 @@
 export type Random = () => number;
 
-/**
- * Makes the sequence of one step: the same for the same step id, so that a resumed run draws what it
- * drew before. FNV-1a spreads the id over 32 bits when the first number is drawn, mulberry32 draws from there.
- */
+/** Makes the sequence of one step: the same for the same step id, so that a resumed run draws what it drew before. FNV-1a spreads the id over 32 bits when the first number is drawn, mulberry32 draws from there. */
 export const randomOf = (stepId: string): Random => {
   let state: number | undefined;
   return () => {

@@ -1,12 +1,9 @@
 import { defer, type Observable, of } from 'rxjs';
-import { failAs } from './fail-as.js';
+import { failAs } from './errors.js';
 import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
 import type { Validation, Validator } from './schema.js';
 
-/**
- * Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence
- * around it. Emits one verdict and completes.
- */
+/** Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence around it. Emits one verdict and completes. */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
   const reading = readValue(text);
   return 'problem' in reading

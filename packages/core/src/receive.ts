@@ -10,8 +10,7 @@ import {
 } from 'rxjs';
 import { contained } from './contained.js';
 import type { MessageChunk } from './content-through.js';
-import { discard } from './discard.js';
-import type { Draft } from './draft.js';
+import { discard, type Draft } from './draft.js';
 import { MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel, ChunkOf } from './events.js';
 import { textOf } from './message.js';

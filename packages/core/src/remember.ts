@@ -2,7 +2,7 @@ import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
 import { contained } from './contained.js';
 import type { Context } from './context.js';
 import type { ReportedPayload } from './events.js';
-import { failAs } from './fail-as.js';
+import { failAs } from './errors.js';
 import { freezeMessage } from './frozen.js';
 import type { Hooks } from './hooks.js';
 import { appended$, type MemoryChange, noMemory } from './memory.js';
@@ -14,10 +14,7 @@ export interface Remembering extends Pick<Context, 'memory'> {
   readonly hooks: Pick<Hooks, 'report'>;
 }
 
-/**
- * Writes messages, all of them or none, tells what memory has of them, and completes; refuses a tool use that is not with its result. Before them
- * go results that have come later than the turn that asked for them.
- */
+/** Writes messages, all of them or none, tells what memory has of them, and completes; refuses a tool use that is not with its result. Before them go results that have come later than the turn that asked for them. */
 export const remember$ = (
   { memory, hooks }: Remembering,
   { iteration, late }: Pick<Run, 'iteration' | 'late'>,

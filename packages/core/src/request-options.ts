@@ -22,10 +22,7 @@ export const withTools = (
   { declarations }: Pick<Toolkit, 'declarations'>,
 ): RequestOptions => (declarations.length > 0 ? { ...request, tools: declarations } : request);
 
-/**
- * A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they
- * stay declared where they can be forbidden.
- */
+/** A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
 export const withoutTools = (
   { toolChoice: _toolChoice, ...request }: RequestOptions,
   toolkit: Pick<Toolkit, 'declarations'>,

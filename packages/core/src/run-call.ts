@@ -24,7 +24,7 @@ import { keptOnFailure$ } from './call/conversation.js';
 import { preparing } from './call/prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from './call-context.js';
-import { discard } from './discard.js';
+import { discard } from './draft.js';
 import { isFatal, MillraceError, toMillraceError } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import { frozen } from './frozen.js';

@@ -11,10 +11,7 @@ import {
 import type { OffTime } from './deadline.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
 
-/**
- * A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around
- * steps see everything that a call asks.
- */
+/** A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around steps see everything that a call asks. */
 export interface Step<T> {
   /** What is asked: `model`, `intent` (whether and how a tool is to run) and `tool` in the loop; other steps have kinds of their own. */
   readonly kind: 'model' | 'intent' | 'tool' | (string & {});

@@ -77,10 +77,7 @@ export const recall = (call: Call, ...messages: readonly Message[]): Call => ({
   recalled: [...call.recalled, ...messages],
 });
 
-/**
- * Adds messages that every request shows, and puts everything recalled right before the input: what changes from call to call then stands after the history,
- * which providers can cache.
- */
+/** Adds messages that every request shows, and puts everything recalled right before the input: what changes from call to call then stands after the history, which providers can cache. */
 export const recallBeforeInput = (call: Call, ...messages: readonly Message[]): Call => ({
   ...recall(call, ...messages),
   recalledPlacement: 'beforeInput',

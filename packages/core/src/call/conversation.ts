@@ -17,8 +17,14 @@ import type { CallInfo } from '../call-info.js';
 import { limitsOf, deadline } from '../deadline.js';
 import { contained, made$ } from '../contained.js';
 import { cutObservation, rejectedResult } from '../observation.js';
-import { fatal, isMillraceError, messageOf, MillraceError, toMillraceError } from '../errors.js';
-import { failAs } from '../fail-as.js';
+import {
+  failAs,
+  fatal,
+  isMillraceError,
+  messageOf,
+  MillraceError,
+  toMillraceError,
+} from '../errors.js';
 import { readHistory } from '../input.js';
 import { type Layer, type LayerContext, trusted } from '../layer.js';
 import { noMemory } from '../memory.js';

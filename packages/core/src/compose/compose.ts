@@ -25,10 +25,7 @@ import type { Reply } from '../reply.js';
 import type { Session } from '../sessions/sessions.js';
 import { createStep, runOf, type StepRun } from './step-runs.js';
 
-/**
- * What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as
- * `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies.
- */
+/** What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies. */
 export type Composable = Callable | OperatorFunction<Input, Input>;
 
 /** Composables, one at least. */

@@ -19,10 +19,7 @@ export interface Weight {
 /** What a picture, a recording or a document is taken to cost: vendors count them by sizes that are not known here. */
 export const mediaTokens = 1_000;
 
-/**
- * What frames each message: three tokens and its role, as OpenAI's cookbook counts for its chat format ("How to count tokens with
- * tiktoken", `tokens_per_message`); three more begin the answer. Other vendors are near it.
- */
+/** What frames each message: three tokens and its role, as OpenAI's cookbook counts for its chat format ("How to count tokens with tiktoken", `tokens_per_message`); three more begin the answer. Other vendors are near it. */
 const messageTokens = 4;
 const answerTokens = 3;
 

@@ -8,7 +8,7 @@ import type { Model, ModelContext } from '../model.js';
 import { around, checkModel } from '../models/ready.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
 import { taskOf } from '../prompt/assemble.js';
-import { updatedUsage } from '../updated-usage.js';
+import { updatedUsage } from '../draft.js';
 import { noUsage, type Usage } from '../usage.js';
 import { verdict } from '../verdict.js';
 import { countMessages, countRequest, weighRequest } from './count-request.js';

@@ -185,10 +185,7 @@ const cutNewest = (
 /** Tokens that every text of a result keeps. */
 const leastTokens = 64;
 
-/**
- * Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It
- * gives the message back as it is where nothing is longer.
- */
+/** Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It gives the message back as it is where nothing is longer. */
 const cutResults = (
   message: ToolMessage,
   budget: number,

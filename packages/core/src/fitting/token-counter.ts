@@ -1,9 +1,7 @@
 import { checkOptions, isFunction, type Rule } from '../options.js';
 import { estimateText } from './estimate-tokens.js';
 
-/**
- * Counts tokens. A tokenizer needs `count` alone: `{ count: (text) => encode(text).length }`. What calibrates itself has all three.
- */
+/** Counts tokens. A tokenizer needs `count` alone: `{ count: (text) => encode(text).length }`. What calibrates itself has all three. */
 export interface TokenCounter {
   /** The tokens of a text, 0 or more: of the same text always the same, whatever has been learned. */
   count(text: string): number;
@@ -19,10 +17,7 @@ export interface TokenCounterOptions {
   readonly count?: (text: string) => number;
 }
 
-/**
- * Makes a counter that calibrates itself, model by model, by the usage that providers report: after three requests its factor is theirs, and it stays
- * between 0.5 and 2. Whoever shares it shares what it has learned.
- */
+/** Makes a counter that calibrates itself, model by model, by the usage that providers report: after three requests its factor is theirs, and it stays between 0.5 and 2. Whoever shares it shares what it has learned. */
 export const createTokenCounter = (options: TokenCounterOptions = {}): TokenCounter => {
   checkOptions('createTokenCounter()', options, rules);
   const { count = estimateText } = options;

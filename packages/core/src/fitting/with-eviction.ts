@@ -1,5 +1,6 @@
 import { map } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
+import { withOwnTools } from '../with-own-tools.js';
 import type { BeforeModel } from '../events.js';
 import { freezeMessage } from '../frozen.js';
 import { type Interceptor, on } from '../interceptor.js';
@@ -18,7 +19,6 @@ import { toolOutput, type ToolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import { usesIn } from '../tools/suspend.js';
 import type { Tool } from '../tools/types.js';
-import { withOwnTools } from '../with-own-tools.js';
 import { mediaTokens } from './count-request.js';
 import { estimateText } from './estimate-tokens.js';
 

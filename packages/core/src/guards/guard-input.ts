@@ -88,10 +88,7 @@ export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
 const textsOf = (input: readonly InputMessage[]): readonly string[] =>
   input.filter(({ role }) => role === 'user').map(textOf);
 
-/**
- * The ways in which what users said can be read: as it stands, and, of several messages, also as though nothing was between
- * them. What is taken apart must not pass where the whole would not.
- */
+/** The ways in which what users said can be read: as it stands, and, of several messages, also as though nothing was between them. What is taken apart must not pass where the whole would not. */
 export const readingsOf = ({
   text,
   input,
@@ -120,10 +117,7 @@ interface GuardInit {
   readonly userMessage?: string | undefined;
 }
 
-/**
- * Asks a check: it may return its verdict, promise it or emit it. Emits one decision, or errors where the check threw, or
- * gave no verdict, two, or anything else. Leaving it leaves the check at once.
- */
+/** Asks a check: it may return its verdict, promise it or emit it. Emits one decision, or errors where the check threw, or gave no verdict, two, or anything else. Leaving it leaves the check at once. */
 export const decision$ = (
   ask: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>

@@ -14,13 +14,13 @@ import { findRanges, type Patterns, readPatterns, replaced, type Range } from '.
 import { characterStart } from './surrogates.js';
 import {
   createTextWindow,
-  type HeldText,
   heldFrom,
+  type HeldText,
   heldWithin,
   type Release,
   textChunk,
   textWindow,
-} from './text-window.js';
+} from './guard-output.js';
 
 /** How text is redacted. */
 export interface RedactOptions extends InterceptorOptions {

@@ -5,7 +5,7 @@ import type { ContentChunk } from '../content-through.js';
 import { text } from '../testing/index.js';
 import { type Patterns, readPatterns } from './patterns.js';
 import { replaceMatches } from './redact.js';
-import { textChunk } from './text-window.js';
+import { textChunk } from './guard-output.js';
 import { cutAt, isWellFormed } from './text-window.test-support.js';
 
 const replacing = (patterns: Patterns, window: number) =>

@@ -4,8 +4,7 @@ import { filter, from, take, takeWhile } from 'rxjs';
 import { type ContentChunk, stopMessage } from '../content-through.js';
 import { marbles } from '../testing/index.js';
 import { type Patterns, readPatterns } from './patterns.js';
-import { stopAtMatch } from './guard-output.js';
-import { textChunk } from './text-window.js';
+import { stopAtMatch, textChunk } from './guard-output.js';
 import { cutAt, isWellFormed } from './text-window.test-support.js';
 
 const window = 8;

@@ -139,7 +139,7 @@ export const interruptStep = 'interrupt';
 /** The id of the session that a call belongs to, if one of these records begins the call and it has a session. Drivers ask this of the records they append, to list the calls of a session. */
 export const sessionIn = (
   callId: string,
-  records: readonly (NewRecord | undefined)[],
+  records: readonly (Pick<NewRecord, 'name' | 'text'> | undefined)[],
 ): string | undefined => {
   const begins = records.find((record) => record?.name === `${callId}/${callStep}`);
   const begun = parsedJson(begins?.text ?? '');

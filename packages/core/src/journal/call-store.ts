@@ -18,9 +18,8 @@ import {
   Subject,
 } from 'rxjs';
 import { contained } from '../contained.js';
-import { fatal, MillraceError, toMillraceError } from '../errors.js';
+import { failAs, fatal, MillraceError, toMillraceError } from '../errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
-import { failAs } from '../fail-as.js';
 import { isRecord, parsedJson } from '../json.js';
 import type {
   CallStoreDriver,
@@ -33,16 +32,16 @@ import type {
 } from './call-store-driver.js';
 import { eventText, isEnd, parsedText, sessionChanges, stepText } from './record-json.js';
 import type { Delta, KnownLog } from './compact-log.js';
+import { continues, createKnownLog, deltaRecord, deltaTypes, isDelta } from './compact-log.js';
 import {
-  continues,
-  createKnownLog,
-  deltaRecord,
-  deltaTypes,
-  isDelta,
+  checkCallId,
+  type ConversationLogs,
+  createConversationLogs,
+  isLongOpening,
   readable,
-} from './compact-log.js';
+} from './conversation-log.js';
 import { createDemand, type Demand } from '../demand.js';
-import { interruptStep, callBegunBy, callOfStep } from './call-record.js';
+import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */
 export interface CallStore extends JournalStore {
@@ -62,18 +61,23 @@ export interface CallStoreOptions {
 export const createCallStore = (
   driver: CallStoreDriver,
   { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
-): CallStore => ({
-  driver: readable(driver),
-  open$: (callId, run) => open$(driver, callId, { events, scheduler }, run),
-});
+): CallStore => {
+  const logs = createConversationLogs(driver);
+  return {
+    driver: readable(driver, logs),
+    open$: (callId, run) => open$(driver, logs, callId, { events, scheduler }, run),
+  };
+};
 
 const open$ = <T>(
   driver: CallStoreDriver,
+  logs: ConversationLogs,
   callId: string,
   { events, scheduler }: Required<CallStoreOptions>,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
   defer(() => {
+    checkCallId(callId);
     const { appender$, close } = openWriter(driver, callId, scheduler);
     const closed$ = defer(() => {
       close();
@@ -85,9 +89,9 @@ const open$ = <T>(
         // The reply is safe by then, and an error is what the caller should hear of.
         const rest$ = defer(() => appender.written$()).pipe(catchError(() => EMPTY));
         return concat(
-          written$(driver, callId).pipe(
+          written$(driver, logs, callId).pipe(
             concatMap((written) =>
-              run(journalOf(appender, callId, events, written)).pipe(contained()),
+              run(journalOf(appender, logs, callId, events, written)).pipe(contained()),
             ),
             catchError((cause: unknown) => concat(rest$, closed$, failed$(cause))),
           ),
@@ -110,21 +114,17 @@ interface Written {
   lastSeq: number;
 }
 
-const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> =>
-  records$(driver, callId).pipe(
-    reduce<StoredRecord, Written>(
-      (written, read) => {
-        const record = written.log.whole(read);
-        const { kind, name, seq } = record;
-        written.lastSeq = Math.max(written.lastSeq, seq);
-        if (kind === 'step') {
-          written.steps.set(name, record);
-          written.told.add(read);
-        } else if (deltaTypes.has(name)) {
-          written.shown.add(stringIn(callId, record.text, 'messageId'));
-        } else if (name !== 'actingChunk') {
-          written.told.add(read);
-        }
+const written$ = (
+  driver: CallStoreDriver,
+  { whole$ }: ConversationLogs,
+  callId: string,
+): Observable<Written> =>
+  defer(() => driver.read$(callId)).pipe(
+    concatMap(whole$),
+    failAs('store', 'The journal could not be read'),
+    reduce<readonly StoredRecord[], Written>(
+      (written, records) => {
+        for (const read of records) keep(written, callId, read);
         return written;
       },
       {
@@ -136,6 +136,20 @@ const written$ = (driver: CallStoreDriver, callId: string): Observable<Written> 
       },
     ),
   );
+
+const keep = (written: Written, callId: string, read: StoredRecord): void => {
+  const record = written.log.whole(read);
+  const { kind, name, seq } = record;
+  written.lastSeq = Math.max(written.lastSeq, seq);
+  if (kind === 'step') {
+    written.steps.set(name, record);
+    written.told.add(read);
+  } else if (deltaTypes.has(name)) {
+    written.shown.add(stringIn(callId, record.text, 'messageId'));
+  } else if (name !== 'actingChunk') {
+    written.told.add(read);
+  }
+};
 
 export const records$ = (
   driver: CallStoreDriver,
@@ -155,6 +169,7 @@ const stringIn = (callId: string, text: string, field: string): string => {
 
 const journalOf = (
   { startAt, push, pushDelta, isIdle, written$: writing$, demand }: Appender,
+  { shared$ }: ConversationLogs,
   callId: string,
   hears: (event: AgentEvent) => boolean,
   { steps, log, shown, told, lastSeq: lastWritten }: Written,
@@ -164,6 +179,7 @@ const journalOf = (
   // Of a message that was cut short, deltas may have been shown that are not recorded.
   const from = lastWritten + (cutShort.size > 0 ? mostDeltas : 0);
   let lastSeq = from;
+  const begins = `${callId}/${callStep}`;
   startAt(log.position);
   const flushed$ = <T>(then: () => Observable<T>): Observable<T> =>
     isIdle() ? then() : concat(writing$(), defer(then));
@@ -180,18 +196,20 @@ const journalOf = (
       return { kind: 'event', name, seq, text: eventText({ type: name, ...compact }) };
     });
   };
-  const writeStep = (name: string, value: unknown, text: string): void => {
+  const writeStep = (name: string, value: unknown, text: string, shared = value): void => {
     const events = held ?? [];
     const seq = held === undefined ? lastSeq : from;
     held = undefined;
     push((position) => {
-      const compact = isRecord(value)
-        ? log.compact({ kind: 'step', name, position }, value)
-        : value;
+      const own = isRecord(value) ? log.compact({ kind: 'step', name, position }, value) : value;
+      // What the call itself has is nearer.
+      const compact = own === value ? shared : own;
       return { kind: 'step', name, seq, text: compact === value ? text : stepText(name, compact) };
     });
     events.forEach(writeEvent);
   };
+  const session = (): string | undefined =>
+    sessionIn(callId, [{ name: begins, text: steps.get(begins)?.text ?? '' }]);
   const known = (id: string, record: Pick<StoredRecord, 'text'>): unknown => {
     try {
       return parsedText(`The record of the step '${id}' of the call '${callId}'`, record.text);
@@ -229,9 +247,14 @@ const journalOf = (
           work().pipe(
             concatMap((value) => {
               const text = stepText(id, value);
-              steps.set(id, { text });
-              writeStep(id, value, text);
-              return flushed$(() => of(value));
+              const record$ = (shared = value): Observable<unknown> => {
+                steps.set(id, { text });
+                writeStep(id, value, text, shared);
+                return flushed$(() => of(value));
+              };
+              return isLongOpening(id, text) && isRecord(value)
+                ? shared$(session(), value).pipe(concatMap(record$))
+                : record$();
             }),
           ),
         );

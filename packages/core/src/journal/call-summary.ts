@@ -16,7 +16,7 @@ import {
   tap,
   toArray,
 } from 'rxjs';
-import { isMillraceError, messageOf, MillraceError } from '../errors.js';
+import { failAs, isMillraceError, messageOf, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
 import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
@@ -30,7 +30,6 @@ import {
 import { isEndOfCall } from './compact-log.js';
 import { isEnd, parsedText, storedEvent } from './record-json.js';
 import { characterStart } from '../interceptors/surrogates.js';
-import { failAs } from '../fail-as.js';
 import { createQueue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
 import { records$ } from './call-store.js';

@@ -1,8 +1,7 @@
-import { defer, filter, map, tap } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import type { AgentEvent, EventOf } from '../events.js';
 import { isRecord } from '../json.js';
-import type { CallStoreDriver, NewRecord, StoredRecord } from './call-store-driver.js';
+import type { NewRecord, StoredRecord } from './call-store-driver.js';
 import { canBeWritten, parsedText, withValue } from './record-json.js';
 
 /*
@@ -18,7 +17,7 @@ interface MessageList {
   readonly options: unknown;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 type RecordPlace = Pick<StoredRecord, 'kind' | 'name' | 'position'>;
 
@@ -105,7 +104,8 @@ const listField = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): string |
   return name.endsWith(openEnd) ? 'history' : undefined;
 };
 
-const openEnd = '/open';
+/** How the name of a step ends that records the history of a call. */
+export const openEnd = '/open';
 
 export const isEndOfCall = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): boolean =>
   kind === 'event' && (name === 'postCall' || name === 'error');
@@ -117,9 +117,9 @@ const keysOf = ({ kind, name }: RecordPlace, { callId, agent }: Fields): readonl
   return [`${kind === 'event' ? name : ''} ${call}`, `last ${call}`, `agent:${String(speaker)}`];
 };
 
-const fieldsOf = ({ name, text }: StoredRecord): Fields | undefined => {
+export const fieldsOf = (record: StoredRecord): Fields | undefined => {
   try {
-    const value = parsedText(name, text);
+    const value = parsedText(record.name, record.text);
     return isRecord(value) ? value : undefined;
   } catch {
     // Whoever reads it is told.
@@ -127,14 +127,14 @@ const fieldsOf = ({ name, text }: StoredRecord): Fields | undefined => {
   }
 };
 
-const lazily = ({ text: _, ...record }: StoredRecord, value: Fields): StoredRecord => ({
+export const lazily = ({ text: _, ...record }: StoredRecord, value: Fields): StoredRecord => ({
   ...record,
   get text() {
     return JSON.stringify(value);
   },
 });
 
-const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
+export const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
   ...record,
   get text(): string {
     throw new MillraceError(
@@ -145,7 +145,10 @@ const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
 });
 
 /** The messages of a list that refers to those of another one. */
-const messagesOf = (list: unknown, base: readonly unknown[]): readonly unknown[] | undefined => {
+export const messagesOf = (
+  list: unknown,
+  base: readonly unknown[],
+): readonly unknown[] | undefined => {
   const parts = isRecord(list) ? list['parts'] : undefined;
   if (!isList(parts)) return undefined;
   const messages = parts.flatMap((part) => {
@@ -157,10 +160,10 @@ const messagesOf = (list: unknown, base: readonly unknown[]): readonly unknown[]
   return messages.includes(undefined) ? undefined : messages;
 };
 
-const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
 /** What a list is made of: messages of its own, and `[from, count]` of another one. */
-const partsOf = (list: readonly unknown[], base: readonly unknown[]): readonly unknown[] => {
+export const partsOf = (list: readonly unknown[], base: readonly unknown[]): readonly unknown[] => {
   const parts: unknown[] = [];
   let places: ReadonlyMap<unknown, number> | undefined;
   let run: [from: number, count: number] | undefined;
@@ -232,7 +235,7 @@ export const deltaRecord = (first: Delta, more: readonly Delta[]): NewRecord => 
   };
 };
 
-const deltasOf = (record: StoredRecord): readonly StoredRecord[] => {
+export const deltasOf = (record: StoredRecord): readonly StoredRecord[] => {
   const { kind, name } = record;
   if (kind !== 'event' || !deltaTypes.has(name)) return [record];
   if (!record.text.includes('"delta":[')) return [record];
@@ -246,42 +249,4 @@ const deltasOf = (record: StoredRecord): readonly StoredRecord[] => {
     const own = { ...value, delta, seq: toSeq, at: toAt };
     return withValue(lazily({ ...record, seq: toSeq }, own), own);
   });
-};
-
-/** Logs that are remembered while they are followed. */
-const mostFollowed = 64;
-
-/** Returns a driver that reads records as they were before they were made compact. What it writes stays as it is. Deltas that share a record have the position of that record. */
-export const readable = (driver: CallStoreDriver): CallStoreDriver => {
-  let followed: readonly { readonly callId: string; readonly log: KnownLog }[] = [];
-  const remember = (callId: string, log: KnownLog): void => {
-    const others = followed.filter(
-      (it) => it.callId !== callId || it.log.position !== log.position,
-    );
-    followed = [{ callId, log: createKnownLog(log) }, ...others].slice(0, mostFollowed);
-  };
-  return {
-    claim$: (callId) => driver.claim$(callId),
-    changes$: (callId) => driver.changes$(callId),
-    list$: (sessionId) => driver.list$(sessionId),
-    remove$: (callId) =>
-      defer(() => {
-        followed = followed.filter((it) => it.callId !== callId);
-        return driver.remove$(callId);
-      }),
-    read$: (callId, { kind, after = 0, afterSeq = -1 } = {}) =>
-      defer(() => {
-        const isKnown = (it: (typeof followed)[number]): boolean =>
-          it.callId === callId && it.log.position <= after;
-        const log = createKnownLog(followed.find(isKnown)?.log);
-        const isIn = ({ kind: own, position, seq }: StoredRecord): boolean =>
-          (kind ?? own) === own && position > after && seq > afterSeq;
-        // What a record refers to may be of another kind, and come before those that are wanted.
-        return driver.read$(callId, { after: log.position }).pipe(
-          map((records) => records.map(log.whole).flatMap(deltasOf).filter(isIn)),
-          filter((records) => records.length > 0),
-          tap({ complete: () => remember(callId, log) }),
-        );
-      }),
-  };
 };

@@ -1,8 +1,7 @@
 import type { Observable } from 'rxjs';
 import { concat, concatMap, defer, ignoreElements, map, of, take, throwError } from 'rxjs';
 import { randomId } from '../call-context.js';
-import { MillraceError } from '../errors.js';
-import { failAs } from '../fail-as.js';
+import { failAs, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isText, type Rule } from '../options.js';
 import {
@@ -16,6 +15,7 @@ import {
 } from './call-record.js';
 import type { CallStoreDriver, NewRecord, StoreOfCalls } from './call-store-driver.js';
 import { checkStored, isStored$, notStored } from './call-store-driver.js';
+import { checkCallId } from './conversation-log.js';
 import { forkedRecords, type StepEdit } from './forked-records.js';
 import { storedSteps$, intentOf, type StoredStep, type StoredSteps, toolStepOf } from './steps.js';
 
@@ -61,6 +61,7 @@ export const fork$ = (
   const { driver } = store;
   return defer(() => {
     const { callId: newId = randomId() } = options;
+    checkCallId(newId);
     return storedSteps$(driver, callId).pipe(
       map((stored) => {
         if (stored.steps.length === 0) throw stored.broken ?? notStored(callId);

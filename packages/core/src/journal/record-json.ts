@@ -1,4 +1,4 @@
-import { errorCodes, isMillraceError, MillraceError, messageOf } from '../errors.js';
+import { errorCodes, isMillraceError, messageOf, MillraceError } from '../errors.js';
 import type { AgentEvent, EventType } from '../events.js';
 import { frozen } from '../frozen.js';
 import { isRecord } from '../json.js';

@@ -236,10 +236,7 @@ export const decodedEscape = (escape: string): string | undefined => {
   return Object.hasOwn(simple, name) ? simple[name] : undefined;
 };
 
-/**
- * Tells whether JSON has an escape that a path or a pattern may have been meant with: a form feed or a backspace before a word, or a line
- * that breaks behind the letter of a drive.
- */
+/** Tells whether JSON has an escape that a path or a pattern may have been meant with: a form feed or a backspace before a word, or a line that breaks behind the letter of a drive. */
 const hasDoubtfulEscape = (json: string): boolean =>
   /(?<!\\)(?:\\\\)*\\[bf](?=\w)|(?<![A-Za-z\d])[C-PR-Z]:\\[nrt][A-Za-z]/.test(json);
 

@@ -10,7 +10,7 @@ import {
   wholeNumber,
 } from '../options.js';
 import { isRecord } from '../json.js';
-import type { Embedder } from '../retrieval/embedder.js';
+import { createMeaningIndex, type Embedder } from '../retrieval/meaning-index.js';
 import {
   checkScope,
   type LongTermMemory,
@@ -23,7 +23,6 @@ import {
 import { messageOf } from '../errors.js';
 import { frozen } from '../frozen.js';
 import { fuseRankings } from '../retrieval/fuse-rankings.js';
-import { createMeaningIndex } from '../retrieval/meaning-index.js';
 import { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
 import { scoresByWords, createKeywordIndex, type KeywordIndex } from './keyword-index.js';
 

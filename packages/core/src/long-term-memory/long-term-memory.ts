@@ -61,10 +61,7 @@ export interface RecalledMemory extends MemoryEntry {
  * scope lacks its user.
  */
 export interface LongTermMemory {
-  /**
-   * Records all entries or none, emits them once and completes. An entry with an id or a text that the scope already has is not
-   * recorded again: the existing one is emitted. A blank text is not recorded.
-   */
+  /** Records all entries or none, emits them once and completes. An entry with an id or a text that the scope already has is not recorded again: the existing one is emitted. A blank text is not recorded. */
   record$(scope: MemoryScope, memories: readonly NewMemory[]): Observable<readonly MemoryEntry[]>;
   /** Emits the matching entries once, best first, and completes. */
   recall$(scope: MemoryScope, query: MemoryQuery): Observable<readonly RecalledMemory[]>;

@@ -142,10 +142,7 @@ interface Found {
 
 type Needs = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
 
-/**
- * Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An
- * interrupt ends the wait.
- */
+/** Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An interrupt ends the wait. */
 export const findMemories$ = (
   settings: MemorySettings,
   context: Needs,

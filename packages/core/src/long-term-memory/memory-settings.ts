@@ -10,9 +10,7 @@ import {
   type NewMemory,
 } from './long-term-memory.js';
 
-/**
- * Who looks after a memory: the framework, before and behind each call (`static`), the model, by tools (`agent`), or `both`.
- */
+/** Who looks after a memory: the framework, before and behind each call (`static`), the model, by tools (`agent`), or `both`. */
 export type LongTermMemoryMode = 'static' | 'agent' | 'both';
 
 /** How an agent remembers its users. */
@@ -31,10 +29,7 @@ export interface LongTermMemoryOptions {
   readonly candidates?: number;
   /** Whether to recall again for each step of a plan. Default: true, for agents that keep a plan. */
   readonly recallForSteps?: boolean;
-  /**
-   * Where the model reads the memories: before the history, or right before the input, which keeps the history cacheable. Default:
-   * `beforeHistory`, or where `retrieve` puts its passages.
-   */
+  /** Where the model reads the memories: before the history, or right before the input, which keeps the history cacheable. Default: `beforeHistory`, or where `retrieve` puts its passages. */
   readonly placement?: 'beforeHistory' | 'beforeInput';
   /** What is looked for before the loop; nothing, where it is blank. Default: what was asked, as text. */
   readonly query?: (call: Call) => string;

@@ -14,9 +14,7 @@ export const memoryToolNames: readonly string[] = [
   'forget_memory',
 ];
 
-/**
- * Makes the tools by which a model looks after a memory. Whose memory it is comes from the call; no argument names anybody.
- */
+/** Makes the tools by which a model looks after a memory. Whose memory it is comes from the call; no argument names anybody. */
 export const memoryTools = (settings: MemorySettings): readonly Tool[] => {
   const tools = [recordMemory(settings), retrieveMemory(settings)];
   return settings.forgetTool ? [...tools, forgetMemory(settings)] : tools;

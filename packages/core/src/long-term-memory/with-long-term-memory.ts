@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withOwnTools } from '../with-own-tools.js';
 import { appended$, type MemoryFactory } from '../memory.js';
 import {
   checkOptions,
@@ -25,7 +26,6 @@ import type { Layer, LayerContext } from '../layer.js';
 import { type PhaseFactory, phase } from '../phase.js';
 import { reasoning } from '../phases/reasoning.js';
 import type { InputSchema } from '../schema.js';
-import { withOwnTools } from '../with-own-tools.js';
 import { toolSummary, memoriesOfCall } from './memories-of-call.js';
 import {
   isAgentic,
@@ -145,10 +145,7 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
 
 type Needs = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
 
-/**
- * Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until
- * the next one is, and never stored.
- */
+/** Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until the next one is, and never stored. */
 const recallForStep = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -200,10 +197,7 @@ const askedIn = ({ messages }: OpenRun, { call }: Needs): string => {
     .join('\n');
 };
 
-/**
- * Makes the layer that recalls what may help with what was asked, and shows it, once other layers have found out what is meant. A call of which nobody says whose it is
- * has no memory, and no tools for one.
- */
+/** Makes the layer that recalls what may help with what was asked, and shows it, once other layers have found out what is meant. A call of which nobody says whose it is has no memory, and no tools for one. */
 const recallMemories = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,

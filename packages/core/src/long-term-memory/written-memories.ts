@@ -7,10 +7,7 @@ import type { MemoryEntry, RecalledMemory } from './long-term-memory.js';
 
 export const recalledTitle = 'Recalled Memories';
 
-/**
- * Writes entries for a model to read; empty where there are none. Each stands under a heading, its lines behind `> `, so that what
- * somebody has said once cannot pass for another entry, or for what the program says.
- */
+/** Writes entries for a model to read; empty where there are none. Each stands under a heading, its lines behind `> `, so that what somebody has said once cannot pass for another entry, or for what the program says. */
 export const writtenMemories = (
   memories: readonly MemoryEntry[],
   headingOf: (memory: MemoryEntry, index: number) => string = (memory) =>

@@ -236,10 +236,7 @@ interface SummaryOrder {
 
 type AskNeeds = Parameters<typeof receive$>[0];
 
-/**
- * Asks the model for a summary, and emits what came of it: a failure is a value, too. Nothing of it is shown, and an interrupt ends it without a
- * value. `position` is its place in the call.
- */
+/** Asks the model for a summary, and emits what came of it: a failure is a value, too. Nothing of it is shown, and an interrupt ends it without a value. `position` is its place in the call. */
 export const askSummary$ = (
   context: AskNeeds,
   run: OpenRun,

@@ -34,10 +34,7 @@ export interface RetryOptions {
   readonly jitter?: number;
   /** A provider that asks for a longer wait than this, in milliseconds, is not waited for. Default: 60,000. */
   readonly maxRetryWait?: number;
-  /**
-   * Whether to send a request again when part of its answer was shown already. That part is void then: a
-   * `messageDiscarded` event says so, and the chunks of the next attempt have another `messageId`. Default: false.
-   */
+  /** Whether to send a request again when part of its answer was shown already. That part is void then: a `messageDiscarded` event says so, and the chunks of the next attempt have another `messageId`. Default: false. */
   readonly retryPartial?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { concatMap, type Observable, of } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
-import { discardUnlessKept } from '../discard.js';
+import { discardUnlessKept } from '../draft.js';
 import { endInterrupted, endStopped } from '../end-interrupted.js';
 import { MillraceError } from '../errors.js';
 import { waited$ } from '../step.js';

@@ -1,9 +1,7 @@
 // What a phase of one's own is made of, and where it is put. Agents need none of it.
 export { acting } from './acting.js';
-export { checkInterrupt } from './check-interrupt.js';
-export { limit } from './limit.js';
+export { checkInterrupt, limit, storeMemory } from './limit.js';
 export { reasoning } from './reasoning.js';
-export { storeMemory } from './store-memory.js';
 export {
   insertAfter,
   insertBefore,

@@ -1,11 +1,45 @@
-import { type Observable, of, throwError } from 'rxjs';
-import { MillraceError } from '../errors.js';
-import { type AssistantMessage, textOf } from '../message.js';
+import { concat, identity, type Observable, of, throwError } from 'rxjs';
 import type { Context } from '../context.js';
-import { type Phase, phase } from '../phase.js';
-import { end, type OpenRun, type Run } from '../run.js';
-import { says, wordsOf } from '../end-interrupted.js';
+import { endInterrupted, says, wordsOf } from '../end-interrupted.js';
+import { MillraceError } from '../errors.js';
+import { noMemory } from '../memory.js';
+import { type AssistantMessage, textOf } from '../message.js';
+import { type Phase, phase, transition } from '../phase.js';
+import { remember$, type Remembering } from '../remember.js';
+import { assertPaired, end, type OpenRun, type Run } from '../run.js';
 import { close$, type ClosingNeeds } from './closing.js';
+
+/** Ends the run if it has been interrupted. */
+export const checkInterrupt = (
+  context: Pick<Context, 'call' | 'interruption' | 'isInterruptible'>,
+): Phase =>
+  context.isInterruptible
+    ? transition((run) =>
+        context.interruption.current === undefined ? run : endInterrupted(run, context),
+      )
+    : identity;
+
+/** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */
+export const storeMemory = (context: Remembering): Phase =>
+  context.memory === noMemory
+    ? transition((run) => {
+        assertPaired(unstored(run));
+        return stored(run);
+      })
+    : phase((run) => {
+        const messages = unstored(run);
+        return messages.length + run.late.length === 0
+          ? of(run)
+          : concat(remember$(context, run, messages), of(stored(run)));
+      });
+
+const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);
+
+const stored = (run: OpenRun): OpenRun => ({
+  ...run,
+  stored: run.messages.length,
+  late: [],
+});
 
 type Needs = ClosingNeeds & Pick<Context, 'limits'>;
 

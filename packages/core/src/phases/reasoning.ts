@@ -1,6 +1,6 @@
 import { concatMap, map, type Observable, of, timer } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
-import { discard, discardUnlessKept } from '../discard.js';
+import { discard, discardUnlessKept } from '../draft.js';
 import { endInterrupted, endStopped } from '../end-interrupted.js';
 import { waited$ } from '../step.js';
 import {

@@ -3,7 +3,7 @@ import { lastValueFrom, of, throwError } from 'rxjs';
 import { inProcessMemory } from '../memory.js';
 import { type Message, textBlock } from '../message.js';
 import { append, end, open, type Run } from '../run.js';
-import { storeMemory } from './store-memory.js';
+import { storeMemory } from './limit.js';
 
 const question: Message = { id: 'q', role: 'user', content: [textBlock('?')] };
 const asks: Message = {

@@ -1,5 +1,6 @@
 import { map } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
+import { withOwnTools } from '../with-own-tools.js';
 import type { Context } from '../context.js';
 import type { StatePatch } from '../events.js';
 import { type Message, type ToolUseBlock, toolUsesOf } from '../message.js';
@@ -13,7 +14,6 @@ import type { InputSchema } from '../schema.js';
 import { failedOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import type { Tool, ToolContext } from '../tools/types.js';
-import { withOwnTools } from '../with-own-tools.js';
 import {
   changedPlan,
   isSettled,

@@ -1,6 +1,6 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
 import type { Context } from '../context.js';
-import { discard } from '../discard.js';
+import { discard } from '../draft.js';
 import { isMillraceError, MillraceError } from '../errors.js';
 import { type AssistantMessage, type Message, textBlock, textOf, toolUsesOf } from '../message.js';
 import type { Model } from '../model.js';
@@ -40,10 +40,7 @@ export interface CompleteTaskOptions {
 /** What the tool is called, unless it is told otherwise. */
 export const completeTaskName = 'complete_task';
 
-/**
- * Makes the tool by which the model says that the task is done. The `answer` that it gives is the answer of the call, with reason `toolFinal`; where it gives none, or
- * with `finalize`, the phase `synthesize` writes one.
- */
+/** Makes the tool by which the model says that the task is done. The `answer` that it gives is the answer of the call, with reason `toolFinal`; where it gives none, or with `finalize`, the phase `synthesize` writes one. */
 export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   checkOptions('completeTask()', options, completeTaskRules);
   const { name = completeTaskName, finalize = false } = options;

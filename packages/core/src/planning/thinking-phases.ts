@@ -18,10 +18,7 @@ import {
   writtenPrompt,
 } from './planning-options.js';
 
-/**
- * Makes a phase, to be put before `reasoning`, that lets the model look at the task before the first turn: one request. What it says is shown in
- * every request of the call as `[Task Analysis]`, and never stored.
- */
+/** Makes a phase, to be put before `reasoning`, that lets the model look at the task before the first turn: one request. What it says is shown in every request of the call as `[Task Analysis]`, and never stored. */
 export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   checkOptions('analyseTask()', options, planningRules);
   const { name = 'analyseTask' } = options;

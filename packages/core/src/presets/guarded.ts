@@ -11,7 +11,7 @@ import { retry, type RetryOptions } from '../models/retry.js';
 import { isRecord } from '../json.js';
 import { checkOptions, having, isObject, type Rule, wholeNumber } from '../options.js';
 import { withoutPhase } from '../phase-list.js';
-import { storeMemory } from '../phases/store-memory.js';
+import { storeMemory } from '../phases/limit.js';
 import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
 import type { Retriever } from '../retrieval/retriever.js';
 import type { InputSchema } from '../schema.js';

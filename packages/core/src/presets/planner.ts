@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../agent-options.js';
+import { withOwnTools } from '../with-own-tools.js';
 import { withDefaults } from '../call-options.js';
 import { misuse } from '../errors.js';
 import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
@@ -25,7 +26,6 @@ import { withPlan } from '../planning/plan.js';
 import type { InputSchema } from '../schema.js';
 import { type StepsOptions, stepsDialect } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
-import { withOwnTools } from '../with-own-tools.js';
 
 /** What may be otherwise in an agent that plans. */
 export interface PlannerOptions {

@@ -10,10 +10,7 @@ interface SystemParts {
   readonly format?: string | undefined;
 }
 
-/**
- * The system prompt: the instructions, a section `[Retrieved Context]` and one `[Response Format]`, as far as there are any, with blank lines
- * between them. Nothing at all is no system prompt.
- */
+/** The system prompt: the instructions, a section `[Retrieved Context]` and one `[Response Format]`, as far as there are any, with blank lines between them. Nothing at all is no system prompt. */
 export const systemPrompt = ({
   instructions,
   context,

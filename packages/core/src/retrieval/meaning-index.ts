@@ -15,7 +15,12 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
-import type { Embedder } from './embedder.js';
+
+/** What turns texts into vectors, such as a model of embeddings. */
+export interface Embedder {
+  /** Emits one vector for each text, in their order, and completes. */
+  embed$(texts: readonly string[]): Observable<readonly (readonly number[])[]>;
+}
 
 /** An index of items by their meaning. */
 export interface MeaningIndex<Item> {

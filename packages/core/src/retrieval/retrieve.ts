@@ -22,10 +22,7 @@ import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js
 export interface RetrieveOptions {
   /** Passages at most. Default: 5. */
   readonly limit?: number;
-  /**
-   * Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all
-   * before it. Default: `system`.
-   */
+  /** Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all before it. Default: `system`. */
   readonly placement?: ContextPlacement;
   /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
   // It mostly gives no Observable, so its name does not end in $.

@@ -33,10 +33,7 @@ export interface RetrievedPassage {
   readonly score?: number;
 }
 
-/**
- * Finds passages that may answer a query: by words, by meaning, or by asking a search engine. What it gives is from
- * outside: whoever shows it to a model writes it with `numbered`.
- */
+/** Finds passages that may answer a query: by words, by meaning, or by asking a search engine. What it gives is from outside: whoever shows it to a model writes it with `numbered`. */
 export interface Retriever {
   /**
    * Emits the passages once, the best first, an empty list where there are none, and completes. Cold: each

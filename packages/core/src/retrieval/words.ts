@@ -12,10 +12,7 @@ export const wordsIn = (text: string): readonly Word[] =>
 const unspaced =
   /([\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}ー]+)/u;
 
-/**
- * Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. Of scripts without spaces
- * between words, each two characters that follow each other are a term.
- */
+/** Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. Of scripts without spaces between words, each two characters that follow each other are a term. */
 export const termsIn = (text: string): string[] =>
   wordsIn(text).flatMap(({ text: word }) =>
     word.split(unspaced).flatMap((part, at) => (at % 2 === 1 ? pairsIn(part) : partsOf(part))),

@@ -129,10 +129,7 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): type
 const mostBranches = 200_000;
 const exhausted = new Error();
 
-/**
- * Bounds what it costs to check an input. Where branches (`anyOf`, `oneOf`) refer to the whole, each level of an input may double the
- * work, and twenty levels would stop the process. Other schemas are left as they are.
- */
+/** Bounds what it costs to check an input. Where branches (`anyOf`, `oneOf`) refer to the whole, each level of an input may double the work, and twenty levels would stop the process. Other schemas are left as they are. */
 const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSchema => {
   const text = JSON.stringify(schema);
   const mayExplode = /"\$(recursive|dynamic)?[Rr]ef"/.test(text) && /"(any|one)Of"/.test(text);

@@ -7,10 +7,7 @@ export interface Relaxation {
   readonly hides: boolean;
 }
 
-/**
- * Takes keys out of all that a schema says of an object: what fits the rest of the object fits the schema that comes
- * of it. Where that cannot be said without the keys, nothing is said.
- */
+/** Takes keys out of all that a schema says of an object: what fits the rest of the object fits the schema that comes of it. Where that cannot be said without the keys, nothing is said. */
 export const relax = (schema: JsonSchema, relaxation: Relaxation): JsonSchema => {
   const { oneOf, ...rest } = Object.fromEntries(
     Object.entries(schema)

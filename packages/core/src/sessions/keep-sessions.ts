@@ -26,7 +26,7 @@ import {
 import type { Agent } from '../agent.js';
 import { toCallable } from '../callable.js';
 import type { CallOptions } from '../call-options.js';
-import { isMillraceError, MillraceError, misuse } from '../errors.js';
+import { failAs, isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { CallStore } from '../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../journal/draining.js';
 import type { Journal } from '../journal/journal.js';
@@ -38,10 +38,13 @@ import type { Session, SessionCallOptions, SessionOptions } from './sessions.js'
 import { callRules, sessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, savedBehind, savedWithReply } from './resume-session.js';
-import type { SessionStore, StoredSession, SessionState } from './session-state.js';
-import { stateVersion } from './session-state.js';
+import {
+  type SessionState,
+  type SessionStore,
+  stateVersion,
+  type StoredSession,
+} from './session-state.js';
 import { contained } from '../contained.js';
-import { failAs } from '../fail-as.js';
 import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../usage.js';
 

@@ -3,10 +3,10 @@ import { isRecord, isTooDeep } from '../json.js';
 import { unpaired } from '../run.js';
 import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
-import { mostEarlierCalls } from './session-records.js';
 import {
   type EarlierCall,
   type LastCall,
+  mostEarlierCalls,
   type PendingApproval,
   type SessionState,
   stateVersion,

@@ -24,12 +24,16 @@ import type { StoreOfCalls, CallStoreDriver, StoredRecord } from '../journal/cal
 import { isStoreOfCalls, notStored } from '../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
-import { begunIn, callsIn, latest, less, mostEarlierCalls } from './session-records.js';
-import type {
-  EarlierCall,
-  PendingApproval,
-  SessionState,
-  ToolGroupStates,
+import {
+  begunIn,
+  callsIn,
+  type EarlierCall,
+  latest,
+  less,
+  mostEarlierCalls,
+  type PendingApproval,
+  type SessionState,
+  type ToolGroupStates,
 } from './session-state.js';
 import type { AgentEvent, EventOf } from '../events.js';
 import {

@@ -24,12 +24,12 @@ import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
 import type { Layer, LayerContext } from '../layer.js';
 import type { Memory } from '../memory.js';
-import { checkInterrupt } from '../phases/check-interrupt.js';
+import { checkInterrupt } from '../phases/limit.js';
 import { watchingSpending } from '../spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../step.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
-import type { SessionRecord } from './session-records.js';
+import type { SessionRecord } from './session-state.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../run.js';
 

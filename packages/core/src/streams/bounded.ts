@@ -22,10 +22,7 @@ export type BoundedOptions =
       readonly max?: number;
     };
 
-/**
- * A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes after waiting events, an
- * inner one immediately. Cold or hot, as the events are.
- */
+/** A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes after waiting events, an inner one immediately. Cold or hot, as the events are. */
 export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
   project: (event: Event) => Inner,
   options: BoundedOptions,
@@ -35,7 +32,9 @@ export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<
   const { overflow, max = 64 } = options;
   return queuedMap(
     project,
-    overflow === 'coalesce' ? () => createEventQueue<Event>(max) : () => refusing<Event>(max),
+    overflow === 'coalesce'
+      ? () => createEventQueue<Event>(max)
+      : () => telling<Event>(refuseAbove(max)),
   );
 };
 
@@ -43,7 +42,7 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
   project: (event: Event) => Inner,
   demand: DemandGate,
 ): OperatorFunction<Event, ObservedValueOf<Inner>> => {
-  const map = queuedMap(project, () => telling<Event>(demand));
+  const map = queuedMap(project, () => telling<Event>((size) => demand.backlog(size)));
   // Not released for good: who subscribes again has the same gate.
   return (event$) =>
     event$.pipe(
@@ -52,7 +51,7 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
     );
 };
 
-const telling = <T>(gate: DemandGate): Queue<T> => {
+const telling = <T>(tell: (size: number) => void): Queue<T> => {
   const queue = createQueue<T>();
   return {
     get size() {
@@ -60,31 +59,23 @@ const telling = <T>(gate: DemandGate): Queue<T> => {
     },
     push: (value) => {
       queue.push(value);
-      gate.backlog(queue.size);
+      tell(queue.size);
     },
     shift: () => {
       const value = queue.shift();
-      gate.backlog(queue.size);
+      tell(queue.size);
       return value;
     },
   };
 };
 
-const refusing = <T>(max: number): Queue<T> => {
-  const queue = createQueue<T>();
-  return {
-    get size() {
-      return queue.size;
-    },
-    push: (value) => {
-      if (queue.size === max) {
-        throw new MillraceError('queueFull', `More than ${max} events wait for bounded().`);
-      }
-      queue.push(value);
-    },
-    shift: () => queue.shift(),
+const refuseAbove =
+  (max: number) =>
+  (size: number): void => {
+    if (size > max) {
+      throw new MillraceError('queueFull', `More than ${max} events wait for bounded().`);
+    }
   };
-};
 
 const overflow = oneOf('pause', 'coalesce', 'error');
 const max = wholeNumber(1);

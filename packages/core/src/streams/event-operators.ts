@@ -18,10 +18,7 @@ import { checkOptions, isFlag } from '../options.js';
 import type { Reply, ToolRun } from '../reply.js';
 import { isAnswerDelta } from './merge-deltas.js';
 
-/**
- * Emits each run of a tool when its result is there, also one that was refused or failed. Its output is whole: what the
- * model and `reply.toolUses` get is cut to `maxObservation`. Ends as the events do.
- */
+/** Emits each run of a tool when its result is there, also one that was refused or failed. Its output is whole: what the model and `reply.toolUses` get is cut to `maxObservation`. Ends as the events do. */
 export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, ToolRun> =>
   pipe(
     heard('toolRuns()', options),

@@ -16,10 +16,7 @@ interface Taker<T> {
 
 const done = { done: true, value: undefined } as const;
 
-/**
- * Pulls from an Observable: it subscribes at the first `next()`, and closes the demand that it hands over when
- * `highWaterMark` values wait to be taken (default: 64). An error comes behind what waits.
- */
+/** Pulls from an Observable: it subscribes at the first `next()`, and closes the demand that it hands over when `highWaterMark` values wait to be taken (default: 64). An error comes behind what waits. */
 export const pullFrom = <T>(
   open: (demand: Demand) => Observable<T>,
   highWaterMark?: number,

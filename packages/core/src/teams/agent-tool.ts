@@ -1,5 +1,6 @@
 import { defer, map } from 'rxjs';
 import { type AgentOptions, agentRules } from '../agent-options.js';
+import { withOwnTools } from '../with-own-tools.js';
 import { type Agent, createAgent } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import type { OutputOf } from '../callable.js';
@@ -27,7 +28,6 @@ import { failedOutput, type ToolOutput, toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import { namesOf } from '../tools/live-toolkit.js';
 import type { Tool, ToolContext, ToolPolicy } from '../tools/types.js';
-import { withOwnTools } from '../with-own-tools.js';
 
 /** How an agent is a tool of others. */
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<

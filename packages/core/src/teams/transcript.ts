@@ -16,10 +16,7 @@ interface Hearing {
 
 const nothingNew = 'Nobody else has said anything. Go on.';
 
-/**
- * What an agent gets to hear: as its input what was asked and what the others have said, or, when it has had a turn before, what they have said since; all before that is
- * its history.
- */
+/** What an agent gets to hear: as its input what was asked and what the others have said, or, when it has had a turn before, what they have said since; all before that is its history. */
 export const hearing = (name: string, asked: Input, transcript: Transcript): Hearing => {
   const turns = transcript.findLastIndex((reply) => reply.name === name) + 1;
   const news = saidIn(transcript.slice(turns), name);

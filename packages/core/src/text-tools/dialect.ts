@@ -92,10 +92,7 @@ export interface Dialect {
   readonly labels: readonly Label[];
   /** Translations of the labels, for prompts in another language. */
   readonly words?: LabelTranslations | undefined;
-  /**
-   * Which JSON without a label is an action: at the start of the reply (`whole`), there or on a line after a thought if its first
-   * key belongs to an action (`keyed`), or none.
-   */
+  /** Which JSON without a label is an action: at the start of the reply (`whole`), there or on a line after a thought if its first key belongs to an action (`keyed`), or none. */
   readonly bareJson: 'whole' | 'keyed' | 'none';
   /** An action is a list, and prose before it is a thought. */
   readonly isList: boolean;

@@ -1,10 +1,7 @@
 import { decodedEscape, isWholeEscape } from '../json-text/read-json.js';
 
 interface TextListener {
-  /**
-   * A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. Such a text is for people: a backslash
-   * that begins no escape, or a command of LaTeX, is itself.
-   */
+  /** A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. Such a text is for people: a backslash that begins no escape, or a command of LaTeX, is itself. */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
   closes(path: readonly string[], text: string): void;
 }

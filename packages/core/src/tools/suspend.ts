@@ -11,10 +11,7 @@ import {
 } from '../message.js';
 import { toOutput, toolOutput, type ToolOutput } from '../tool-output.js';
 
-/**
- * Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another
- * process. The request is plain JSON and not shown to the model.
- */
+/** Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another process. The request is plain JSON and not shown to the model. */
 export const suspend = (request: unknown = null): ToolOutput =>
   toolOutput({
     content: 'Suspended: the result comes later.',

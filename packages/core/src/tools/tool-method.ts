@@ -9,10 +9,7 @@ import type { Tool, ToolContext } from './types.js';
 export type ToolMethodOptions<Schema> = Omit<ToolDefinition<Schema>, 'name' | 'run'> &
   Partial<Pick<ToolDefinition<Schema>, 'name'>>;
 
-/**
- * Decorates a method, so that `toolsOf` makes a tool of it. The schema is compiled once, with the class. It is a standard decorator: TypeScript
- * needs no flag for it, and does not take it with `experimentalDecorators`.
- */
+/** Decorates a method, so that `toolsOf` makes a tool of it. The schema is compiled once, with the class. It is a standard decorator: TypeScript needs no flag for it, and does not take it with `experimentalDecorators`. */
 export const toolMethod =
   <const Schema extends InputSchema = NoParameters>(options: ToolMethodOptions<Schema>) =>
   <This extends object>(

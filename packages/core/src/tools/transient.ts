@@ -2,9 +2,7 @@ import { isMillraceError, messageOf, MillraceError } from '../errors.js';
 import type { ToolRetry } from './types.js';
 import { type MonoTypeOperatorFunction, retry, type SchedulerLike, timer } from 'rxjs';
 
-/**
- * Marks an error as one of the moment: a tool with `retry` is run again after it. Pass on what was thrown, or say what is wrong.
- */
+/** Marks an error as one of the moment: a tool with `retry` is run again after it. Pass on what was thrown, or say what is wrong. */
 export const transient = (cause: unknown): MillraceError =>
   new MillraceError('tool', messageOf(cause), { cause, retryable: true });
 

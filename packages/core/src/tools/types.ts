@@ -126,10 +126,7 @@ export interface ToolGroupDefinition {
 /** Tools that come and go together. */
 export type ToolGroup = Required<ToolGroupDefinition>;
 
-/**
- * The tools of a session, or of a call without one. Changes apply to the next request, also of running calls. Each is made as
- * a whole, or throws a `config` error and changes nothing.
- */
+/** The tools of a session, or of a call without one. Changes apply to the next request, also of running calls. Each is made as a whole, or throws a `config` error and changes nothing. */
 export interface LiveToolkit {
   /** The names of those that can be used. */
   readonly names: readonly string[];

@@ -16,7 +16,7 @@ import { phase, type PhaseFactory } from '../phase.js';
 import { close$ } from '../phases/closing.js';
 import { type Spending, watchingSpending } from '../spending.js';
 import { cell, replayedSteps } from '../step.js';
-import { updatedUsage } from '../updated-usage.js';
+import { updatedUsage } from '../draft.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 
 /** What may be used up. */
@@ -55,10 +55,7 @@ export interface Budget extends Layer {
  */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 
-/**
- * A budget for all calls of all agents that use it, for the lifetime of the object; concurrent calls may exceed it by the requests under
- * way. Pass what was `spent` before if a process restarts.
- */
+/** A budget for all calls of all agents that use it, for the lifetime of the object; concurrent calls may exceed it by the requests under way. Pass what was `spent` before if a process restarts. */
 export const sharedBudget = (options: BudgetOptions, spent: Partial<Spent> = {}): Budget => {
   checkOptions("sharedBudget(): 'spent'", spent, spentRules);
   return createBudget('sharedBudget()', options, true, { ...nothingSpent, ...defined(spent) });

@@ -6,7 +6,7 @@ import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js'
 import { tokensIn, type Usage, addUsage, noUsage } from '../usage.js';
 import { createGate, type Guest } from './gate.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
-import { updatedUsage } from '../updated-usage.js';
+import { updatedUsage } from '../draft.js';
 import { countRequest } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
 
@@ -142,9 +142,7 @@ const rules: Readonly<Record<keyof LimitRateOptions, Rule>> = {
 interface Bill {
   /** Reads what a chunk says of it. */
   read(chunk: ModelChunk): void;
-  /**
-   * What it has cost: as reported once the answer is whole, and else at least what was reserved.
-   */
+  /** What it has cost: as reported once the answer is whole, and else at least what was reserved. */
   readonly tokens: number;
 }
 

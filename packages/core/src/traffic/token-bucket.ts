@@ -102,10 +102,7 @@ interface KeyedBucketsOptions extends TokenBucketOptions {
 interface KeyedBuckets {
   /** How many are remembered. */
   readonly size: number;
-  /**
-   * Takes one token of a key at a time in milliseconds, such as `scheduler.now()`, or says how long
-   * it is until there is one. Throws `tooLarge` for a key of more than 1,024 characters.
-   */
+  /** Takes one token of a key at a time in milliseconds, such as `scheduler.now()`, or says how long it is until there is one. Throws `tooLarge` for a key of more than 1,024 characters. */
   tryTake(
     key: string,
     now: number,
@@ -120,10 +117,7 @@ interface Entry {
 
 const maxKeyLength = 1_024;
 
-/**
- * Makes token buckets by key. Those that are full again are forgotten, nothing being lost; where
- * there are too many others, the one that was not used for the longest time begins anew.
- */
+/** Makes token buckets by key. Those that are full again are forgotten, nothing being lost; where there are too many others, the one that was not used for the longest time begins anew. */
 export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
   const rules = { ...bucketRules, capacity: numberFrom(1), maxKeys: wholeNumber(1) };
   checkOptions('keyedBuckets()', options, rules, ['capacity', 'refillPerMinute']);

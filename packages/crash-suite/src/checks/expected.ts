@@ -3,7 +3,7 @@ import { sessions } from '@millrace/core/sessions';
 import { lastValueFrom, of } from 'rxjs';
 import type { ErrandCall } from '../life/said.js';
 import { planOf } from '../script/plan.js';
-import { scriptAgent, sessionIdOf, task } from '../script/script-agent.js';
+import { scriptAgent, sessionIdOf, taskOf } from '../script/script-agent.js';
 
 /** The conversation of a call that nothing has broken off. */
 export const expectedMemory = async ({ callId, seed }: ErrandCall): Promise<readonly Message[]> => {
@@ -14,6 +14,6 @@ export const expectedMemory = async ({ callId, seed }: ErrandCall): Promise<read
     approval$: () => of(true),
     effect$: () => of(undefined),
   });
-  await sessions(agent, { memory }).open(sessionIdOf(callId)).call(task, { callId });
+  await sessions(agent, { memory }).open(sessionIdOf(callId)).call(taskOf(seed), { callId });
   return lastValueFrom(memory(sessionIdOf(callId)).load$());
 };

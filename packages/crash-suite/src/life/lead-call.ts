@@ -25,7 +25,7 @@ import {
   type OperatorFunction,
   tap,
 } from 'rxjs';
-import { hint, itemOf, task } from '../script/script-agent.js';
+import { hint, itemOf, taskOf } from '../script/script-agent.js';
 import type { ErrandCall, Said } from './said.js';
 import type { Talk } from './talk.js';
 
@@ -47,7 +47,7 @@ export interface Led {
  * Leads a call to its end, from wherever it is: first the session goes on with what it lacks; where the call is suspended, the results are brought by a call that goes
  * on. Emits each that has ended.
  */
-export const leadCall$ = ({ callId }: ErrandCall, leading: Leading): Observable<Led> =>
+export const leadCall$ = ({ callId, seed }: ErrandCall, leading: Leading): Observable<Led> =>
   defer(() => {
     const { talk, tell, isFirst } = leading;
     const known = new Map<string, Led>();
@@ -62,7 +62,7 @@ export const leadCall$ = ({ callId }: ErrandCall, leading: Leading): Observable<
         const led = known.get(id);
         return led === undefined ? reply$(leading, id, input) : of(led);
       });
-    const chain$ = led$(callId, task).pipe(
+    const chain$ = led$(callId, taskOf(seed)).pipe(
       expand((led, index) => {
         const { suspensions = [] } = led.reply;
         if (suspensions.length === 0) return EMPTY;

@@ -58,8 +58,9 @@ export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptO
   });
 };
 
-/** What a call of the script is asked. */
-export const task = 'Do what the script says.';
+/** What a call of the script is asked. Of every second one, it is so long that the calls of its session share it. */
+export const taskOf = (seed: number): string =>
+  `Do what the script says.${seed % 2 === 0 ? '' : ' Take your time.'.repeat(1_000)}`;
 
 /** What somebody says to a call that runs. */
 export const hint = 'Mind the gap.';

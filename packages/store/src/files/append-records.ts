@@ -1,5 +1,5 @@
 import type { NewRecord } from '@millrace/core/journal';
-import { isThere } from './is-there.js';
+import { isThere } from './failure.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import type { OpenSegment } from './open-segment.js';
 import { writeBatch } from './read-batches.js';
@@ -16,7 +16,7 @@ export const appendTo = (
   now: () => number,
 ): AppendRecords => {
   const path = segmentPath(directory, number);
-  const end = { offset: place.offset, position: place.position, isTorn: false };
+  const end = { ...place, isTorn: false };
   const isLast = async (): Promise<boolean> =>
     (await isThere(path, (await file.stat()).ino)) &&
     !(await isThere(segmentPath(directory, number + 1)));

@@ -1,7 +1,6 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isGone, isTaken } from './failure.js';
-import { isThere } from './is-there.js';
+import { isGone, isTaken, isThere } from './failure.js';
 import { lifeOf, newHolder } from './holder.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 

@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 
@@ -10,13 +11,19 @@ export const codeOf = (error: unknown): string | undefined =>
 export const isGone = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /** What work gives, or, where it rejects because there is no such file, something else. */
-export const whenGone = async <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> => {
-  try {
-    return await work;
-  } catch (error) {
+export const whenGone = <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> =>
+  work.catch((error: unknown) => {
     if (isGone(error)) return other;
     throw error;
-  }
+  });
+
+/** What the file system says of a file or a directory; undefined where there is none. */
+export const statIn = (path: string): Promise<Stats | undefined> => whenGone(stat(path), undefined);
+
+/** Tells whether there is a file or a directory; with a number, whether it is that very file. */
+export const isThere = async (path: string, ino?: number): Promise<boolean> => {
+  const found = await statIn(path);
+  return found !== undefined && (ino === undefined || found.ino === ino);
 };
 
 /** The names in a directory; none where there is no such directory. */

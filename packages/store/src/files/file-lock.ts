@@ -1,9 +1,9 @@
 import { renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
-import { rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Attempt, Seen } from '../leased.js';
 import type { Aside } from './aside.js';
-import { isGone, namesIn, whenGone } from './failure.js';
+import { isGone, namesIn, statIn, whenGone } from './failure.js';
 import { isHolder, lifeOf, newHolder } from './holder.js';
 import { quietly } from './quietly.js';
 import { whenExiting } from './when-exiting.js';
@@ -74,7 +74,7 @@ export const tryLock = async (
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
   const name = await holderIn(path);
   if (name === undefined || lifeOf(plain(name)) === 'gone') return false;
-  const found = await whenGone(stat(join(path, name)), undefined);
+  const found = await statIn(join(path, name));
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) <= leaseMs;
 };
 
@@ -135,7 +135,7 @@ const holderIn = async (path: string): Promise<string | undefined> =>
   (await namesIn(path)).find((name) => isHolder(plain(name)));
 
 const signOf = async (path: string, name: string): Promise<string | undefined> => {
-  const found = await whenGone(stat(join(path, name)), undefined);
+  const found = await statIn(join(path, name));
   return found && `${name} ${found.mtimeMs}`;
 };
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { isRecord } from '@millrace/core/adapter';
+import { codeOf } from './failure.js';
 
 /** What is known of the process that a name tells of. */
 export type Life = 'alive' | 'gone' | 'unknown';
@@ -43,7 +43,7 @@ const isThere = (id: number): boolean => {
     process.kill(id, 0);
     return true;
   } catch (error) {
-    return !(isRecord(error) && error['code'] === 'ESRCH');
+    return codeOf(error) !== 'ESRCH';
   }
 };
 

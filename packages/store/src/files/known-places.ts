@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import type { RecordRange } from '@millrace/core/journal';
-import { whenGone } from './failure.js';
+import { statIn } from './failure.js';
 import type { Place } from './read-batches.js';
 import { beginning } from './read-call.js';
 import { segmentPath } from './segments.js';
@@ -12,33 +11,43 @@ export interface KnownPlaces {
   remember(directory: string, place: Place): Promise<void>;
 }
 
-/** Calls of which the place is remembered: those that were read last. */
+interface Known {
+  readonly latest: Place;
+  readonly previous: Place;
+  readonly file: string;
+}
+
+/** Calls of which places are remembered. With one more, all are forgotten, and found again. */
 const most = 200;
 
 /** Makes what remembers nothing yet. */
 export const createKnownPlaces = (): KnownPlaces => {
-  const places = new Map<string, { readonly place: Place; readonly file: string }>();
+  const places = new Map<string, Known>();
   return {
     find: async (directory, { after = 0, afterSeq = -1 }) => {
       const known = places.get(directory);
       if (known === undefined) return beginning;
-      const { place, file } = known;
-      // A call that was deleted may be there again, with other records.
-      if (file !== (await fileOf(directory, place))) return beginning;
-      return place.position <= after || place.seq <= afterSeq ? place : beginning;
+      const { latest, previous, file } = known;
+      if (file !== (await fileOf(directory, latest))) {
+        // The call was deleted, and may be there again with other records.
+        places.delete(directory);
+        return beginning;
+      }
+      const isBefore = ({ position, seq }: Place): boolean => position <= after || seq <= afterSeq;
+      return [latest, previous].find(isBefore) ?? beginning;
     },
     remember: async (directory, place) => {
       const file = await fileOf(directory, place);
       if (file === undefined) return;
-      places.delete(directory);
-      places.set(directory, { place, file });
-      const [oldest = ''] = places.keys();
-      if (places.size > most) places.delete(oldest);
+      const { latest = beginning, previous = beginning } = places.get(directory) ?? {};
+      const isFurther = latest.position < place.position;
+      if (places.size >= most) places.clear();
+      places.set(directory, { latest: place, previous: isFurther ? latest : previous, file });
     },
   };
 };
 
 const fileOf = async (directory: string, { segment }: Place): Promise<string | undefined> => {
-  const found = await whenGone(stat(segmentPath(directory, segment)), undefined);
+  const found = await statIn(segmentPath(directory, segment));
   return found && `${found.ino} ${found.birthtimeMs}`;
 };

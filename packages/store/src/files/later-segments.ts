@@ -1,6 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
-import { whenGone } from './failure.js';
+import { statIn } from './failure.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
 /** Reads the segments behind one, in order. */
@@ -32,6 +31,6 @@ const mostTries = 50;
 const freshMs = 2_000;
 
 const isFresh = async (path: string): Promise<boolean> => {
-  const found = await whenGone(stat(path), undefined);
+  const found = await statIn(path);
   return found === undefined || Math.abs(Date.now() - found.mtimeMs) < freshMs;
 };

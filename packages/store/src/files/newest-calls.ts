@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { directoriesIn } from './directories-in.js';
-import { whenGone } from './failure.js';
+import { statIn } from './failure.js';
 import type { NamedCall } from './list-calls.js';
 import { segmentNumbers, segmentPath } from './segments.js';
 
@@ -25,6 +24,6 @@ const datedName = async (root: string, name: string) => {
   // Whoever lists one that cannot be read says so.
   const last = (await segmentNumbers(path).catch(() => [0])).at(-1);
   if (last === undefined) return undefined;
-  const found = await whenGone(stat(last === 0 ? path : segmentPath(path, last)), undefined);
+  const found = await statIn(last === 0 ? path : segmentPath(path, last));
   return found && { name, at: found.mtimeMs };
 };

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { sessionIn, type StoredCall } from '@millrace/core/journal';
 import { storedName } from '../stored-name.js';
 import type { Aside } from './aside.js';
-import { isGone, namesIn } from './failure.js';
-import { isThere } from './is-there.js';
+import { isGone, isThere, namesIn } from './failure.js';
 import type { NamedCall } from './list-calls.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 
