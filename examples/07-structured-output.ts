@@ -1,5 +1,5 @@
 // A schema types the reply, and the model is held to it; the object shows itself while it is written.
-import { createAgent, type ModelChunk, only, partialOutput$ } from '@millrace/core';
+import { createAgent, type ModelChunk, only, output, partialOutput$ } from '@millrace/core';
 import { finish, scriptedModel, text } from '@millrace/core/testing';
 import { concatMap, delay, from, of } from 'rxjs';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ const model = scriptedModel(
   slowly(text('{"name":"Toast",'), text('"minutes":3,"steps":["Cut.",'), text('"Toast."]}')),
 );
 
-const agent = createAgent({ model, output: recipe });
+const agent = createAgent({ model, use: [output(recipe)] });
 
 agent.events$
   .pipe(only('messageDiscarded'))
@@ -27,5 +27,5 @@ partialOutput$<z.input<typeof recipe>>(agent.events$, { everyMs: 1 }).subscribe(
   console.log('So far:', JSON.stringify(soFar)),
 );
 
-const { output } = await agent.call('What can I cook in ten minutes?');
-if (output !== undefined) console.log(`${output.name}: ${output.minutes} minutes.`);
+const reply = await agent.call('What can I cook in ten minutes?');
+if (reply.output) console.log(`${reply.output.name}: ${reply.output.minutes} minutes.`);

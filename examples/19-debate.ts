@@ -1,5 +1,5 @@
 // Two agents debate, each hears the other, and a judge decides: as one agent.
-import { createAgent, only, textOf } from '@millrace/core';
+import { createAgent, only, output, textOf } from '@millrace/core';
 import { asAgent, debate } from '@millrace/core/teams';
 import * as script from '@millrace/core/testing';
 
@@ -21,11 +21,13 @@ const judge = createAgent({
   name: 'judge',
   instructions: 'Say which side has made its case, and why.',
   model: saying('{"winner":"water","why":"A field can be spared, and calm days cannot."}'),
-  output: {
-    type: 'object',
-    properties: { winner: { type: 'string', enum: ['water', 'wind'] }, why: { type: 'string' } },
-    required: ['winner', 'why'],
-  },
+  use: [
+    output({
+      type: 'object',
+      properties: { winner: { type: 'string', enum: ['water', 'wind'] }, why: { type: 'string' } },
+      required: ['winner', 'why'],
+    }),
+  ],
 });
 
 const council = asAgent(debate({ agents: [water, wind], rounds: 2, judge }), { name: 'council' });

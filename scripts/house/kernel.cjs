@@ -13,7 +13,7 @@ const features = {
   journal: ['journal'],
   'long-term-memory': ['long-term-memory'],
   memories: ['memories'],
-  output: ['output', 'read-output', 'partial-output'],
+  output: ['output'],
   planning: ['planning'],
   presets: ['presets'],
   retrieval: ['retrieval'],
@@ -45,14 +45,7 @@ const kernel = {
 };
 
 /** The features that the kernel still imports. It must not import any other, nor one of these once it is off the list. */
-const remaining = [
-  'long-term-memory',
-  'output',
-  'retrieval',
-  'sessions',
-  'suspension',
-  'tool-selection',
-];
+const remaining = ['long-term-memory', 'retrieval', 'sessions', 'suspension', 'tool-selection'];
 
 /** A pattern for the files of the features that the kernel is free of. */
 const freeOf = pattern(

@@ -1,5 +1,5 @@
 import type { CallInfo } from './call-info.js';
-import { type CallDefaults, checkDefaults, isContext, isSchema } from './call-options.js';
+import { type CallDefaults, checkDefaults, isContext } from './call-options.js';
 import { type MillraceError, misuse } from './errors.js';
 import { type Layer, readUse, turnThrough, type Use } from './layer.js';
 import type { Model } from './model.js';
@@ -18,10 +18,8 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly instructions?: string | ((call: CallInfo) => string);
   /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
   readonly tools?: readonly ToolEntry[];
-  /** What every answer must be: `reply.output` is of it. A call may say otherwise. */
-  readonly output?: Output;
   /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
-  readonly use?: Use;
+  readonly use?: Use<Output>;
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
   /** What a call may say otherwise. */
@@ -34,16 +32,11 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
   'model'
 > & { readonly model?: Model };
 
-export interface AgentParts {
-  readonly defaults: CallDefaults;
-  readonly use: readonly Layer[];
-}
-
 /** Reads what happens in the calls of an agent, or throws a `config` error that names the fix. */
 export const partsOf = (
   owner: string,
   options: AnyAgentOptions<InputSchema | undefined>,
-): AgentParts => {
+): { readonly defaults: CallDefaults; readonly use: readonly Layer[] } => {
   const { defaults = {} } = options;
   checkDefaults(`${owner}, 'defaults'`, defaults);
   const use = readUse(owner, options.use);
@@ -62,7 +55,6 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
     'a text, or a function that writes one',
   ],
   tools: listOf('tools'),
-  output: isSchema,
   use: listOf('layers'),
   context: isContext,
   defaults: isObject,

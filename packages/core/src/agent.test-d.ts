@@ -4,11 +4,14 @@ import { z } from 'zod';
 import {
   type Agent,
   createAgent,
+  type Layer,
   type Model,
+  output,
   type PartialOf,
   partialOutput$,
   type Reply,
 } from './index.js';
+import type { Journal } from './journal/index.js';
 import { sessions } from './sessions/index.js';
 
 declare const model: Model;
@@ -22,19 +25,23 @@ const place = {
 const sum = z.object({ sum: z.number() });
 
 const plain = createAgent({ model });
-expectTypeOf(plain.call('?', { output: sum })).resolves.toEqualTypeOf<Reply<{ sum: number }>>();
+expectTypeOf(plain.call('?', { use: [output(sum)] })).resolves.toEqualTypeOf<
+  Reply<{ sum: number }>
+>();
 expectTypeOf(plain.call$('?', { request: { temperature: 1 } })).toEqualTypeOf<
   Observable<Reply<undefined>>
 >();
 
-const typed = createAgent({ model, output: place });
+const typed = createAgent({ model, use: [output(place)] });
 expectTypeOf(typed).toEqualTypeOf<Agent<{ city: string }>>();
 expectTypeOf(typed.call('?')).resolves.toEqualTypeOf<Reply<{ city: string }>>();
 expectTypeOf(sessions(typed).open('s').call('?')).resolves.toEqualTypeOf<Reply<{ city: string }>>();
-expectTypeOf(typed.call('?', { output: sum })).resolves.toEqualTypeOf<Reply<{ sum: number }>>();
+expectTypeOf(typed.call('?', { use: [output(sum)] })).resolves.toEqualTypeOf<
+  Reply<{ sum: number }>
+>();
 expectTypeOf(
   typed.call('?', {
-    output: { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] },
+    use: [output({ type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] })],
   }),
 ).resolves.toHaveProperty('output');
 
@@ -44,11 +51,31 @@ const reply: Reply = await typed.call('?');
 expectTypeOf(agents).toExtend<readonly Agent[]>();
 expectTypeOf(reply).toExtend<Reply>();
 
-// @ts-expect-error the output of a call has no defaults
+// Layers of your own, and lists of layers, do not hide the type.
+declare const mine: Layer;
+expectTypeOf(createAgent({ model, use: [mine, output(place)] })).toEqualTypeOf<
+  Agent<{ city: string }>
+>();
+expectTypeOf(createAgent({ model, use: [[mine, output(place)], mine] })).toEqualTypeOf<
+  Agent<{ city: string }>
+>();
+expectTypeOf(createAgent({ model, use: [mine] })).toEqualTypeOf<Agent<undefined>>();
+expectTypeOf(typed.call('?', { use: [mine] })).resolves.toEqualTypeOf<Reply<{ city: string }>>();
+expectTypeOf(plain.with(mine, output(sum))).toEqualTypeOf<Agent<{ sum: number }>>();
+expectTypeOf(typed.with(mine)).toEqualTypeOf<Agent<{ city: string }>>();
+expectTypeOf(sessions(plain).open('s').with(output(sum)).call('?')).resolves.toEqualTypeOf<
+  Reply<{ sum: number }>
+>();
+declare const durable: Journal;
+expectTypeOf(durable.resume<{ city: string }>(typed, 'c')).resolves.toEqualTypeOf<
+  Reply<{ city: string }>
+>();
+
+// @ts-expect-error what an answer must be is a layer
 createAgent({ model, defaults: { output: sum } });
 
 // @ts-expect-error a schema is no text
-void plain.call('?', { output: 'text' });
+output('text');
 
 expectTypeOf(partialOutput$<{ city: string; tags: string[] }>(plain.events$)).toEqualTypeOf<
   Observable<{ readonly city?: string; readonly tags?: readonly string[] }>

@@ -10,7 +10,7 @@ import type { AgentEvent, Listener } from './events.js';
 import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
 import { type Layer, readUse, type Use } from './layer.js';
-import { createValidator, type InputSchema, type Validator } from './schema.js';
+import type { InputSchema } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createToolkit } from './toolkit.js';
@@ -25,7 +25,9 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
   /** What its calls do unless they say otherwise. */
   readonly defaults: CallDefaults;
   /** Returns the same agent with more layers: they come after its own. Its events are events of this one. */
-  with(...layers: Use): Agent<Output>;
+  with<const Own extends InputSchema | undefined = undefined>(
+    ...layers: Use<Own>
+  ): Agent<OutputOf<Own, Output>>;
 }
 
 /** Defines an agent, or throws a `config` error that names the fix. */
@@ -47,7 +49,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const hot = createHotEvents();
   const tools = Object.freeze([...(defaults.tools ?? options.tools ?? [])]);
   const toolkit = createToolkit(tools);
-  const ownOutput = outputOf(options.output, owner);
   const native = [conversation(instructions), beginning, reviewing];
 
   const begin$ = <Seen>(
@@ -56,13 +57,12 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     given: CallOptions,
     view: View<Seen>,
   ): Observable<Seen> => {
-    const { tools: _, output, model = ownModel, ...rest } = withDefaults(defaults, given);
+    const { tools: _, model = ownModel, ...rest } = withDefaults(defaults, given);
     const own = given.tools === undefined ? toolkit : createToolkit(given.tools);
     const setup: Omit<CallSetup, 'toolkit'> = {
       agentName: name,
       answer,
       model,
-      output: outputOf(output, 'The call') ?? ownOutput,
       native,
       use: [...layers, ...readUse('The call', given.use)],
       options: {
@@ -76,7 +76,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     // What a call without a session does to its tools is its own.
     return defer(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
-  const agentWith = (layers: readonly Layer[]): Agent<OutputOf<Output, Default>> => ({
+  const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => ({
     ...toCallable((input, given, view) => begin$(layers, input, given, view)),
     name,
     tools,
@@ -88,16 +88,6 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
 };
 
 const contextOf = ({ info }: Layer): readonly ContextEntry[] => info?.context ?? [];
-
-/** Schemas that were understood before: a call that is made again brings the same one. */
-const outputs = new WeakMap<object, Validator>();
-
-const outputOf = (schema: InputSchema | undefined, owner: string): Validator | undefined => {
-  if (schema === undefined) return undefined;
-  const validator = outputs.get(schema) ?? createValidator(schema, `${owner}: 'output'`);
-  outputs.set(schema, validator);
-  return validator;
-};
 
 interface HotEvents extends Listener {
   /** Hot. Never errors, never completes. */

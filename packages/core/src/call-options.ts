@@ -33,8 +33,6 @@ export interface CallOptions<
 > extends PreparedOptions {
   /** Earlier messages, for a call without a session: shown before the input, never stored. `prepare` does not guard them. */
   readonly history?: readonly InputMessage[];
-  /** The schema of the answer, for `reply.output`. The model is corrected up to twice, then the call errors with `invalidResponse`. */
-  readonly output?: Output;
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
@@ -52,7 +50,7 @@ export interface CallOptions<
   /** Whether this call speaks for the call above: `text()` includes it, and UIs show it as the answer. Needs a `parent`. Default: false. */
   readonly speaks?: boolean;
   /** Layers of this call, beside those of its agent. A resumed call needs them again. */
-  readonly use?: Use;
+  readonly use?: Use<Output>;
 }
 
 /** What an agent may set for all its calls. */
@@ -78,11 +76,6 @@ const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
     `an object of tool names, each with ${isDelay[1]}`,
   ],
 };
-
-export const isSchema: Rule = [
-  (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
-  'a JSON Schema, or what z.object({}) makes',
-];
 
 export const isContext: Rule = [
   (value) => Array.isArray(value) && value.every(isContextEntry),
@@ -132,7 +125,6 @@ const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
 
 const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...defaultRules,
-  output: isSchema,
   history: listOf('messages'),
   context: isContext,
   use: listOf('layers'),
@@ -158,6 +150,7 @@ const moved: Readonly<Record<string, string>> = {
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   interruptOn: "Give interruptOn(source$) to 'use'.",
+  output: "Give output(schema) to 'use'.",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };

@@ -106,8 +106,7 @@ export const toCallable = <Output>(
     },
     asOperator: ({ flatten = inOrder, ...own } = {}) => {
       const operator = (options: typeof own) => flatten((input: Input) => reply$(input, options));
-      // What it is to give is its own to say.
-      return asStep(operator(own), (input, { output: _, history, ...options }) =>
+      return asStep(operator(own), (input, { history, ...options }) =>
         of(input).pipe(
           operator({ ...own, ...defined({ ...options, ...(!remembers && { history }) }) }),
         ),

@@ -11,7 +11,7 @@ import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
 import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { OpenRun } from './run.js';
-import type { Validator } from './schema.js';
+import type { AnswerForm } from './call/call.js';
 import type { Toolkit } from './toolkit.js';
 import type { ContextValues } from './tools/context-key.js';
 import type { Trampoline } from './trampoline.js';
@@ -54,7 +54,7 @@ export interface Context {
   /** What tools find under context keys. */
   readonly values: ContextValues;
   /** What the answer must be, where it must be something. */
-  readonly output: Validator | undefined;
+  readonly output: AnswerForm | undefined;
   /** What has been found for the call, in the order of the numbers that the model cites. */
   readonly sources: readonly RetrievedPassage[];
   /** What every request says beside its messages and tools. */

@@ -38,7 +38,7 @@ export {
 export { answerTool } from './models/ready.js';
 export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
 export { estimateTokens } from './fitting/estimate-tokens.js';
-export { partialOutput$, type PartialOf, type PartialOutputOptions } from './partial-output.js';
+export { output, partialOutput$, type PartialOf, type PartialOutputOptions } from './output.js';
 export { fromBatches, fromPull, type OpenPull } from './from-pull.js';
 export type { Input, InputMessage } from './input.js';
 export {
@@ -93,7 +93,7 @@ export {
 } from './streams/readable-stream.js';
 export { sampleDeltas } from './streams/sample-deltas.js';
 export { usage$ } from './streams/usage.js';
-export type { Answer, Layer, LayerContext, Use } from './layer.js';
+export type { Answer, Layer, LayerContext, OutputLayer, Use } from './layer.js';
 export type { Call } from './call/call.js';
 export {
   type Cell,

@@ -41,6 +41,7 @@ import {
 } from './options.js';
 import type { PhaseFactory } from './phase.js';
 import type { Reply } from './reply.js';
+import type { InputSchema } from './schema.js';
 import type { Locals, Perform, Step } from './step.js';
 import type { ContextEntry, ContextValues } from './tools/context-key.js';
 
@@ -122,8 +123,21 @@ export interface Layer {
   readonly on?: readonly Interceptor[];
 }
 
+/** A layer that says what an answer must be: `reply.output` is of its schema. */
+export interface OutputLayer<
+  out Output extends InputSchema | undefined = InputSchema | undefined,
+> extends Layer {
+  /** Of an object. */
+  readonly schema: Output;
+}
+
 /** What `use` takes: layers, interceptors among them, and lists of layers that belong together. */
-export type Use = readonly (Layer | readonly Layer[])[];
+export type Use<Output extends InputSchema | undefined = InputSchema | undefined> =
+  // The empty list has a literal list keep the types of its items.
+  | readonly (
+      Layer | OutputLayer<Output> | readonly (Layer | OutputLayer<Output>)[] | readonly []
+    )[]
+  | readonly [];
 
 /** The layers of a call, outermost first: its own and those that calls above it hand down, each once. */
 export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {

@@ -21,13 +21,14 @@ import {
   type Model,
   type ModelChunk,
   on,
+  output,
   partialOutput$,
   textBlock,
   textOf,
   tool,
 } from './index.js';
 import { isTooDeep } from './json.js';
-import { readOutput$ } from './read-output.js';
+import { readOutput$ } from './output.js';
 import { createValidator } from './schema.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { sessions } from './sessions/index.js';
@@ -44,7 +45,7 @@ const input = (delta: string): ModelChunk => ({ type: 'toolUse', index: 0, json:
 describe('structured output', () => {
   it('R3: reply.output is what the model wrote, validated and frozen', async () => {
     const model = scriptedModel([text('{"city":"Oslo",'), text('"people":700000,"x":1}')]);
-    const reply = await createAgent({ model }).call('Where?', { output: place });
+    const reply = await createAgent({ model }).call('Where?', { use: [output(place)] });
     expect(reply.output).toEqual({ city: 'Oslo', people: 700_000 });
     expect(Object.isFrozen(reply.output)).toBe(true);
     expect(model.requests[0]?.outputSchema).toBe(place);
@@ -52,16 +53,22 @@ describe('structured output', () => {
 
   it('R3: an agent may have it for all its calls, and a call its own', async () => {
     const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"sum":4}')]);
-    const agent = createAgent({ model, output: place });
-    const { output } = await agent.call('Where?');
-    expect(output?.city).toBe('Oslo');
+    const agent = createAgent({ model, use: [output(place)] });
+    const reply = await agent.call('Where?');
+    expect(reply.output?.city).toBe('Oslo');
     const sum = z.object({ sum: z.number().transform((it) => it * 2) });
-    expect((await sessions(agent).open('s').call('?', { output: sum })).output?.sum).toBe(8);
+    expect(
+      (
+        await sessions(agent)
+          .open('s')
+          .call('?', { use: [output(sum)] })
+      ).output?.sum,
+    ).toBe(8);
   });
 
   it('R3: what does not fit goes back to the model twice, and then the call ends', async () => {
     const model = scriptedModel([text('Oslo')], [text('{"people":1}')], [text('{"city":5}')]);
-    const failing = createAgent({ model }).call('Where?', { output: place });
+    const failing = createAgent({ model }).call('Where?', { use: [output(place)] });
     await expect(failing).rejects.toMatchObject({
       code: 'invalidResponse',
       partial: '{"city":5}',
@@ -76,7 +83,7 @@ describe('structured output', () => {
 
   it('R3, L7: a correction is a counted iteration, and its message is not stored', async () => {
     const model = scriptedModel([text('Oslo')], [text('{"city":"Oslo"}')]);
-    const agent = createAgent({ model, output: place });
+    const agent = createAgent({ model, use: [output(place)] });
     const session = sessions(agent).open('s');
     const events = await record(session.stream$('Where?', { callId: 'c' }));
     expect(events.at(-1)).toMatchObject({ reply: { iterations: 2, output: { city: 'Oslo' } } });
@@ -93,7 +100,7 @@ describe('structured output', () => {
     ];
     for (const answer of said) {
       const agent = createAgent({ model: scriptedModel([text(answer)]) });
-      expect((await agent.call('?', { output: place })).output).toEqual({ city: 'Oslo' });
+      expect((await agent.call('?', { use: [output(place)] })).output).toEqual({ city: 'Oslo' });
     }
   });
 
@@ -108,7 +115,11 @@ describe('structured output', () => {
       ],
     );
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
-    const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+    const agent = createAgent({
+      model: withoutOutput(script),
+      tools: [look],
+      use: [output(place)],
+    });
     const events = await record(agent.stream$('Where?', { callId: 'c' }));
     expect(events.at(-1)).toMatchObject({
       reply: {
@@ -130,7 +141,7 @@ describe('structured output', () => {
     const script = scriptedModel([toolUse('final_answer_2', { city: 'Oslo' })]);
     const model: Model = { ...script, unsupported: ['outputSchema', 'toolChoice'] };
     const taken = tool({ name: 'final_answer', description: 'Is there.', run: () => '' });
-    const agent = createAgent({ model, tools: [taken], output: place });
+    const agent = createAgent({ model, tools: [taken], use: [output(place)] });
     expect((await agent.call('?')).output).toEqual({ city: 'Oslo' });
     expect(script.requests[0]).not.toHaveProperty('toolChoice');
   });
@@ -138,7 +149,11 @@ describe('structured output', () => {
   it('R3: a forced tool comes first', async () => {
     const script = scriptedModel([toolUse('look')], [toolUse('final_answer', { city: 'Oslo' })]);
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
-    const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+    const agent = createAgent({
+      model: withoutOutput(script),
+      tools: [look],
+      use: [output(place)],
+    });
     await agent.call('?', { request: { toolChoice: { name: 'look' } } });
     expect(script.requests[0]).toMatchObject({ toolChoice: { name: 'look' } });
     expect(script.requests[0]?.tools).toHaveLength(1);
@@ -149,7 +164,11 @@ describe('structured output', () => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
     const answering = (last: ModelChunk) => {
       const script = scriptedModel([toolUse('look')], [last]);
-      const agent = createAgent({ model: withoutOutput(script), tools: [look], output: place });
+      const agent = createAgent({
+        model: withoutOutput(script),
+        tools: [look],
+        use: [output(place)],
+      });
       return { script, call: agent.call('?', { limits: { maxIterations: 1 } }) };
     };
     const right = answering(toolUse('final_answer', { city: 'Oslo' }));
@@ -166,22 +185,45 @@ describe('structured output', () => {
 
   it('R3: a call that ends otherwise than by an answer has none', async () => {
     const model = scriptedModel([text('{"city":"Os'), finish('length')]);
-    const reply = await createAgent({ model, output: place }).call('?');
+    const reply = await createAgent({ model, use: [output(place)] }).call('?');
     expect(reply).toMatchObject({ reason: 'truncated' });
     expect(reply.output).toBeUndefined();
   });
 
   it('R3: a schema that cannot be used is refused at once', () => {
     const model = scriptedModel();
-    expect(() => createAgent({ model, output: { type: 'string' } })).toThrow(
-      "createAgent(): 'output' must be the schema of an object",
+    expect(() => createAgent({ model, use: [output({ type: 'string' })] })).toThrow(
+      "output(): 'schema' must be the schema of an object",
     );
-    expect(() => createAgent({ model, output: 'text' as never })).toThrow(
-      "createAgent(): 'output' must be a JSON Schema",
+    expect(() => createAgent({ model, use: [output('text' as never)] })).toThrow(
+      "output(): 'schema' is not a schema",
     );
-    expect(() => createAgent({ model }).call$('?', { output: z.string() })).toThrow(
-      "The call: 'output' must be the schema of an object",
+    expect(() => createAgent({ model }).call$('?', { use: [output(z.string())] })).toThrow(
+      "output(): 'schema' must be the schema of an object",
     );
+  });
+
+  it('R3: is a layer, and no option of a call or agent', async () => {
+    const moved = { output: place } as object;
+    const where = "has no option 'output'. Give output(schema) to 'use'.";
+    const model = scriptedModel();
+    await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(where);
+    expect(() => createAgent({ model, ...moved })).toThrow(where);
+    expect(() => createAgent({ model, defaults: moved })).toThrow(where);
+  });
+
+  it('R3: is not asked of a sub-agent', async () => {
+    const inner = createAgent({ name: 'inner', model: scriptedModel([text('In words.')]) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_input, parent) => inner.call$('?', { parent }).pipe(map(textOf)),
+    });
+    const model = scriptedModel([toolUse('ask')], [text('{"city":"Oslo"}')]);
+    const agent = createAgent({ model, tools: [ask] }).with(output(place));
+    const reply = await agent.call('?');
+    expect(reply.toolUses[0]?.output).toBe('In words.');
+    expect(reply.output?.city).toBe('Oslo');
   });
 
   it('R3: braces in the words before the JSON do not hide it', async () => {
@@ -191,7 +233,7 @@ describe('structured output', () => {
     ];
     for (const answer of said) {
       const agent = createAgent({ model: scriptedModel([text(answer)]) });
-      expect((await agent.call('?', { output: place })).output).toEqual({ city: 'Oslo' });
+      expect((await agent.call('?', { use: [output(place)] })).output).toEqual({ city: 'Oslo' });
     }
   });
 
@@ -208,7 +250,7 @@ describe('structured output', () => {
     ['it has a key twice', '{"city":"Oslo","city":"Rome"}', /"city" twice/],
   ])('R3, X11: nothing inside an object is taken for the answer where %s', async (_, said, why) => {
     const model = scriptedModel([text(said)], [text('{"city":"Bonn"}')]);
-    const reply = await createAgent({ model }).call('Where?', { output: place });
+    const reply = await createAgent({ model }).call('Where?', { use: [output(place)] });
     expect(reply.output).toEqual({ city: 'Bonn' });
     expect(textOf(model.requests[1]?.messages.at(-1) ?? { content: [] })).toMatch(why);
   });
@@ -217,17 +259,16 @@ describe('structured output', () => {
     ['a raw line break', '{"city":"Os\nlo","x":{"city":"Rome"}}', { city: 'Os\nlo' }],
     ['a trailing comma', 'So: {"city":"Oslo","x":[{"city":"Rome"},],}', { city: 'Oslo' }],
     ['a bracket missing at the end', '{"city":"Oslo","x":[{"city":"Rome"}]', { city: 'Oslo' }],
-  ])('R3, X11: an object with %s is repaired as a whole', async (_, said, output) => {
+  ])('R3, X11: an object with %s is repaired as a whole', async (_, said, read) => {
     const agent = createAgent({ model: scriptedModel([text(said)]) });
-    expect((await agent.call('?', { output: place })).output).toEqual(output);
+    expect((await agent.call('?', { use: [output(place)] })).output).toEqual(read);
   });
 
   it('R3, I11: a reply that is stopped or edited at its end has no output that it does not say', async () => {
     const outputs = (interceptor: Interceptor) =>
       createAgent({
         model: scriptedModel([text('{"city":"Secret"}')]),
-        output: place,
-        use: [interceptor],
+        use: [interceptor, output(place)],
       }).call('?');
     const saying = (said: string) =>
       on(
@@ -259,17 +300,17 @@ describe('structured output', () => {
       queueMicrotask(() => asked$.next('Enough.'));
       return new Promise(() => undefined);
     });
-    const interrupted = await agent.call('?', { output: never, use: [interruptOn(asked$)] });
+    const interrupted = await agent.call('?', { use: [interruptOn(asked$), output(never)] });
     expect(interrupted).toMatchObject({ reason: 'interrupted' });
     const closing = createAgent({
       model: scriptedModel([toolUse('x')], [text('{"city":"Oslo"}')]),
     });
-    const atLimit = { output: never, use: [interruptOn(asked$)], limits: { maxIterations: 1 } };
+    const atLimit = { use: [output(never), interruptOn(asked$)], limits: { maxIterations: 1 } };
     expect(await closing.call('?', atLimit)).toMatchObject({ reason: 'interrupted' });
     const throwing = schema(() => {
       throw new Error('boom');
     });
-    await expect(agent.call('?', { output: throwing })).rejects.toThrow(
+    await expect(agent.call('?', { use: [output(throwing)] })).rejects.toThrow(
       "The schema of 'output' failed: boom",
     );
   });
@@ -358,7 +399,7 @@ describe('partialOutput$', () => {
 
   it('R3: begins anew with another message, and leaves sub-agents and thinking out', async () => {
     const model = scriptedModel([text('{"city":5}')], [text('{"city":"Oslo"}')]);
-    const event$ = createAgent({ model, output: place }).stream$('?');
+    const event$ = createAgent({ model, use: [output(place)] }).stream$('?');
     const seen = await firstValueFrom(partialOutput$(event$, { everyMs: 0 }).pipe(toArray()));
     expect(seen.at(-1)).toEqual({ city: 'Oslo' });
   });

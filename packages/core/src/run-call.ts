@@ -45,7 +45,6 @@ import { noMemory } from './memory.js';
 import { type AssistantMessage, isContentBlock, type Message } from './message.js';
 import type { Model } from './model.js';
 import type { Reply } from './reply.js';
-import type { Validator } from './schema.js';
 import { abortedError, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './tools/live-toolkit.js';
 import type { View } from './callable.js';
@@ -74,7 +73,6 @@ export interface CallSetup {
   readonly input: Input;
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
-  readonly output: Validator | undefined;
   readonly options: CallOptions;
   /** What the caller has said, without the defaults. */
   readonly given: CallOptions;
@@ -200,7 +198,7 @@ const complete = (reply: Reply, context: CallContext): void => {
 };
 
 const callOf = (
-  { model, toolkit, output, options }: CallSetup,
+  { model, toolkit, options }: CallSetup,
   input: readonly Message[],
   createdAt: number,
 ): Call => ({
@@ -211,7 +209,7 @@ const callOf = (
   pinned: [],
   hidden: [],
   options: preparedOptions(options),
-  output,
+  output: undefined,
   memory: noMemory,
   said: undefined,
   history: [],

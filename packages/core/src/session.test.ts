@@ -20,6 +20,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
+import { output } from './output.js';
 import { interruptOn } from './interrupt-on.js';
 import { createAgent } from './agent.js';
 import { createDemand } from './demand.js';
@@ -405,8 +406,10 @@ describe('a call that finds its session busy', () => {
   it('S3: a call that wants another output cannot join one that runs', async () => {
     const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     const running = session.call$('?').subscribe();
-    const output = { type: 'object', properties: {} } as const;
-    await expect(session.call('?', { onBusy: 'steer', output })).rejects.toMatchObject({
+    const schema = { type: 'object', properties: {} } as const;
+    await expect(
+      session.call('?', { onBusy: 'steer', use: [output(schema)] }),
+    ).rejects.toMatchObject({
       code: 'busy',
     });
     running.unsubscribe();

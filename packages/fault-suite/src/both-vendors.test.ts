@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createAgent, tool, type Tool } from '@millrace/core';
+import { createAgent, output, tool, type Tool } from '@millrace/core';
 import { record } from '@millrace/core/testing';
 import {
   type Answer,
@@ -156,13 +156,15 @@ describe.each(wires)('the same agent over %s', (wire) => {
     const { url, requests } = await server.play({
       responses: [streamed(streamOf(wire, { text: ['{"city":', '"Oslo"}'] }))],
     });
-    const output = {
+    const schema = {
       type: 'object',
       properties: { city: { type: 'string' } },
       required: ['city'],
       additionalProperties: false,
     } as const;
-    const reply = await createAgent({ model: subjects[wire](url) }).call('Where?', { output });
+    const reply = await createAgent({ model: subjects[wire](url) }).call('Where?', {
+      use: [output(schema)],
+    });
     expect(reply.output?.city).toBe('Oslo');
     const [request] = await requests();
     expect(request?.violations).toEqual([]);

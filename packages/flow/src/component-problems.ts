@@ -1,4 +1,4 @@
-import { createAgent, isMillraceError, type Tool } from '@millrace/core';
+import { createAgent, isMillraceError, output, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
 import { nobody } from './nobody.js';
@@ -42,14 +42,14 @@ const operandProblems = ({ cases }: SwitchParams, path: Path): readonly Finding[
     }),
   );
 
-const outputProblems = ({ output }: AgentParams, path: Path): readonly Finding[] => {
-  if (output === undefined) return [];
+const outputProblems = ({ output: schema }: AgentParams, path: Path): readonly Finding[] => {
+  if (schema === undefined) return [];
   const at = [...path, 'output'];
-  if (hasPatterns(output)) {
+  if (hasPatterns(schema)) {
     const suggestion = 'Say in its description what a text must look like.';
     return [problemAt(at, 'uses patterns, which can keep the process busy for ever', suggestion)];
   }
-  return refusals(() => createAgent({ model: nobody, output })).map((why) => problemAt(at, why));
+  return refusals(() => output(schema)).map((why) => problemAt(at, why));
 };
 
 const repeatedTools = (
@@ -86,9 +86,8 @@ const refusals = (make: () => unknown): readonly string[] => {
     return [];
   } catch (cause) {
     if (!isMillraceError(cause)) throw cause;
-    return [
-      `cannot be used: ${cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '')}`,
-    ];
+    const why = cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '');
+    return [`cannot be used: ${why.replace("output(): 'schema'", "'output'")}`];
   }
 };
 

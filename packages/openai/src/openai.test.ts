@@ -5,6 +5,7 @@ import {
   type Model,
   type ModelChunk,
   type ModelRequest,
+  output,
   textOf,
   tool,
 } from '@millrace/core';
@@ -116,12 +117,14 @@ describe.each([
     const reply = await createAgent({
       model: make('gpt-5-mini', { apiKey, baseUrl: played.url }),
       tools: [weather],
-      output: {
-        type: 'object',
-        properties: { city: { type: 'string' } },
-        required: ['city'],
-        additionalProperties: false,
-      },
+      use: [
+        output({
+          type: 'object',
+          properties: { city: { type: 'string' } },
+          required: ['city'],
+          additionalProperties: false,
+        }),
+      ],
     }).call('Where?');
     expect(reply.reason).toBe('answer');
     const [seen] = await played.settled();

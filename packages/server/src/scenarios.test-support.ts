@@ -6,6 +6,7 @@ import {
   fallback,
   type CallOptions,
   interruptOn,
+  output,
   MillraceError,
   type ModelChunk,
   on,
@@ -408,11 +409,13 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('structured output', '{"city":"Oslo","days":[1,2]}', () => ({
     model: scriptedModel([text('{"city":"Oslo",'), text('"days":[1,2]}')]),
-    output: {
-      type: 'object',
-      properties: { city: { type: 'string' }, days: { type: 'array' } },
-      required: ['city'],
-    },
+    use: [
+      output({
+        type: 'object',
+        properties: { city: { type: 'string' }, days: { type: 'array' } },
+        required: ['city'],
+      }),
+    ],
   })),
   of$('a large answer', longText.join(''), () => ({
     model: scriptedModel([toolUse('big', {}, 'b')], longText.map(text)),

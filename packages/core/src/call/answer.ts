@@ -12,7 +12,6 @@ import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
 import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
-import { readOutput$ } from '../read-output.js';
 import type { Reply } from '../reply.js';
 import { dropWarning, supportedOptions, withTools } from '../request-options.js';
 import { numbered } from '../retrieval/numbered.js';
@@ -21,7 +20,6 @@ import {
   type EndedRun,
   hasEnded,
   open,
-  type OpenRun,
   outcome,
   reportBeginning,
   type Run,
@@ -50,7 +48,7 @@ export const runLoop =
 
 /**
  * Answers a call with your own text: a cached answer, or an apology after its loop failed, with the loop's messages and usage. A vetoed or
- * interrupted call gets the reply that says so. An answer that does not match `output` errors with `invalidResponse`.
+ * interrupted call gets the reply that says so. An answer that does not match `output(…)` errors with `invalidResponse`.
  */
 export const answerWith = (
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
@@ -64,28 +62,24 @@ export const answerWith = (
         ? begin(call, context)
         : { ...latest, iteration: context.hooks.iteration() };
     if (hasEnded(run)) return of(run);
-    return context.interruption.current === undefined
-      ? answered$(run, call, answer, context)
-      : of(endInterrupted(run, context));
+    if (context.interruption.current !== undefined) return of(endInterrupted(run, context));
+    const ended = end(run, 'answer', says(context.call, 'answer', answer));
+    return withOutput$(ended, call, 'The answer of a layer');
   }).pipe(map((ended) => concluded(ended, call, context)));
 
-const answered$ = (
-  run: OpenRun,
-  { output }: Call,
-  answer: string | readonly ContentBlock[],
-  { call }: Pick<LayerContext, 'call'>,
+/** Reads the output of an answer that nobody can correct. Errors with `invalidResponse` if there is none. */
+export const withOutput$ = (
+  ended: EndedRun,
+  { output }: Pick<Call, 'output'>,
+  what: string,
 ): Observable<EndedRun> => {
-  const message = says(call, 'answer', answer);
-  const ended = end(run, 'answer', message);
   if (output === undefined) return of(ended);
-  return readOutput$(output, textOf(message)).pipe(
+  const partial = textOf(ended.answer);
+  return output.read$(partial).pipe(
     map((read) => {
       if (read.valid) return { ...ended, output: read.value };
-      throw new MillraceError(
-        'invalidResponse',
-        `The answer of a layer is no valid output: ${read.problems.join('; ')}`,
-        { partial: textOf(message) },
-      );
+      const why = `${what} is no valid output: ${read.problems.join('; ')}`;
+      throw new MillraceError('invalidResponse', why, { partial });
     }),
   );
 };

@@ -7,6 +7,7 @@ import {
   interruptOn,
   type Layer,
   on,
+  output,
   textBlock,
   textOf,
   tool,
@@ -216,9 +217,11 @@ describe('layers around a call', () => {
   });
 
   it('R3: what a layer answers is read as output', async () => {
-    const output = { type: 'object', properties: { a: { type: 'number' } } } as const;
+    const schema = { type: 'object', properties: { a: { type: 'number' } } } as const;
     const call = (answer: string) =>
-      createAgent({ model: scriptedModel(), use: [answering(answer)] }).call('?', { output });
+      createAgent({ model: scriptedModel(), use: [answering(answer)] }).call('?', {
+        use: [output(schema)],
+      });
     expect((await call('{"a": 1}')).output).toEqual({ a: 1 });
     await expect(call('{"a": "b"}')).rejects.toMatchObject({ code: 'invalidResponse' });
     const session = sessions(createAgent({ model: scriptedModel(), use: [answering('So.')] })).open(

@@ -1,12 +1,21 @@
+import type { Observable } from 'rxjs';
 import type { Memory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
 import type { RetrievedPassage } from '../retrieval/retriever.js';
 import type { Notes } from '../run.js';
-import type { Validator } from '../schema.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import type { Validation } from '../schema.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';
+
+/** What an answer must be. */
+export interface AnswerForm {
+  readonly jsonSchema: JsonSchema;
+  /** Reads the output in the text of an answer. Emits one verdict and completes. */
+  readonly read$: (text: string) => Observable<Validation>;
+}
 
 /** One call on its way in. Layers edit it by named transitions before its loop runs; it never changes afterwards. */
 export interface Call {
@@ -25,7 +34,7 @@ export interface Call {
   /** Its requests, limits and time-outs, without the model and the tools. */
   readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
   /** What the answer must be, if it must be something. */
-  readonly output: Validator | undefined;
+  readonly output: AnswerForm | undefined;
   /** Where the messages of the call are kept. */
   readonly memory: Memory;
   /** What was said before, in the place of what memory holds. */

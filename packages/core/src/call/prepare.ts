@@ -15,7 +15,6 @@ import type { Step, StepForm } from '../step.js';
 import { createToolkit, refuseUnknownChoice, type Toolkit } from '../toolkit.js';
 import type { Call } from './call.js';
 import { stoppedMessage } from '../end-interrupted.js';
-import { readOutput$ } from '../read-output.js';
 import type { Reply } from '../reply.js';
 
 /** Sends every call through guards and the other interceptors of `prepare`. Nothing is remembered that has not passed all of them. */
@@ -231,9 +230,9 @@ const withOutput$ = (
   const isStale =
     output !== undefined && given === reply.output && textOf(edited) !== textOf(reply);
   if (!isStale) return of(given === undefined ? edited : { ...edited, output: given });
-  return readOutput$(output, textOf(edited)).pipe(
-    map((read) => (read.valid ? { ...edited, output: read.value } : edited)),
-  );
+  return output
+    .read$(textOf(edited))
+    .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));
 };
 
 const stopped = (call: LayerContext['call'], { output: _output, ...reply }: Reply): Reply => ({

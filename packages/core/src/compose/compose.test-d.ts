@@ -1,7 +1,7 @@
 import { expectTypeOf } from 'expect-type';
 import { from, map, type Observable, of, type OperatorFunction } from 'rxjs';
 import { z } from 'zod';
-import { createAgent, type Input, type Model, type Reply } from '../index.js';
+import { createAgent, type Input, type Model, output, type Reply } from '../index.js';
 import { parallel, race, route, sequential } from './compose.js';
 import { sessions } from '../sessions/index.js';
 
@@ -9,8 +9,8 @@ declare const model: Model;
 declare const question$: Observable<string>;
 
 const plain = createAgent({ model });
-const city = createAgent({ model, output: z.object({ city: z.string() }) });
-const sum = createAgent({ model, output: z.object({ sum: z.number() }) });
+const city = createAgent({ model, use: [output(z.object({ city: z.string() }))] });
+const sum = createAgent({ model, use: [output(z.object({ sum: z.number() }))] });
 
 type Plain = Reply<undefined>;
 type City = Reply<{ city: string }>;
@@ -20,7 +20,7 @@ type Sum = Reply<{ sum: number }>;
 expectTypeOf(sequential(plain, city)).toEqualTypeOf<OperatorFunction<Input, City>>();
 expectTypeOf(sequential(sessions(city).open('s'))).toEqualTypeOf<OperatorFunction<Input, City>>();
 expectTypeOf(
-  sequential(plain, plain.asOperator({ output: z.object({ own: z.string() }) })),
+  sequential(plain, plain.asOperator({ use: [output(z.object({ own: z.string() }))] })),
 ).toEqualTypeOf<OperatorFunction<Input, Reply<{ own: string }>>>();
 expectTypeOf(question$.pipe(sequential(plain, sum))).toEqualTypeOf<Observable<Sum>>();
 

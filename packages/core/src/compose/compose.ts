@@ -181,7 +181,7 @@ export type Route<AnyStep extends Composable> =
  * the one above: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent that `asAgent` makes of it, the step that was chosen speaks.
  */
 export const route = <AnyStep extends Composable>(
-  choose: (input: Input, options: CallOptions) => Route<AnyStep>,
+  choose: (input: Input, options: CallOptions<undefined>) => Route<AnyStep>,
 ): OperatorFunction<Input, OutOf<AnyStep>> => {
   if (typeof choose !== 'function') {
     throw misuse('route() needs a function that chooses a step for an input.');

@@ -2,11 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { map, throwError } from 'rxjs';
 import {
   createAgent,
+  type Layer,
   type Message,
   MillraceError,
   type ModelChunk,
   on,
   only,
+  output,
   suspend,
   textBlock,
   textOf,
@@ -72,24 +74,25 @@ describe('fitContext', () => {
   });
 
   it('C2: counts the tools, the system prompt and the schema of the answer', async () => {
-    const lengthWith = async (more: object): Promise<number> => {
+    const lengthWith = async (more: object, ...layers: readonly Layer[]): Promise<number> => {
       const model = scriptedModel(says('{"a":"b"}'));
       const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500 })];
-      const session = sessions(createAgent({ model, use: interceptors, ...more })).open('s');
+      const use = [...interceptors, ...layers];
+      const session = sessions(createAgent({ model, use, ...more })).open('s');
       await remember(session, past);
       await session.call('?');
       return model.requests[0]?.messages.length ?? 0;
     };
     const bare = await lengthWith({});
     const wordy = tool({ name: 'wordy', description: long.repeat(10), run: () => '' });
-    const output = {
+    const form = output({
       type: 'object',
       description: long.repeat(10),
       properties: { a: { type: 'string' } },
-    };
+    });
     expect(await lengthWith({ tools: [wordy] })).toBeLessThan(bare);
     expect(await lengthWith({ instructions: long.repeat(10) })).toBeLessThan(bare);
-    expect(await lengthWith({ output })).toBeLessThan(bare);
+    expect(await lengthWith({}, form)).toBeLessThan(bare);
   });
 
   it('C2: ends with contextTooLong that says how much is over, and asks no model', async () => {

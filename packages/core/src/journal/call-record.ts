@@ -42,7 +42,7 @@ export interface ForkOrigin {
 export const callStep = 'call';
 
 /** Options that a call cannot do without, and that JSON cannot hold. */
-const otherOptions: readonly (keyof CallOptions)[] = ['model', 'tools', 'output', 'context', 'use'];
+const otherOptions: readonly (keyof CallOptions)[] = ['model', 'tools', 'context', 'use'];
 
 export const callRecord = (
   { agent, sessionId }: Pick<CallInfo, 'agent' | 'sessionId'>,
@@ -60,7 +60,7 @@ export const callRecord = (
 });
 
 /** Layers that a call must not go on without: any other 'use' is not enough. */
-const lasting: readonly string[] = ['approval'];
+const lasting: readonly string[] = ['approval', 'output'];
 
 /** Where options of earlier versions are given now. */
 const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', approve: 'approval' };

@@ -23,6 +23,7 @@ import {
   interruptOn,
   type MemoryFactory,
   on,
+  output,
   type Reply,
   textOf,
   tool,
@@ -198,7 +199,10 @@ describe('an interrupt of a call that is broken off', () => {
     const other = scriptedModel(said);
     const changed = agentWith(store, {
       model: other,
-      output: { type: 'object', properties: {}, additionalProperties: false },
+      use: [
+        journal(createCallStore(store)),
+        output({ type: 'object', properties: {}, additionalProperties: false }),
+      ],
     });
     await expect(journalIn(store).resume(changed, 'c')).rejects.toMatchObject({
       code: 'invalidState',

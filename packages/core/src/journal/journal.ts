@@ -67,8 +67,8 @@ export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
 };
 
 /** Whose calls can go on: an agent, or a session for its own. */
-export interface Resumable<out Output = unknown> {
-  with(...layers: Use): Pick<Callable<Output>, 'call$' | 'stream$'>;
+export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {
+  with(...layers: Use): Pick<Callable, 'call$' | 'stream$'>;
 }
 
 /** A layer that records calls, and resumes them. It also drains its calls. */

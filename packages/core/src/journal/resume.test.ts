@@ -10,6 +10,7 @@ import {
   type MemoryFactory,
   type Model,
   on,
+  output,
   prepare,
   textOf,
   tool,
@@ -273,6 +274,27 @@ describe('a call that is resumed', () => {
       message: expect.stringContaining("resume$(agent, 'c', { use })"),
     });
     expect(textOf(await resumed([strictHistory()]))).toBe('Paid.');
+  });
+
+  it('S6: a call that was made with an output is not resumed without one', async () => {
+    const form = output({ type: 'object', properties: { done: { type: 'boolean' } } });
+    const answering = (driver: CallStoreDriver) => {
+      const model = scriptedModel([text('{"done":true}')], [text('{"done":true}')]);
+      return createAgent({ model, use: [journal(createCallStore(driver))] });
+    };
+    const store = await leftAt('1', (driver) =>
+      answering(driver).call$('?', { callId: 'c', use: [form] }),
+    );
+    const resumed = (use: Use) => journalIn(store).resume(answering(store), 'c', { use });
+    await expect(resumed([])).rejects.toMatchObject({
+      code: 'invalidResume',
+      message: expect.stringContaining("resume$(agent, 'c', { use: [output(…)] })"),
+    });
+    expect((await resumed([form])).output).toEqual({ done: true });
+    const { driver } = await storeWith({ d: [begun('d', '?', { given: ['output'] })] });
+    await expect(journalIn(driver).resume(answering(driver), 'd')).rejects.toMatchObject({
+      code: 'invalidResume',
+    });
   });
 
   it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {

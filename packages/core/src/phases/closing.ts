@@ -13,7 +13,6 @@ import {
   type UserMessage,
 } from '../message.js';
 import type { Context } from '../context.js';
-import { readOutput$ } from '../read-output.js';
 import type { EndReason } from '../reply.js';
 import { append, end, type EndedRun, messagesOf, type OpenRun, type Run, spend } from '../run.js';
 import { withoutTools } from '../request-options.js';
@@ -106,7 +105,7 @@ const summed$ = (
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
   if (context.output === undefined) return of(kept(ended));
-  return waited$(context, `${message.id}/output`, readOutput$(context.output, text)).pipe(
+  return waited$(context, `${message.id}/output`, context.output.read$(text)).pipe(
     concatMap((read) => {
       if (read === undefined) return of(kept(endInterrupted(run, context, answer)));
       if (read.valid) return of(kept({ ...ended, output: read.value }));

@@ -11,9 +11,9 @@ import {
   type UserMessage,
 } from '../message.js';
 import type { Malformed, RequestOptions } from '../model.js';
+import type { AnswerForm } from '../call/call.js';
 import type { Context } from '../context.js';
 import { type Phase, phase } from '../phase.js';
-import { readOutput$ } from '../read-output.js';
 import {
   append,
   assertAnswered,
@@ -27,7 +27,6 @@ import {
   type Run,
   spend,
 } from '../run.js';
-import type { Validator } from '../schema.js';
 import { withoutTools, withTools } from '../request-options.js';
 import { MillraceError } from '../errors.js';
 import { haltedError } from './closing.js';
@@ -109,11 +108,11 @@ const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
 const read$ = (
   run: OpenRun,
   decided: EndedRun,
-  output: Validator,
+  output: AnswerForm,
   context: Needs,
 ): Observable<Run> => {
   const { answer } = decided;
-  return waited$(context, `${run.iteration}/output`, readOutput$(output, textOf(answer))).pipe(
+  return waited$(context, `${run.iteration}/output`, output.read$(textOf(answer))).pipe(
     map((read) => {
       if (read === undefined) return endInterrupted(run, context, answer);
       return read.valid

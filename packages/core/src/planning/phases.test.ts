@@ -6,6 +6,7 @@ import {
   interruptOn,
   MillraceError,
   on,
+  output,
   redact,
   textOf,
   tool,
@@ -63,7 +64,7 @@ describe('phases that think beside the loop', () => {
     });
     await agent
       .call('Spin!', {
-        output: { type: 'object', properties: {} },
+        use: [output({ type: 'object', properties: {} })],
         callId: 'c',
         request: { stopSequences: ['X'] },
         limits: { maxIterations: 2, onLimit: 'partial' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, of, throwError } from 'rxjs';
-import { createAgent, inProcessMemory, textOf, tool } from '../index.js';
+import { createAgent, inProcessMemory, output, textOf, tool } from '../index.js';
 import { acting, insertAfter } from '../phases/index.js';
 import { retrieve } from '../retrieval/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
@@ -77,54 +77,54 @@ describe('synthesize', () => {
 
   it('R3: has the form that the answer is to have', async () => {
     const { agent, model } = agentOf([done, [text('{"at":"a"}')]]);
-    const output = {
+    const schema = {
       type: 'object',
       properties: { at: { type: 'string' } },
       required: ['at'],
     } as const;
-    expect((await agent.call('?', { output })).output).toEqual({ at: 'a' });
+    expect((await agent.call('?', { use: [output(schema)] })).output).toEqual({ at: 'a' });
     expect(model.requests[1]).toHaveProperty('outputSchema');
   });
 
   it('R3: one of another form is asked for again, twice, as iterations, and then an error', async () => {
-    const output = {
+    const schema = {
       type: 'object',
       properties: { at: { type: 'string' } },
       required: ['at'],
     } as const;
     const good = agentOf([done, [text('nowhere')], [text('{"at":"a"}')]]);
-    const events = await record(good.agent.stream$('?', { output, callId: 'c' }));
+    const events = await record(good.agent.stream$('?', { use: [output(schema)], callId: 'c' }));
     expect(events.at(-1)).toMatchObject({ reply: { output: { at: 'a' }, iterations: 2 } });
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
       { messageId: 'c/synthesis' },
     ]);
     const bad = agentOf([done, [text('1')], [text('2')], [text('3')]]);
-    await expect(bad.agent.call('?', { output })).rejects.toMatchObject({
+    await expect(bad.agent.call('?', { use: [output(schema)] })).rejects.toMatchObject({
       code: 'invalidResponse',
       partial: '3',
     });
     const spent = agentOf([done, [text('1')]], {}, { maxIterations: 1 });
-    await expect(spent.agent.call('?', { output })).rejects.toMatchObject({
+    await expect(spent.agent.call('?', { use: [output(schema)] })).rejects.toMatchObject({
       code: 'invalidResponse',
     });
   });
 
   it('R3: the answer of the completion tool has the form as well, or is written anew', async () => {
-    const output = {
+    const schema = {
       type: 'object',
       properties: { at: { type: 'string' } },
       required: ['at'],
     } as const;
     const complete = (answer: unknown) => [toolUse('complete_task', { answer })];
     const asText = agentOf([complete('{"at":"a"}')]);
-    expect(await asText.agent.call('?', { output })).toMatchObject({
+    expect(await asText.agent.call('?', { use: [output(schema)] })).toMatchObject({
       reason: 'toolFinal',
       output: { at: 'a' },
     });
     const asIs = agentOf([complete({ at: 'a' })]);
-    expect((await asIs.agent.call('?', { output })).output).toEqual({ at: 'a' });
+    expect((await asIs.agent.call('?', { use: [output(schema)] })).output).toEqual({ at: 'a' });
     const words = agentOf([complete('At a.'), [text('{"at":"a"}')]]);
-    expect(await words.agent.call('?', { output })).toMatchObject({
+    expect(await words.agent.call('?', { use: [output(schema)] })).toMatchObject({
       reason: 'answer',
       output: { at: 'a' },
     });

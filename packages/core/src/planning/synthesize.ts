@@ -8,7 +8,6 @@ import { ready } from '../models/ready.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../options.js';
 import { alsoEnded, everyRun, type PhaseFactory } from '../phase.js';
 import { close$, type Closing, type ClosingNeeds } from '../phases/closing.js';
-import { readOutput$ } from '../read-output.js';
 import { citationsIn } from '../retrieval/citations.js';
 import {
   addEphemeral,
@@ -137,11 +136,13 @@ const isComplete = (messages: readonly Message[], completion: string): boolean =
 const formed$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
   const { output } = context;
   if (output === undefined || run.output !== undefined) return of(run);
-  return readOutput$(output, textOf(run.answer)).pipe(
-    concatMap((read) =>
-      read.valid ? of({ ...run, output: read.value }) : rewrite$(context, run, options),
-    ),
-  );
+  return output
+    .read$(textOf(run.answer))
+    .pipe(
+      concatMap((read) =>
+        read.valid ? of({ ...run, output: read.value }) : rewrite$(context, run, options),
+      ),
+    );
 };
 
 /** What the loop has answered becomes a draft, which the model sees and nobody else keeps. */

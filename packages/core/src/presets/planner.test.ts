@@ -5,6 +5,7 @@ import {
   createAgent,
   guardOutput,
   type ModelRequest,
+  output,
   textOf,
   tool,
   selectTools,
@@ -301,7 +302,7 @@ describe('the preset planner', () => {
   });
 
   it('R3: an answer has the form that it is to have, in either way of calling', async () => {
-    const output = {
+    const schema = {
       type: 'object',
       properties: { n: { type: 'number' } },
       required: ['n'],
@@ -311,11 +312,14 @@ describe('the preset planner', () => {
       uses(['complete_task', { answer: 'one' }]),
       uses(['complete_task', { answer: { n: 1 } }]),
     );
-    const steps = createAgent(planner({ model, output, tools: [look] }, settings));
+    const steps = createAgent(planner({ model, use: [output(schema)], tools: [look] }, settings));
     expect((await steps.call('?')).output).toEqual({ n: 1 });
     const native = createAgent(
       planner(
-        { model: scriptedModel([toolUse('complete_task', { answer: { n: 2 } })]), output },
+        {
+          model: scriptedModel([toolUse('complete_task', { answer: { n: 2 } })]),
+          use: [output(schema)],
+        },
         { ...settings, calling: 'native' },
       ),
     );

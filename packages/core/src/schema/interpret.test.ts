@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAgent, tool } from '../index.js';
+import { createAgent, output, tool } from '../index.js';
 import type { Validation } from '../schema.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { bothVerdictsOn, withoutCode } from './validate.test-support.js';
@@ -123,13 +123,13 @@ describe('X20: where no code can be compiled', () => {
       [text('{"nights":"two"}')],
       [text('{"nights":2,"room":"double"}')],
     );
-    const agent = withoutCode(() => createAgent({ model, tools: [book()], output: input }));
-    const { toolUses, output } = await agent.call('?');
-    expect(toolUses.map((it) => it.output)).toEqual([
+    const agent = withoutCode(() => createAgent({ model, tools: [book()], use: [output(input)] }));
+    const reply = await agent.call('?');
+    expect(reply.toolUses.map((it) => it.output)).toEqual([
       'The arguments for book are invalid:\n- room: is required, but missing\n- nights: must be >= 1 (received 0)',
       'booked',
     ]);
-    expect(output).toEqual({ nights: 2, room: 'double' });
+    expect(reply.output).toEqual({ nights: 2, room: 'double' });
   });
 
   it('X13: what would take too long is given up', async () => {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import {
   createAgent,
   MillraceError,
+  output,
   type PatternEngine,
   tool,
   type ToolDefinition,
@@ -201,7 +202,7 @@ describe('T1: a schema that cannot be said as JSON Schema', () => {
     ['z.bigint()', z.object({ when: z.bigint() })],
   ])('%s is a misuse, told with whose it is and what to do', (_what, input) => {
     const make = () => tool({ name: 'book', description: 'Books.', input, run: () => 1 });
-    const agent = () => createAgent({ model: scriptedModel(), output: input });
+    const agent = () => createAgent({ model: scriptedModel(), use: [output(input)] });
     expect(make).toThrow(
       /^tool 'book': 'input': the 'zod' schema cannot be shown to a model: .* cannot be represented in JSON Schema\. Use what JSON can hold, .*JSON Schema\.$/,
     );

@@ -20,7 +20,7 @@ import {
 } from 'rxjs';
 import type { OnFailure } from '../call/conversation.js';
 import type { Agent } from '../agent.js';
-import { type Callable, toCallable, type View } from '../callable.js';
+import { type Callable, type OutputOf, toCallable, type View } from '../callable.js';
 import { type CallOptions, isContext, withDefaults } from '../call-options.js';
 import { contained } from '../contained.js';
 import { failAs, MillraceError, misuse } from '../errors.js';
@@ -36,6 +36,7 @@ import type { Message } from '../message.js';
 import type { Rule } from '../options.js';
 import { checkOptions, defined, having, isFunction, oneOf, wholeNumber } from '../options.js';
 import { isWithin } from '../places.js';
+import type { InputSchema } from '../schema.js';
 import { createToolkit } from '../toolkit.js';
 import type { ContextEntry } from '../tools/context-key.js';
 import { liveToolkit } from '../tools/live-toolkit.js';
@@ -54,7 +55,9 @@ import { isMessage } from '../shape.js';
 export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {
   readonly id: string;
   /** Returns the same session with more layers around its calls. */
-  readonly with: (...layers: Use) => Session<Output>;
+  readonly with: <const Own extends InputSchema | undefined = undefined>(
+    ...layers: Use<Own>
+  ) => Session<OutputOf<Own, Output>>;
   /** The messages. Changes by your program are reported by the running call, or by the next one. */
   readonly memory: Memory;
   /** The events of its calls and their sub-agents. Hot; never errors, never completes. */
@@ -183,11 +186,7 @@ interface Handle {
   readonly layers: readonly Layer[];
 }
 
-const createSession = <Output>(
-  agent: Agent<Output>,
-  placeOf: PlaceOf,
-  handle: Handle,
-): Session<Output> => {
+const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): Session<Output> => {
   const { place, defaults, context, layers } = handle;
   const isResumed = layers.some(({ info }) => info?.resumed);
   const { id, queue, memory, record } = place;

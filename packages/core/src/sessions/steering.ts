@@ -148,9 +148,9 @@ export const join$ = <Seen>(
   view: View<Seen>,
 ): Observable<Seen> =>
   defer(() => {
-    if (options.output !== undefined) throw otherOutput();
     const { reply$, demand, steering } = running;
     const all = [...layers, ...readUse('The call', options.use)];
+    if (all.some(({ name }) => name === 'output')) throw otherOutput();
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
@@ -184,5 +184,5 @@ const tooLate = (): MillraceError =>
 const otherOutput = (): MillraceError =>
   new MillraceError(
     'busy',
-    "The session is busy with a call that cannot be given another 'output' any more. Leave 'output' out to join it, or wait until it has ended.",
+    'The session is busy with a call that cannot be given another output any more. Leave output(…) out to join it, or wait until it has ended.',
   );

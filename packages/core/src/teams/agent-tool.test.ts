@@ -14,6 +14,7 @@ import {
   type Model,
   type ModelChunk,
   on,
+  output,
   prepare,
   suspend,
   textOf,
@@ -109,7 +110,7 @@ describe('agentTool', () => {
   it('G4: tells an output as JSON, and what it took in the details', async () => {
     const helper = helperOf({
       model: scriptedModel([text('{"city":"Oslo"}'), finish()]),
-      output: { type: 'object', properties: { city: { type: 'string' } } },
+      use: [output({ type: 'object', properties: { city: { type: 'string' } } })],
     });
     const outer = createAgent({
       model: scriptedModel([ask()], [text('done')]),

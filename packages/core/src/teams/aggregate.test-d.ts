@@ -6,6 +6,7 @@ import {
   createAgent,
   type Input,
   type Model,
+  output,
   parallel,
   type Reply,
   sequential,
@@ -16,7 +17,7 @@ import { aggregate, asAgent } from './index.js';
 declare const model: Model;
 
 const plain = createAgent({ model });
-const city = createAgent({ model, output: z.object({ city: z.string() }) });
+const city = createAgent({ model, use: [output(z.object({ city: z.string() }))] });
 
 type Plain = Reply<undefined>;
 type City = Reply<{ city: string }>;

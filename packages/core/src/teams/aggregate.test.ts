@@ -3,6 +3,7 @@ import { lastValueFrom, map, mergeMap, of, toArray } from 'rxjs';
 import {
   createAgent,
   type Input,
+  output,
   parallel,
   race,
   sequential,
@@ -24,9 +25,13 @@ describe('aggregate', () => {
   });
 
   it('G5: is a step of others, and a reply that it picks is the answer with its output', async () => {
-    const output = { type: 'object', properties: { points: { type: 'number' } } } as const;
+    const schema = { type: 'object', properties: { points: { type: 'number' } } } as const;
     const judged = (name: string, points: number) =>
-      createAgent({ name, output, model: scriptedModel([text(JSON.stringify({ points }))]) });
+      createAgent({
+        name,
+        use: [output(schema)],
+        model: scriptedModel([text(JSON.stringify({ points }))]),
+      });
     const best = aggregate(parallel(judged('a', 3), judged('b', 8), judged('c', 5)), (replies) =>
       replies.reduce((one, other) =>
         (other.output?.points ?? 0) > (one.output?.points ?? 0) ? other : one,

@@ -11,6 +11,7 @@ import {
   interruptOn,
   MillraceError,
   on,
+  output,
   parallel,
   partialOutput$,
   prepare,
@@ -225,13 +226,13 @@ describe('asAgent', () => {
       required: ['city'],
     } as const;
     const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"city":"Oslo"}')]);
-    const finder = createAgent({ name: 'finder', model, output: schema });
+    const finder = createAgent({ name: 'finder', model, use: [output(schema)] });
     const reply = await asAgent(sequential(finder)).call('?');
     const city: string = reply.output?.city ?? '';
     expect(city).toBe('Oslo');
-    const strict = asAgent(sequential(saying('a', '{"city":"Bergen"}')), { output: schema });
+    const strict = asAgent(sequential(saying('a', '{"city":"Bergen"}')), { use: [output(schema)] });
     expect((await strict.call('?')).output).toEqual({ city: 'Bergen' });
-    const wrong = asAgent(sequential(saying('a', 'Bergen')), { output: schema });
+    const wrong = asAgent(sequential(saying('a', 'Bergen')), { use: [output(schema)] });
     await expect(wrong.call('?')).rejects.toMatchObject({ code: 'invalidResponse' });
     const previews = await lastValueFrom(
       asAgent(sequential(finder)).stream$('?').pipe(partialOutput$, toArray()),

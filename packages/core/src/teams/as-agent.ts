@@ -16,8 +16,8 @@ import { type Composable, isStep, type OutOf, runnerOf } from '../compose/compos
 import { checkMoved } from '../call-options.js';
 import type { Rule } from '../options.js';
 import { endReasons, type Reply } from '../reply.js';
-import type { InputSchema, Validator } from '../schema.js';
-import { begin, concluded } from '../call/answer.js';
+import type { InputSchema } from '../schema.js';
+import { begin, concluded, withOutput$ } from '../call/answer.js';
 import type { Call } from '../call/call.js';
 import type { CallContext } from '../call-context.js';
 import { lend, refuseHalted, spentBelow } from '../places.js';
@@ -46,7 +46,6 @@ import type { Answer } from '../layer.js';
 import { tokensIn, type Usage } from '../usage.js';
 import type { CallInfo } from '../call-info.js';
 import { isRecord } from '../json.js';
-import { readOutput$ } from '../read-output.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
@@ -172,7 +171,7 @@ const inputOf = (input: readonly Message[]): Input => {
 const ended$ = (
   begun: OpenRun,
   answer: StepAnswer | undefined,
-  { output }: Call,
+  asked: Call,
   context: CallContext,
 ): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
@@ -184,7 +183,7 @@ const ended$ = (
       `The steps of the agent '${nameOf(context)}' have answered nothing.`,
     );
   }
-  return endAnswered$(begun, answer, output);
+  return endAnswered$(begun, answer, asked);
 };
 
 const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
@@ -268,27 +267,16 @@ const joined = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBl
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,
-  output: Validator | undefined,
+  asked: Call,
 ): Observable<EndedRun> => {
-  const { reason = 'answer', finish = 'stop', suspensions, output: given } = reply ?? {};
+  const { reason = 'answer', finish = 'stop', suspensions, output } = reply ?? {};
   const ended: EndedRun = {
     ...end(run, reason, message, finish),
     ...(reason === 'suspended' && suspensions !== undefined && { suspensions }),
+    ...(output !== undefined && { output }),
   };
-  const hasOutput = reason === 'answer' || given !== undefined;
-  if (output === undefined || !hasOutput) {
-    return of(given === undefined ? ended : { ...ended, output: given });
-  }
-  return readOutput$(output, textOf(message)).pipe(
-    map((read) => {
-      if (read.valid) return { ...ended, output: read.value };
-      throw new MillraceError(
-        'invalidResponse',
-        `What the steps have answered is no valid output: ${read.problems.join('; ')}`,
-        { partial: textOf(message) },
-      );
-    }),
-  );
+  const isRead = reason === 'answer' || output !== undefined;
+  return isRead ? withOutput$(ended, asked, 'What the steps have answered') : of(ended);
 };
 
 const unreadable = ({ agent }: CallInfo): MillraceError =>

@@ -6,6 +6,7 @@ import {
   createAgent,
   type Input,
   type Model,
+  output,
   type Reply,
   sequential,
 } from '../index.js';
@@ -15,8 +16,12 @@ import { sessions } from '../sessions/index.js';
 declare const model: Model;
 
 const plain = createAgent({ name: 'plain', model });
-const city = createAgent({ name: 'city', model, output: z.object({ city: z.string() }) });
-const judge = createAgent({ name: 'judge', model, output: z.object({ winner: z.string() }) });
+const city = createAgent({ name: 'city', model, use: [output(z.object({ city: z.string() }))] });
+const judge = createAgent({
+  name: 'judge',
+  model,
+  use: [output(z.object({ winner: z.string() }))],
+});
 
 type Verdict = Reply<{ winner: string }>;
 

@@ -5,6 +5,7 @@ import {
   inProcessMemory,
   interruptOn,
   type Message,
+  output,
   parallel,
   sequential,
   text as textIn,
@@ -49,12 +50,16 @@ describe('debate', () => {
   });
 
   it('R3: keeps the output of the judge', async () => {
-    const output = {
+    const schema = {
       type: 'object',
       properties: { winner: { type: 'string', enum: ['pro', 'con'] } },
       required: ['winner'],
     } as const;
-    const judge = createAgent({ name: 'judge', model: script('{"winner":"con"}'), output });
+    const judge = createAgent({
+      name: 'judge',
+      model: script('{"winner":"con"}'),
+      use: [output(schema)],
+    });
     const { agents } = twoSides();
     const reply = await asAgent(debate({ agents, rounds: 1, judge })).call('?');
     const winner: 'pro' | 'con' | undefined = reply.output?.winner;

@@ -6,6 +6,7 @@ import {
   createAgent,
   type Input,
   type Model,
+  output,
   type Reply,
   sequential,
 } from '../index.js';
@@ -14,8 +15,8 @@ import { asAgent, routeBy } from './index.js';
 declare const model: Model;
 
 const plain = createAgent({ model });
-const city = createAgent({ model, output: z.object({ city: z.string() }) });
-const sum = createAgent({ model, output: z.object({ sum: z.number() }) });
+const city = createAgent({ model, use: [output(z.object({ city: z.string() }))] });
+const sum = createAgent({ model, use: [output(z.object({ sum: z.number() }))] });
 
 type Plain = Reply<undefined>;
 type City = Reply<{ city: string }>;

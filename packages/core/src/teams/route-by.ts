@@ -7,6 +7,7 @@ import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import type { Model } from '../model.js';
 import { checkOptions, isModel, isText, type Rule } from '../options.js';
+import { output } from '../output.js';
 
 /** One of the steps that a model may choose. */
 export interface ModelRoute<AnyStep extends Composable = Composable> {
@@ -47,18 +48,19 @@ export const routeBy = <
   checkOptions('routeBy()', options, rules);
   const { otherwise, name = 'router', instructions = choose } = options;
   const steps = stepsOf(routes);
+  const choice = {
+    type: 'object',
+    properties: { route: { type: 'string', enum: [...steps.keys(), otherwiseName] } },
+    required: ['route'],
+    additionalProperties: false,
+  } as const;
   const chooser = createAgent({
     name,
     model,
     instructions: `${instructions}\n\n${listed(routes)}`,
-    output: {
-      type: 'object',
-      properties: { route: { type: 'string', enum: [...steps.keys(), otherwiseName] } },
-      required: ['route'],
-      additionalProperties: false,
-    },
+    use: [output(choice)],
   });
-  const chosen = route<Composable>((input, { output: _, ...call }) =>
+  const chosen = route<Composable>((input, call) =>
     chooser.call$(input, call).pipe(
       map(({ output }) => output?.route),
       catchError((error: unknown) => {

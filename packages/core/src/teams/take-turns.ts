@@ -177,7 +177,7 @@ const takeTurns = <Said extends Reply>(
 ): StepRun<Transcript<Said>> => {
   const isOver = (transcript: Transcript<Said>): boolean =>
     transcript.length >= maxTurns || transcript.at(-1)?.reason === 'interrupted';
-  return (input, { speaks: _speaks, output: _output, ...options }) =>
+  return (input, { speaks: _speaks, ...options }) =>
     inTurns$<Transcript<Said>>([], (transcript) =>
       isOver(transcript)
         ? EMPTY
@@ -199,7 +199,7 @@ const reply$ = (
   agent: Agent,
   transcript: Transcript,
   asked: Input,
-  options: Omit<CallOptions, 'output' | 'speaks'>,
+  options: Omit<CallOptions, 'speaks'>,
 ): Observable<Reply> => {
   const { history, input } = hearing(agent.name, asked, transcript);
   const before = [...(options.history ?? []), ...history];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, lastValueFrom, map, of } from 'rxjs';
+import { output } from '../output.js';
 import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import type { MillraceError } from '../errors.js';
@@ -266,7 +267,7 @@ describe('P1: an agent with a text model', () => {
   });
 
   it('R3: structured output is asked for in the prompt', async () => {
-    const output = {
+    const schema = {
       type: 'object',
       properties: { answer: { type: 'string' }, sure: { type: 'boolean' } },
       required: ['answer', 'sure'],
@@ -275,7 +276,7 @@ describe('P1: an agent with a text model', () => {
     const wrapped = saying(scripts.flat[0], '{"answer": {"answer": "sunny", "sure": true}}');
     for (const model of [direct, wrapped]) {
       const agent = createAgent({ model: textTools(model, dialects.flat), tools });
-      const reply = await agent.call('?', { output });
+      const reply = await agent.call('?', { use: [output(schema)] });
       expect(reply.output).toEqual({ answer: 'sunny', sure: true });
       expect(model.requests[0]?.system).toContain(
         'must be JSON of this schema, and nothing else: {"type":"object"',

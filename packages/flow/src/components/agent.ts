@@ -4,6 +4,7 @@ import {
   type InputMessage,
   MillraceError,
   type Model,
+  output,
   type Reply,
   textBlock,
   textOf,
@@ -25,7 +26,7 @@ export const agentWork = (
   model: Model,
   { resources }: Equipment,
 ): Work => {
-  const { sys_prompt = '', output, max_rounds, temperature, max_tokens } = params;
+  const { sys_prompt = '', output: schema, max_rounds, temperature, max_tokens } = params;
   const { message_history_window_size: size = 0 } = params;
   const tools = toolsOf(params, resources);
   const system = templateOf(sys_prompt);
@@ -41,13 +42,13 @@ export const agentWork = (
       const agent = createAgent({
         ...{ name: id, model, tools, defaults },
         ...(instructions !== '' && { instructions }),
-        ...(output !== undefined && { output }),
+        ...(schema !== undefined && { use: [output(schema)] }),
       });
       const history = size === 0 ? [] : scope.sys.history.slice(-size);
       return agent.call$(inputOf(scope), { ...childCall(id, scope), history });
     }).pipe(
       map((reply) => ({ ...reply, ...sourcesOf(scope) })),
-      map((reply) => workedBy(reply, output === undefined ? textOutput : structuredOutput)),
+      map((reply) => workedBy(reply, schema === undefined ? textOutput : structuredOutput)),
     );
 };
 

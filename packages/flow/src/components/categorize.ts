@@ -4,6 +4,7 @@ import {
   MillraceError,
   type MillraceErrorCode,
   type Model,
+  output,
   type Reply,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
@@ -24,12 +25,14 @@ export const categorizeWork = (
     name: id,
     model,
     instructions: instructionsOf(categories),
-    output: {
-      type: 'object',
-      properties: { category: { type: 'string', enum: Object.keys(categories) } },
-      required: ['category'],
-      additionalProperties: false,
-    },
+    use: [
+      output({
+        type: 'object',
+        properties: { category: { type: 'string', enum: Object.keys(categories) } },
+        required: ['category'],
+        additionalProperties: false,
+      }),
+    ],
   });
   const none = (cause?: MillraceError): Worked => {
     if (otherwise !== undefined) return { status: 'done', output: noOutput, to: otherwise };

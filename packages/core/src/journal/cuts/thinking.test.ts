@@ -1,6 +1,6 @@
 import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
-import { createAgent } from '../../index.js';
+import { createAgent, output } from '../../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
 import { retrieve } from '../../retrieval/index.js';
 import {
@@ -23,7 +23,7 @@ const json = (value: unknown) => {
   const written = JSON.stringify(value);
   return [text(written.slice(0, 9)), text(written.slice(9))];
 };
-const output = {
+const schema = {
   type: 'object',
   properties: { sum: { type: 'number' } },
   required: ['sum'],
@@ -103,7 +103,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        output,
+        use: [process.durable, output(schema)],
         model: script(process, [pay('ann')], json({ sum: 'four' }), json({ sum: 4 })),
         tools: [process.effect('pay')],
       }),
@@ -112,7 +112,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process, { limits: { maxParseRetries: 1 } }),
-        output,
+        use: [process.durable, output(schema)],
         model: script(process, ...Array.from({ length: 5 }, () => json({ sum: 'four' }))),
       }),
   },

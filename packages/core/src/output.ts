@@ -2,6 +2,7 @@ import { Allow, parse } from 'partial-json';
 import {
   asyncScheduler,
   connect,
+  defer,
   distinctUntilChanged,
   endWith,
   filter,
@@ -10,6 +11,7 @@ import {
   merge,
   mergeMap,
   type Observable,
+  of,
   type OperatorFunction,
   scan,
   type SchedulerLike,
@@ -17,9 +19,100 @@ import {
   throttle,
   timer,
 } from 'rxjs';
+import type { AnswerForm } from './call/call.js';
 import type { AgentEvent } from './events.js';
+import { failAs } from './errors.js';
 import { isRecord } from './json.js';
+import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
+import { type OutputLayer, trusted } from './layer.js';
+import { createValidator, type InputSchema, type Validation, type Validator } from './schema.js';
 import { byCall, isSpoken } from './streams/event-operators.js';
+
+/**
+ * Says what an answer must be, for `reply.output`: the model is asked for JSON of the schema, and corrected up to twice; then the call errors with `invalidResponse`. That of a
+ * call takes the place of its agent's.
+ */
+export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
+  const validator = validators.get(schema) ?? createValidator(schema, "output(): 'schema'");
+  validators.set(schema, validator);
+  const { jsonSchema } = validator;
+  const form: AnswerForm = { jsonSchema, read$: (text) => readOutput$(validator, text) };
+  return trusted({
+    name: 'output',
+    // Outside of all layers that may answer.
+    priority: -Number.MAX_VALUE,
+    single: true,
+    schema,
+    call: () => (next) => (call) => next({ ...call, output: form }),
+  });
+};
+
+/** Schemas that were understood before: a call that is made again brings the same one. */
+const validators = new WeakMap<object, Validator>();
+
+/**
+ * Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence
+ * around it. Emits one verdict and completes.
+ */
+export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
+  const reading = readValue(text);
+  return 'problem' in reading
+    ? of({ valid: false, problems: [reading.problem] })
+    : defer(() => output.validation$(reading.value)).pipe(
+        failAs('unknown', "The schema of 'output' failed"),
+      );
+};
+
+const readValue = (text: string): JsonReading => {
+  const whole = readStrictly(text.trim());
+  if (whole !== undefined) return whole;
+  const found = objectsIn(text);
+  const last = found.at(-1);
+  if (last === undefined) return { problem: 'it holds no JSON object' };
+  const strict = found
+    .map((each) => readStrictly(each.text))
+    .findLast((each) => each !== undefined);
+  if (last.isWhole && strict !== undefined) return strict;
+  const repaired = readJson(last.text);
+  return 'problem' in repaired
+    ? { problem: `its outermost JSON object cannot be read: ${repaired.problem}` }
+    : repaired;
+};
+
+interface Found {
+  readonly text: string;
+  /** The last bracket is there. */
+  readonly isWhole: boolean;
+}
+
+const begin = /\{(?=\s*(?:["'“‘}]|[\p{L}_$][\p{L}\p{N}_$]*\s*:|\/[/*]))|\[(?=\s*\{)/gu;
+
+/** The outermost objects of a text. It never looks inside one, even if that one does not parse: what stands in it is a part of an answer. */
+const objectsIn = (text: string): readonly Found[] => {
+  const found: Found[] = [];
+  let end = 0;
+  for (const { index } of text.matchAll(begin)) {
+    if (index < end) continue;
+    const closing = endOf(text, index);
+    end = closing ?? text.length;
+    found.push({ text: text.slice(index, end), isWhole: closing !== undefined });
+  }
+  return found;
+};
+
+const endOf = (text: string, from: number): number | undefined => {
+  let depth = 0;
+  let inString = false;
+  for (let at = from; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (character === '\\' && inString) at += 1;
+    else if (character === '"') inString = !inString;
+    else if (!inString && '{['.includes(character)) depth += 1;
+    else if (!inString && '}]'.includes(character)) depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return undefined;
+};
 
 /** A value that is still being written: anything may be missing yet. */
 export type PartialOf<T> = T extends readonly (infer Item)[]
