@@ -97,6 +97,8 @@ describe('structured output', () => {
       'Here you are:\n```json\n{"city": "Oslo"}\n```\nAnything else?',
       'First {"city": "Rome"}, no: {"city": "Oslo", "note": "a } in \\"quotes\\""}',
       '  {"city":"Oslo"}  ',
+      'Example: {"city":"Rome"}. Answer: {"city":"Oslo",}',
+      '{"city":"Oslo"} {note: it has one airport}',
     ];
     for (const answer of said) {
       const agent = createAgent({ model: scriptedModel([text(answer)]) });

@@ -69,14 +69,12 @@ const readValue = (text: string): JsonReading => {
   const found = objectsIn(text);
   const last = found.at(-1);
   if (last === undefined) return { problem: 'it holds no JSON object' };
-  const strict = found
-    .map((each) => readStrictly(each.text))
-    .findLast((each) => each !== undefined);
-  if (last.isWhole && strict !== undefined) return strict;
-  const repaired = readJson(last.text);
-  return 'problem' in repaired
-    ? { problem: `its outermost JSON object cannot be read: ${repaired.problem}` }
-    : repaired;
+  const read = readStrictly(last.text) ?? readJson(last.text);
+  if (!('problem' in read)) return read;
+  // What stands behind an object may only look like one.
+  const before = last.isWhole ? found.map((it) => readStrictly(it.text)) : [];
+  const problem = `its outermost JSON object cannot be read: ${read.problem}`;
+  return before.findLast((each) => each !== undefined) ?? { problem };
 };
 
 interface Found {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { strictHistory } from '../call/conversation.js';
 import { toolResults } from '../tools/suspend.js';
 import { text } from '../testing/index.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
@@ -61,6 +62,27 @@ describe('S4: the corpus', () => {
       });
       expect(await session.saveState()).toEqual(before);
       expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    },
+  );
+
+  it.each(filesIn('repaired'))(
+    'S11: loads %s, and the next call repairs it, or refuses it where it is strict',
+    async (_name, given) => {
+      const { state } = JSON.parse(given) as { state: SessionState };
+      const agent = sampleAgent([[text('Gladly.')]]);
+      const session = sessions(agent).open('s');
+      await session.loadState(state);
+      expect(await session.saveState()).toEqual(state);
+      const strict = session.with(strictHistory());
+      await expect(strict.call('Go on.')).rejects.toMatchObject({ code: 'memory' });
+      const warnings: string[] = [];
+      agent.events$.subscribe((event) => {
+        if (event.type === 'warning') warnings.push(event.message);
+      });
+      expect((await session.call('Go on.')).reason).toBe('answer');
+      expect(warnings.join()).toContain('without its one result');
+      const { messages } = await session.saveState();
+      expect(messages.slice(0, state.messages.length)).toEqual(state.messages);
     },
   );
 });

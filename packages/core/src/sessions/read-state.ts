@@ -1,7 +1,5 @@
 import { frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
-import { unpaired } from '../run.js';
-import { withResults } from '../tools/suspend.js';
 import type { Usage } from '../usage.js';
 import {
   type EarlierCall,
@@ -48,12 +46,9 @@ const mostValues = 2_000_000;
 export const toState = (parts: SessionState): SessionState =>
   frozen(stateOf(parts, { path: '', isForeign: false }));
 
-const messages: Read<SessionState['messages']> = (value, place) => {
-  const read = distinct(listOf(message, 100_000)(value, place), ({ id }) => id, place);
-  const fault = unpaired(withResults(read));
-  if (fault === undefined) return read;
-  throw wrong(place, `holds ${fault}`);
-};
+/** A tool call without a result is no fault: a call that reads it repairs it, or is strict. */
+const messages: Read<SessionState['messages']> = (value, place) =>
+  distinct(listOf(message, 100_000)(value, place), ({ id }) => id, place);
 
 const groups: Read<ToolGroupStates> = (value, place) => {
   if (!isRecord(value)) throw wrong(place, `must be an object, not ${kindOf(value)}`);

@@ -236,8 +236,9 @@ describe('S4: the state of a session', () => {
       '1970-01-01T00:00:00.000Z',
       false,
     ]);
+    // S11: a tool call without a result is saved as it is.
     await lastValueFrom(memory('s').append$([{ id: 'b', role: 'assistant', content: uses }]));
-    await expect(session.saveState()).rejects.toMatchObject({ code: 'invalidState' });
+    expect((await session.saveState()).messages).toHaveLength(3);
   });
 });
 

@@ -119,6 +119,8 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
       return custom('fallback', { code: notice.error.code }, tag);
     case 'queued':
       return custom('queued', { ahead: notice.ahead }, tag);
+    case 'waiting':
+      return custom('waiting', { waitedMs: notice.waitedMs }, tag);
     case 'sources':
       return custom('sources', notice.sources, tag);
     case 'state': {

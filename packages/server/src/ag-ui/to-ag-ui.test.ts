@@ -305,10 +305,12 @@ describe('toAgUi', () => {
     const events$ = of(
       begun,
       eventOf({ type: 'queued', why: 'calls', ahead: 2 }),
+      eventOf({ type: 'modelWaiting', model: 'm', waitedMs: 10_000 }),
       eventOf({ type: 'retrieved', passages }),
     );
-    expect((await all(events$.pipe(toAgUi()))).slice(1, 3)).toEqual([
+    expect((await all(events$.pipe(toAgUi()))).slice(1, 4)).toEqual([
       { type: 'CUSTOM', name: 'millrace.queued', value: { ahead: 2 } },
+      { type: 'CUSTOM', name: 'millrace.waiting', value: { waitedMs: 10_000 } },
       { type: 'CUSTOM', name: 'millrace.sources', value: [{ number: 1, source: 'a.md' }] },
     ]);
   });

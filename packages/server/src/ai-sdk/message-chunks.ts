@@ -131,6 +131,8 @@ const noticeOf = <Chunk>(
       return [{ type: 'data-fallback', data: { code: notice.error.code }, transient: true }];
     case 'queued':
       return [{ type: 'data-queued', data: { ahead: notice.ahead }, transient: true }];
+    case 'waiting':
+      return [{ type: 'data-waiting', data: { waitedMs: notice.waitedMs }, transient: true }];
     case 'sources':
       return [{ type: 'data-sources', data: notice.sources }];
     case 'state':

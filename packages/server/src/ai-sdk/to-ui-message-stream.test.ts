@@ -253,10 +253,12 @@ describe('toUiMessageStream', () => {
     const events$ = from([
       begun,
       eventOf({ type: 'queued', why: 'calls', ahead: 2 }),
+      eventOf({ type: 'modelWaiting', model: 'm', waitedMs: 10_000 }),
       eventOf({ type: 'retrieved', passages }),
     ]);
-    expect((await all(events$.pipe(toUiMessageStream()))).slice(1, 3)).toEqual([
+    expect((await all(events$.pipe(toUiMessageStream()))).slice(1, 4)).toEqual([
       { type: 'data-queued', data: { ahead: 2 }, transient: true },
+      { type: 'data-waiting', data: { waitedMs: 10_000 }, transient: true },
       {
         type: 'data-sources',
         data: [

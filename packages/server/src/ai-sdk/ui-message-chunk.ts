@@ -103,6 +103,8 @@ export interface MillraceData {
   readonly state: { readonly name: string; readonly state: unknown };
   /** The call waits for its turn, behind so many others. Not kept in the message. */
   readonly queued: { readonly ahead: number };
+  /** A model has not begun to answer for so long, in milliseconds. Not kept in the message. */
+  readonly waiting: { readonly waitedMs: number };
   /** Another model goes on. Not kept in the message. */
   readonly fallback: { readonly code: string };
 }

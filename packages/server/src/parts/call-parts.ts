@@ -238,6 +238,8 @@ const noticeOf = (event: AgentEvent): Notice | undefined => {
       return { name: 'fallback', error: event.error };
     case 'queued':
       return { name: 'queued', ahead: event.ahead };
+    case 'modelWaiting':
+      return { name: 'waiting', waitedMs: event.waitedMs };
     case 'retrieved':
       return { name: 'sources', sources: event.passages.map(toSource) };
     case 'stateChanged':

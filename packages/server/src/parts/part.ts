@@ -38,6 +38,7 @@ export type Notice =
       readonly sources: readonly SourceData[];
     }
   | { readonly name: 'queued'; readonly ahead: number }
+  | { readonly name: 'waiting'; readonly waitedMs: number }
   | { readonly name: 'state'; readonly of: string; readonly state: unknown }
   | { readonly name: 'steered'; readonly messageId: string; readonly text: string }
   | ({
