@@ -9,7 +9,6 @@ import {
   defined,
   having,
   isDelay,
-  isFlag,
   isModel,
   isObject,
   isText,
@@ -47,8 +46,6 @@ export interface CallOptions<
   readonly callId?: string;
   /** The context of the tool that makes this call: the call becomes a part of that tool's. */
   readonly parent?: ToolContext;
-  /** Whether this call speaks for the call above: `text()` includes it, and UIs show it as the answer. Needs a `parent`. Default: false. */
-  readonly speaks?: boolean;
   /** Layers of this call, beside those of its agent. A resumed call needs them again. */
   readonly use?: Use<Output>;
 }
@@ -135,7 +132,6 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ],
   callId: isText,
   parent: [isRecord, 'the context that a tool was run with'],
-  speaks: isFlag,
 };
 
 const ofSessions = 'Give it to sessions(agent, { … }) or a call of a session.';
@@ -151,6 +147,7 @@ const moved: Readonly<Record<string, string>> = {
   interceptors: "Give on(type, operator) to 'use'.",
   interruptOn: "Give interruptOn(source$) to 'use'.",
   output: "Give output(schema) to 'use'.",
+  speaks: 'Give the options to speaking(…), or leave them to silent(…), of @millrace/core/teams.',
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
@@ -188,9 +185,6 @@ export const checkCallOptions = (
   more: Readonly<Record<string, Rule>> = {},
 ): void => {
   checkMoved(owner, options, { ...callRules, ...more });
-  if (options.speaks === true && options.parent === undefined) {
-    throw misuse(`${owner}: 'speaks' needs a 'parent'.`);
-  }
 };
 
 /** Refuses defaults that an agent cannot have. */

@@ -22,6 +22,8 @@ export interface Lending {
   readonly toolUseId: string;
   readonly stepId: string;
   readonly purpose?: 'approval' | undefined;
+  /** What its calls say is said for the call that lends it. */
+  readonly speaks?: boolean;
 }
 
 /** What the phases of one call share. A phase asks for the part it uses. */

@@ -21,7 +21,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 export const lend = (
   scope: CallContext,
   toolkit: ToolkitCell,
-  { toolUseId, stepId, purpose }: Lending,
+  { toolUseId, stepId, purpose, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
   /** Whether a call may still begin. */
@@ -69,26 +69,54 @@ export const lend = (
       scope.spend?.(spending);
     },
     callIds: createCallIds(below),
+    speaks,
   });
   return context;
 };
 
 /** Makes contexts for parallel branches of one tool run: the calls of each branch have ids of their own, the same after a resume. */
 export const lendAside = (context: ToolContext, ways: number): readonly ToolContext[] => {
-  const place = placeOf(context);
-  return place.callIds.aside(ways).map((callIds) => {
-    // It is the same in all but what it is.
-    const own = new Proxy(context, {});
-    places.set(own, {
-      ...place,
-      get spent() {
-        return place.spent;
-      },
-      callIds,
-    });
-    return own;
-  });
+  const { callIds } = placeOf(context);
+  return callIds.aside(ways).map((own) => elsewhere(context, { callIds: own }));
 };
+
+/** The same context, for calls that are made otherwise. */
+const elsewhere = (
+  context: ToolContext,
+  change: Partial<Pick<Place, 'callIds' | 'speaks'>>,
+): ToolContext => {
+  const place = placeOf(context);
+  // It is the same in all but what it is.
+  const own = new Proxy(context, {});
+  const { callIds = place.callIds, speaks = place.speaks } = change;
+  places.set(own, {
+    ...place,
+    get spent() {
+      return place.spent;
+    },
+    callIds,
+    speaks,
+  });
+  return own;
+};
+
+interface WithParent {
+  readonly parent?: ToolContext;
+}
+
+const heard = <Options extends WithParent>(options: Options, speaks: boolean): Options => {
+  const { parent } = options;
+  if (parent === undefined || placeOf(parent).speaks === speaks) return options;
+  return { ...options, parent: elsewhere(parent, { speaks }) };
+};
+
+/** Returns the options for calls that speak for the call above: `text()` includes what they say, and UIs show it as the answer. Only for calls whose words are the answer. Without a `parent` nothing changes. */
+export const speaking = <Options extends WithParent>(options: Options): Options =>
+  heard(options, true);
+
+/** Returns the options for calls that take part in an answer, and do not give it: what they say is not shown as the answer. */
+export const silent = <Options extends WithParent>(options: Options): Options =>
+  heard(options, false);
 
 interface Place {
   readonly scope: CallContext;
@@ -102,6 +130,8 @@ interface Place {
   readonly spent: Spending;
   readonly spend: (spending: Spending) => void;
   readonly callIds: CallIds;
+  /** Whether a call from here speaks for the call above. */
+  readonly speaks: boolean;
 }
 
 interface CallIds {

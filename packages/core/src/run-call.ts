@@ -236,7 +236,7 @@ const createContext = ({
   given,
 }: CallSetup): CallContext => {
   const { parent, callId, demand, scheduler, metadata } = options;
-  const { context: values, limits, speaks = false } = options;
+  const { context: values, limits } = options;
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
     get hears() {
@@ -251,7 +251,8 @@ const createContext = ({
   const sessionId =
     use.findLast(({ info }) => info?.sessionId)?.info?.sessionId ?? scope?.call.sessionId;
   const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
-  const isHeard = speaks && (scope?.call.parentId === undefined || scope.call.speaks === true);
+  const isHeard =
+    above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
     rootId: scope?.call.rootId ?? id,
     callId: id,

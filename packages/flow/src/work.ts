@@ -1,4 +1,5 @@
 import { type CallOptions, MillraceError, type Reply, textOf } from '@millrace/core';
+import { silent } from '@millrace/core/teams';
 import type { Observable } from 'rxjs';
 import type { Output, Scope } from './scope.js';
 
@@ -20,14 +21,11 @@ export type Work = (scope: Scope) => Observable<Worked>;
 export const done = (output: Output): Worked => ({ status: 'done', output });
 
 /** What the call of a component is made with: ids are places in the flow, the same on a resumed run. */
-export const childCall = (
-  id: string,
-  { options: { speaks, ...options }, speaks: isSpeaker, place }: Scope,
-): CallOptions => {
+export const childCall = (id: string, { options, speaks, place }: Scope): CallOptions => {
   const { parent } = options;
   if (parent === undefined) return options;
   const callId = `${parent.callId}/${parent.toolUseId}/${place}${id}`;
-  return { ...options, callId, ...(isSpeaker && speaks === true && { speaks }) };
+  return { ...(speaks ? options : silent(options)), callId };
 };
 
 /** What came of a call. */

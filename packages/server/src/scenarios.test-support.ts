@@ -19,7 +19,7 @@ import {
   toolOutput,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { asAgent, handoff } from '@millrace/core/teams';
+import { asAgent, handoff, speaking } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
 import {
   asapScheduler,
@@ -360,7 +360,7 @@ export const scenarios: readonly Scenario[] = [
         exclusive: true,
         run: (_input, parent) =>
           asAgent(sequential(careful()), { name: 'team' })
-            .call$('?', { parent, speaks: true })
+            .call$('?', speaking({ parent }))
             .pipe(map((reply) => textOf(reply))),
       }),
     ],

@@ -20,7 +20,7 @@ import type { Callable } from '../callable.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
-import { lendAside } from '../places.js';
+import { lendAside, silent } from '../places.js';
 import type { Reply } from '../reply.js';
 import type { Session } from '../sessions/sessions.js';
 import { createStep, runOf, type StepRun } from './step-runs.js';
@@ -62,9 +62,6 @@ const runnersOf = (owner: string, steps: readonly Composable[]): readonly StepRu
   return steps.map(runnerOf);
 };
 
-/** For steps that take part in an answer, and do not give it. */
-export const unspoken = ({ speaks: _, ...options }: CallOptions): CallOptions => options;
-
 export const composed = <Out>(run: StepRun): OperatorFunction<Input, Out> =>
   // What comes out is known by the types of the steps, which a list of them does not keep.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
@@ -86,7 +83,7 @@ export const sequential = <const All extends Composables>(
   const runs = runnersOf('sequential()', steps);
   return composed((input, options) =>
     runs.reduce<Observable<Input>>((input$, run, index) => {
-      const own = index === runs.length - 1 ? options : unspoken(options);
+      const own = index === runs.length - 1 ? options : silent(options);
       return input$.pipe(concatMap((given) => run(index === 0 ? given : passedOn(given), own)));
     }, of(input)),
   );
@@ -134,7 +131,7 @@ export const parallel = <const All extends Composables>(
 
 /** The options of steps that run side by side, none of which speaks: the ids of the calls of each do not depend on which is the quicker one. */
 const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
-  const { parent, ...own } = unspoken(options);
+  const { parent, ...own } = silent(options);
   return parent === undefined
     ? Array.from({ length: steps }, () => own)
     : lendAside(parent, steps).map((way) => ({ ...own, parent: way }));
@@ -187,7 +184,7 @@ export const route = <AnyStep extends Composable>(
     throw misuse('route() needs a function that chooses a step for an input.');
   }
   return composed((input, options) =>
-    choice$(choose(input, unspoken(options))).pipe(
+    choice$(choose(input, silent(options))).pipe(
       take(1),
       defaultIfEmpty(undefined),
       concatMap((step) => {

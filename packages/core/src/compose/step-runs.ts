@@ -12,7 +12,7 @@ const runs = new WeakMap<object, StepRun>();
 /**
  * Makes a step of a function, for `sequential`, `parallel`, `race`, `route` and `asAgent`. It gets an input and the options that whoever
  * runs the step has for the calls below: pass them on, `agent.call$(input, options)`, so that these belong to the call above, end with
- * it, and are heard there. What takes part in an answer and does not give it goes without `speaks`. The next input waits.
+ * it, and are heard there. What takes part in an answer and does not give it goes with `silent(options)`. The next input waits.
  */
 export const createStep = <Out>(run: StepRun<Out>): OperatorFunction<Input, Out> => {
   if (typeof run !== 'function') {

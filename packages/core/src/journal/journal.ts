@@ -48,10 +48,7 @@ import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplaying, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
-export interface ResumeOptions extends Omit<
-  CallOptions,
-  'callId' | 'parent' | 'speaks' | 'history'
-> {
+export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent' | 'history'> {
   /**
    * What becomes of a tool that was running when its process ended: the call ends as `suspended`, for a person to bring the result
    * (`ask`, the default; without a session, `report`), the model is told that the outcome is unknown (`report`), or the tool runs again

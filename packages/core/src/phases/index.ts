@@ -11,13 +11,7 @@ export {
   withoutPhase,
 } from '../phase-list.js';
 export { alsoEnded, type Phase, phase, type PhaseFactory } from '../phase.js';
-export {
-  consult$,
-  type Consultation,
-  type Consulted,
-  type ConsultNeeds,
-  instruction,
-} from '../consult.js';
+export { consult$, type Consultation, type Consulted, instruction } from '../consult.js';
 export type { Context } from '../context.js';
 export type { Hooks } from '../hooks.js';
 export type { Interrupt, Interruption } from '../interruption.js';
@@ -41,5 +35,3 @@ export {
   unanswered,
 } from '../run.js';
 export type { Toolkit } from '../toolkit.js';
-export type { Trampoline } from '../trampoline.js';
-export type { Validator } from '../schema.js';

@@ -1,15 +1,9 @@
 import { map, type OperatorFunction } from 'rxjs';
-import {
-  composed,
-  isStep,
-  type OutOf,
-  runnerOf,
-  type Composable,
-  unspoken,
-} from '../compose/compose.js';
+import { composed, isStep, type OutOf, runnerOf, type Composable } from '../compose/compose.js';
 import { runOf } from '../compose/step-runs.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
+import { silent } from '../places.js';
 
 /**
  * Makes one answer of what a step emits, by a function: the replies of a `parallel`, the transcript of a `hub`. Emits what the function makes of each emission: a reply, a message, a text, or what else can
@@ -29,9 +23,7 @@ export const aggregate = <const AnyStep extends Composable, Out extends Input>(
     throw misuse('aggregate() needs a function that makes one answer of what the step emits.');
   }
   const run = runnerOf(step);
-  const emitted = runOf(
-    composed<OutOf<AnyStep>>((input, options) => run(input, unspoken(options))),
-  );
+  const emitted = runOf(composed<OutOf<AnyStep>>((input, options) => run(input, silent(options))));
   return composed((input, options) =>
     emitted(input, options).pipe(map((value) => toAnswer(value))),
   );

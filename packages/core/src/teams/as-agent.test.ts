@@ -34,7 +34,7 @@ import {
   toolUse,
   verifyEvents,
 } from '../testing/index.js';
-import { asAgent, createStep } from './index.js';
+import { asAgent, createStep, speaking } from './index.js';
 import { sessions } from '../sessions/index.js';
 
 const saying = (name: string, ...says: readonly string[]) =>
@@ -103,7 +103,7 @@ describe('asAgent', () => {
         tool({
           name: 'ask',
           description: 'Asks.',
-          run: (_input, parent) => quiet.call$('?', { parent, speaks: true }).pipe(map(textOf)),
+          run: (_input, parent) => quiet.call$('?', speaking({ parent })).pipe(map(textOf)),
         }),
       ],
     });
@@ -119,7 +119,8 @@ describe('asAgent', () => {
     });
     const events = await record(outer.stream$('?'));
     expect(events.filter(({ speaks }) => speaks)).toEqual([]);
-    expect(() => quiet.call$('?', { speaks: true })).toThrow("'speaks' needs a 'parent'");
+    const old: object = { speaks: true };
+    expect(() => quiet.call$('?', old)).toThrow("has no option 'speaks'. Give the options to");
   });
 
   it('I9: what is streamed for it is what is stored of it', async () => {

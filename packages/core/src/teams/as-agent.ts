@@ -126,9 +126,9 @@ const answer$ = (
     const said = history.length === 0 ? {} : { history };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const lending = { toolUseId: 'step', stepId: 'steps' };
+    const lending = { toolUseId: 'step', stepId: 'steps', speaks: true };
     const parent = lend(context, asked.toolkit, lending, begun, abort, isOver);
-    const last$ = defer(() => run(inputOf(asked.input), { parent, speaks: true, ...said })).pipe(
+    const last$ = defer(() => run(inputOf(asked.input), { parent, ...said })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
       takeLast(1),

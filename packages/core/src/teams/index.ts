@@ -29,5 +29,6 @@ export {
   type Handover,
   type Member,
 } from './handoff.js';
+export { silent, speaking } from '../places.js';
 export { type ModelRoute, routeBy, type RouteByOptions } from './route-by.js';
 export type { ReplyOf, Transcript } from './transcript.js';

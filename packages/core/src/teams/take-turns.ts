@@ -18,6 +18,7 @@ import type { CallOptions } from '../call-options.js';
 import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
+import { silent } from '../places.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
@@ -177,7 +178,7 @@ const takeTurns = <Said extends Reply>(
 ): StepRun<Transcript<Said>> => {
   const isOver = (transcript: Transcript<Said>): boolean =>
     transcript.length >= maxTurns || transcript.at(-1)?.reason === 'interrupted';
-  return (input, { speaks: _speaks, ...options }) =>
+  return (input, given, options = silent(given)) =>
     inTurns$<Transcript<Said>>([], (transcript) =>
       isOver(transcript)
         ? EMPTY
@@ -199,7 +200,7 @@ const reply$ = (
   agent: Agent,
   transcript: Transcript,
   asked: Input,
-  options: Omit<CallOptions, 'speaks'>,
+  options: CallOptions,
 ): Observable<Reply> => {
   const { history, input } = hearing(agent.name, asked, transcript);
   const before = [...(options.history ?? []), ...history];

@@ -17,7 +17,7 @@ import {
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sharedBudget } from '../traffic/index.js';
 import { noUsage } from '../usage.js';
-import { asAgent, createStep } from './index.js';
+import { asAgent, createStep, silent } from './index.js';
 import { journal } from '../journal/index.js';
 
 const costs = (inputTokens: number): ModelChunk => ({
@@ -195,8 +195,8 @@ describe('what a reply says it has cost', () => {
       [text('Whole.'), spent],
     );
     const writer = createAgent({ name: 'writer', model });
-    const patient = createStep((input, { speaks: _, ...options }) =>
-      writer.call$(input, options).pipe(retry(1)),
+    const patient = createStep((input, options) =>
+      writer.call$(input, silent(options)).pipe(retry(1)),
     );
     expect((await asAgent(patient).call('?')).usage.inputTokens).toBe(200);
   });
