@@ -1,14 +1,8 @@
+import { misuse } from '../errors.js';
 import type { Patterns } from '../interceptors/patterns.js';
 import type { Interceptor } from '../interceptor.js';
 import { checkOptions, defined } from '../options.js';
 import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
-import {
-  type GuardPattern,
-  hasWords,
-  type Read,
-  read,
-  readGuardPatterns,
-} from './guard-patterns.js';
 
 /**
  * Refuses what holds none of these, a user's message without text among it. Words are found as by `denyList`; a RegExp is tested
@@ -56,3 +50,89 @@ const isFound = ({ folded, text }: Read, it: GuardPattern): boolean =>
 /** As it came, or as it is read. */
 const isFoundAnyhow = (read: Read, it: GuardPattern): boolean =>
   isFound(read, it) || (it.kind !== 'words' && it.pattern.test(read.cleaned));
+
+type GuardPattern =
+  | { readonly kind: 'words'; readonly words: string }
+  | { readonly kind: 'pattern'; readonly pattern: RegExp };
+
+/** A text in the forms in which it is looked at, each made once. */
+interface Read {
+  readonly text: string;
+  readonly cleaned: string;
+  readonly folded: string;
+}
+
+const readGuardPatterns = (owner: string, patterns: Patterns): readonly GuardPattern[] => {
+  const list = [patterns].flat();
+  if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);
+  return list.map((pattern: unknown) => {
+    if (pattern instanceof RegExp) return { kind: 'pattern', pattern: stateless(owner, pattern) };
+    const words = typeof pattern === 'string' ? folded(pattern).trim() : '';
+    if (words !== '') return { kind: 'words', words };
+    throw misuse(`${owner} takes regular expressions, and words that have a visible character.`);
+  });
+};
+
+/** Refuses a regular expression that remembers where it stopped: it would let every other text pass. */
+export const stateless = (owner: string, pattern: RegExp): RegExp => {
+  if (!pattern.global && !pattern.sticky) return pattern;
+  throw misuse(
+    `${owner}: ${String(pattern)} remembers where it stopped. Leave its flags 'g' and 'y' out.`,
+  );
+};
+
+/** Reads a text. */
+const read = (text: string): Read => ({
+  text,
+  cleaned: cleaned(text),
+  folded: folded(text),
+});
+
+/** Tells whether words stand in a folded text as words: not as a part of longer ones, where their script has spaces. */
+const hasWords = (text: string, words: string): boolean => {
+  const needsStart = bounded.test(lastOf(words.slice(0, 2), firstCharacter));
+  const needsEnd = bounded.test(lastOf(words.slice(-2), lastCharacter));
+  for (let at = text.indexOf(words); at !== -1; at = text.indexOf(words, at + 1)) {
+    const end = at + words.length;
+    const begins = !needsStart || !endsInWord.test(text.slice(Math.max(0, at - 2), at));
+    if (begins && !(needsEnd && beginsInWord.test(text.slice(end, end + 2)))) return true;
+  }
+  return false;
+};
+
+const lastOf = (text: string, part: RegExp): string => part.exec(text)?.[0] ?? '';
+
+const firstCharacter = /^[^]/u;
+const lastCharacter = /[^]$/u;
+// An underscore is also a mark of emphasis.
+const endsInWord = /[\p{L}\p{N}\p{M}]$/u;
+const beginsInWord = /^[\p{L}\p{N}\p{M}]/u;
+
+/** A character of a word, in a script that parts words: others write them one after the other, or add to them. */
+const bounded =
+  /^(?![\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{L}\p{N}\p{M}_]/u;
+
+/**
+ * Rewrites a text as it is read: characters of compatibility become plain ones (NFKC), those that nobody sees are gone, marks
+ * that are laid over letters too, and of white space one space is left, or one line break where there was any. In linear time.
+ */
+export const cleaned = (text: string): string =>
+  withoutMarks(text.replace(invisible, '').replace(longMarks, '$1').normalize('NFKC')).replace(
+    /[\s\u2800]+/g,
+    (space) => (lineBreak.test(space) ? '\n' : ' '),
+  );
+
+const folded = (text: string): string =>
+  withoutMarks(cleaned(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
+
+/** Marks that were not melted with their letters. */
+export const withoutMarks = (text: string): string =>
+  text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
+
+/** What is there and cannot be seen: joiners, fillers, soft hyphens, directions, tags, controls. */
+const invisible = /(?:[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|(?![\s\u0085])\p{Cc})+/gu;
+
+/** A normaliser sorts marks: a long row of them would take it quadratic time. */
+const longMarks = /(\p{M}{16})\p{M}+/gu;
+
+const lineBreak = /[\n\r\v\f\u0085\u2028\u2029]/;

@@ -3,8 +3,8 @@ import { misuse } from '../errors.js';
 import type { AfterModel, AgentEvent, BeforeModel } from '../events.js';
 import { watch, type Interceptor } from '../interceptor.js';
 import { isRecord } from '../json.js';
-import { textOf, toolUsesOf } from '../message.js';
-import { checkOptions, isFlag, isText, type Rule } from '../options.js';
+import { textOf, type ToolUseBlock, toolUsesOf } from '../message.js';
+import { checkOptions, defined, isFlag, isText, type Rule } from '../options.js';
 
 /** Where lines go: pino's logger, `console`, or whatever takes fields and a message. */
 export interface Logger {
@@ -63,18 +63,13 @@ const fieldsOf = (
   event: type,
   callId,
   rootId,
-  ...(sessionId === undefined ? {} : { sessionId }),
-  ...(userId === undefined ? {} : { userId }),
+  ...defined({ sessionId, userId }),
   agent: agent.join('/'),
   iteration,
   seq,
 });
 
-const isChunk = ({ type }: AgentEvent): boolean =>
-  type === 'reasoningChunk' ||
-  type === 'summaryChunk' ||
-  type === 'planningChunk' ||
-  type === 'actingChunk';
+const isChunk = ({ type }: AgentEvent): boolean => type.endsWith('Chunk');
 
 const levelOf = ({ type }: AgentEvent): keyof Logger => {
   switch (type) {
@@ -113,6 +108,8 @@ const answerDetails = ({ message, finish, usage }: AfterModel) => ({
   characters: textOf(message).length,
 });
 
+const toolDetails = ({ name, id }: ToolUseBlock) => ({ tool: name, toolUseId: id });
+
 const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
   switch (event.type) {
     case 'preCall':
@@ -120,7 +117,7 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     case 'stepReplayed':
       return { step: event.step };
     case 'uncertain':
-      return { tool: event.toolUse.name, toolUseId: event.toolUse.id, then: event.then };
+      return { ...toolDetails(event.toolUse), then: event.then };
     case 'preReasoning':
     case 'preSummary':
       return requestDetails(event);
@@ -147,42 +144,37 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     case 'actingChunk':
     case 'suspended':
     case 'approvalRequested':
-      return { tool: event.toolUse.name, toolUseId: event.toolUse.id };
-    case 'repaired': {
-      const { toolUse, before } = event;
-      const tool = toolUse === undefined ? {} : { tool: toolUse.name, toolUseId: toolUse.id };
-      return { ...tool, characters: before.length };
-    }
-    case 'approvalDecided': {
-      const { toolUse, approved } = event;
-      return { tool: toolUse.name, toolUseId: toolUse.id, approved };
-    }
+      return toolDetails(event.toolUse);
+    case 'repaired':
+      return { ...(event.toolUse && toolDetails(event.toolUse)), characters: event.before.length };
+    case 'approvalDecided':
+      return { ...toolDetails(event.toolUse), approved: event.approved };
     case 'postActing': {
       const { toolUse, result, ms } = event;
       const outcome = { isError: result.isError, ms, characters: textOf(result).length };
-      return { tool: toolUse.name, toolUseId: toolUse.id, ...outcome };
+      return { ...toolDetails(toolUse), ...outcome };
     }
     case 'postCall': {
       const { reason, finish, iterations, toolUses, usage, elapsedMs } = event.reply;
       return { reason, finish, iterations, toolUses: toolUses.length, usage, elapsedMs };
     }
     case 'error':
-      return errorFields(event.error);
+      return errorFields(event);
     case 'handlerError':
-      return { of: event.of, handler: event.name, ...errorFields(event.error) };
+      return { of: event.of, handler: event.name, ...errorFields(event) };
     case 'modelWaiting':
       return { model: event.model, waitedMs: event.waitedMs };
     case 'modelRetry': {
-      const { model, attempt, attempts, waitMs, error } = event;
-      return { model, attempt, attempts, waitMs, ...errorFields(error) };
+      const { model, attempt, attempts, waitMs } = event;
+      return { model, attempt, attempts, waitMs, ...errorFields(event) };
     }
     case 'modelFallback':
-      return { from: event.from, to: event.to, ...errorFields(event.error) };
+      return { from: event.from, to: event.to, ...errorFields(event) };
     case 'messageDiscarded':
       return { messageId: event.messageId };
     case 'vetoed': {
       const { of, name: handler, toolUseId } = event;
-      return { of, handler, ...(toolUseId === undefined ? {} : { toolUseId }) };
+      return { of, handler, ...defined({ toolUseId }) };
     }
     case 'queued':
       return { why: event.why, ahead: event.ahead };
@@ -195,15 +187,13 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
   }
 };
 
-const errorFields = (error: Extract<AgentEvent, { type: 'error' }>['error']) => {
-  const { code, retryable, status, requestId } = error;
-  return {
-    code,
-    retryable,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
-  };
-};
+const errorFields = ({
+  error: { code, retryable, status, requestId },
+}: Pick<Extract<AgentEvent, { type: 'error' }>, 'error'>) => ({
+  code,
+  retryable,
+  ...defined({ status, requestId }),
+});
 
 const levels = ['error', 'warn', 'info', 'debug'] as const;
 
