@@ -187,6 +187,157 @@ describe('redact', () => {
     expect(inspect(events, { depth: 20 })).not.toContain(secret);
   });
 
+  describe('H8: what is shown of a tool is what was looked at', () => {
+    const secret = 'KEY-abcdef';
+    /** Emits a value as progress and as the details of a result, and gives what subscribers see of both. */
+    const shown = async (value: unknown): Promise<readonly unknown[]> => {
+      const show = tool({
+        name: 'show',
+        description: 'Shows.',
+        run: () => of(value, toolOutput({ content: 'Ok.', details: { value } })),
+      });
+      const events = await record(
+        createAgent({
+          model: scriptedModel([toolUse('show')], [text('Done.')]),
+          tools: [show],
+          use: [redact([/KEY-[a-f]+/, /^hunter2$/])],
+        }).stream$('?'),
+      );
+      return events.flatMap((it) => {
+        if (it.type === 'actingChunk') return [it.value];
+        const { details } = it.type === 'postActing' ? it.result : {};
+        return details === undefined ? [] : [(details as { value: unknown }).value];
+      });
+    };
+    class Sealed {
+      readonly #key = secret;
+      get key() {
+        return this.#key;
+      }
+      toString() {
+        return this.#key;
+      }
+    }
+    class Written extends Sealed {
+      toJSON() {
+        return { key: this.key };
+      }
+    }
+    class Failure extends Error {
+      readonly #key = secret;
+      get key() {
+        return this.#key;
+      }
+    }
+    const match = /(?<key>[a-z]+) is/.exec(`key is ${secret}`) ?? [];
+    const own = <T extends object>(value: T, more: object = { key: secret }): T =>
+      Object.assign(value, more);
+    const bytes = new TextEncoder().encode(secret);
+
+    it.each<readonly [string, unknown]>([
+      ['an own field of an Error', own(new Error('Failed.'))],
+      ['the stack of an Error', own(new Error('Failed.'), { stack: secret })],
+      ['an Error whose class shows it', new Failure('Failed.')],
+      ['an Error that is its match as a whole', new Error('hunter2')],
+      ['one of the errors of an AggregateError', new AggregateError([new Error(secret)], 'All.')],
+      ['the cause of a cause', new Error('A', { cause: new Error('B', { cause: secret }) })],
+      ['a URL', new URL(`https://example.org/?key=${secret}`)],
+      ['a URLSearchParams', new URLSearchParams({ key: secret })],
+      ['a Headers', new Headers({ key: secret })],
+      ['a getter of a class', new Sealed()],
+      ['what an object is as JSON', new Written()],
+      ['an object with such a one inside', { list: [new Map([['it', new Written()]])] }],
+      ['a field whose key is a symbol', { [Symbol('key')]: secret }],
+      ['a key that is a symbol', { [Symbol(secret)]: 1 }],
+      ['a symbol', [Symbol(secret)]],
+      ['a field that is not enumerable', Object.defineProperty({}, 'key', { value: secret })],
+      ['an own field of a list', match],
+      ['an own field of a Map', own(new Map())],
+      ['an own field of a Date', own(new Date(0))],
+      ['an own field of a function', own(() => secret)],
+      ['a String', Object(secret)],
+      ['a Uint8Array', bytes],
+      ['an ArrayBuffer', bytes.buffer],
+      ['a DataView', new DataView(bytes.buffer)],
+      ['a Buffer', Buffer.from(secret)],
+    ])('%s', async (_, value) => {
+      const all = await shown(value);
+      expect(all).toHaveLength(2);
+      for (const each of all) {
+        const key = Object(each).key as unknown;
+        const form = inspect([each, String(each), key], { depth: 20, showHidden: true });
+        expect(form).not.toMatch(/KEY-|4b 45 59|hunter2/);
+        expect(JSON.stringify(each) ?? '').not.toMatch(/KEY-|75,69,89|hunter2/);
+      }
+    });
+
+    it('a getter that says something else the next time', async () => {
+      const state = { asked: 0 };
+      const turning = {
+        get key() {
+          return (state.asked += 1) > 1 ? secret : 'nothing';
+        },
+      };
+      expect((await shown([turning]))[0]).toEqual([{ key: 'nothing' }]);
+    });
+
+    it.each<readonly [string, unknown]>([
+      ['a plain object', { a: [1, 'b', null, undefined, NaN, 7n, { c: new Date(0) }] }],
+      ['one without a prototype', Object.assign(Object.create(null) as object, { a: 1 })],
+      ['a Map', new Map([['a', new Set([1])]])],
+      ['bytes', [Buffer.from('abc'), new Float32Array(2)]],
+    ])('without a match, this stays as it is: %s', async (_, value) => {
+      for (const each of await shown(value)) expect(each).toBe(value);
+    });
+
+    it.each<readonly [string, unknown, unknown]>([
+      ['a URL', new URL('https://example.org/a'), 'https://example.org/a'],
+      ['a URLSearchParams', new URLSearchParams({ a: 'b' }), [['a', 'b']]],
+      ['a Headers', new Headers({ a: 'b' }), [['a', 'b']]],
+      ['what says its JSON', { at: new Written() }, { at: { key: '[redacted]' } }],
+      ['bytes with a match', [Buffer.from(`a ${secret}`)], ['a [redacted]']],
+      ['a symbol and a function', [Symbol('a'), () => 1], [undefined, undefined]],
+    ])('the form of %s', async (_, value, form) => {
+      expect(await shown(value)).toEqual([form, form]);
+    });
+
+    it('an Error is one with the same name, message, stack, cause and fields', async () => {
+      for (const error of [new TypeError('Failed.'), new Failure('Failed.')]) {
+        const { name, message, stack } = error;
+        for (const each of await shown(own(error, { cause: secret, status: 401 }))) {
+          expect(each).toBeInstanceOf(Error);
+          expect(each).not.toBeInstanceOf(Failure);
+          expect(each).toMatchObject({ name, message, stack, cause: '[redacted]', status: 401 });
+        }
+      }
+    });
+
+    it('what contains itself, or is what its JSON is, ends', async () => {
+      const loop: { self?: unknown; key: string } = { key: secret };
+      loop.self = loop;
+      const error = own(new Error(secret), { loop });
+      error.cause = error;
+      const same = { toJSON: (): unknown => same };
+      class Endless {
+        toJSON() {
+          return new Endless();
+        }
+      }
+      const [first] = await shown([loop, error, same, new Endless()]);
+      expect(first).toMatchObject([
+        { key: '[redacted]', self: '[nested]' },
+        { message: '[redacted]', cause: '[nested]', loop: { self: '[nested]' } },
+        '[nested]',
+        '[nested]',
+      ]);
+      const causes = Array.from({ length: 60 }).reduce<Error>(
+        (cause) => new Failure(secret, { cause }),
+        new Failure(secret),
+      );
+      expect(inspect(await shown(causes), { depth: 99 })).not.toContain(secret);
+    });
+  });
+
   it('X6: 20,000 deltas take linear time', async () => {
     const agent = createAgent({
       model: scriptedModel(Array.from({ length: 20_000 }, () => text('x '))),

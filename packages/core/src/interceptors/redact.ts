@@ -33,8 +33,8 @@ export interface RedactOptions extends InterceptorOptions {
 /**
  * Takes what matches out of the texts of a call: out of its input, of the messages that it is steered with, of everything
  * that the model is sent, earlier messages and the system prompt included, of the results of tools, and of what the model
- * writes, while it streams, and of what subscribers see of a tool: its progress, of which the last characters of a text are held back as well, and the `details` of its result. Not out of `preCall`, which shows the input as it came, of
- * thinking, which its provider has signed, and of the arguments of tools. A match of no characters is none.
+ * writes, while it streams, and of what subscribers see of a tool: its progress, of which the last characters of a text are held back as well, and the `details` of its result. Of both, errors and
+ * objects that are not plain are shown as plain ones, as they were searched. Not out of `preCall`, which shows the input as it came, of thinking, which its provider has signed, and of the arguments of tools. A match of no characters is none.
  *
  * A match that is longer than the window is removed while it streams too, where its first characters, not more than the
  * window, are a match already and each further one goes on with it, as in `/sk-[a-z]+/`. Any other may be shown in part;
@@ -51,9 +51,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     const ranges = findRanges(patterns, text);
     return ranges.length === 0 ? text : replaced(text, ranges, replace);
   };
-  const cleanBlock = (block: ContentBlock): ContentBlock =>
-    block.type === 'text' ? { ...block, text: clean(block.text) } : block;
-  const cleanSaid = (block: AssistantBlock): AssistantBlock =>
+  const cleanBlock = <Block extends ContentBlock | AssistantBlock>(block: Block): Block =>
     block.type === 'text' ? { ...block, text: clean(block.text) } : block;
   const cleanResult = ({ details, ...result }: ToolResultBlock): ToolResultBlock => ({
     ...result,
@@ -77,12 +75,17 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
       case 'user':
         return { ...message, content: message.content.map(cleanBlock) };
       case 'assistant':
-        return { ...message, content: message.content.map(cleanSaid) };
+        return { ...message, content: message.content.map(cleanBlock) };
       case 'tool':
         return { ...message, content: message.content.map(cleanResult) };
     }
   };
-  const cleanOnce = once(cleanMessage);
+  const cleanedMessages = new WeakMap<Message, Message>();
+  const cleanOnce = (message: Message): Message => {
+    const cleaned = cleanedMessages.get(message) ?? cleanMessage(message);
+    cleanedMessages.set(message, cleaned);
+    return cleaned;
+  };
   const cleanRequest = <Event extends BeforeModel>(event: Event): Event => {
     const { system, ...rest } = event.options;
     const request = system === undefined ? rest : { ...rest, system: clean(system) };
@@ -90,7 +93,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   };
   const cleanAnswer = <Event extends AfterModel>(event: Event): Event => ({
     ...event,
-    message: { ...event.message, content: event.message.content.map(cleanSaid) },
+    message: { ...event.message, content: event.message.content.map(cleanBlock) },
   });
   return [
     prepare(
@@ -116,42 +119,65 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   ];
 };
 
-/** A value of a tool's with its strings cleaned: the value itself if none changes, else a copy made of plain objects and lists. */
+/**
+ * A value of a tool's with its strings cleaned: the value itself if nothing changes and nothing in it could not be searched, else a copy
+ * made of plain objects, lists and errors, of what JSON would make of it.
+ */
 const cleanedIn = (
   value: unknown,
   clean: (text: string) => string,
   above: readonly object[] = [],
 ): unknown => {
-  if (typeof value === 'string') return clean(value);
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  if (typeof value === 'string' || value instanceof String) return clean(String(value));
+  if (typeof value === 'symbol' || typeof value === 'function') return undefined;
+  if (typeof value !== 'object' || value === null) return value;
   if (above.includes(value) || above.length > maxDepth) return '[nested]';
-  const inside = (part: unknown): unknown => cleanedIn(part, clean, [...above, value]);
-  if (value instanceof Error) {
-    const [message, cause] = [clean(value.message), inside(value.cause)];
-    const isClean = message === value.message && cause === value.cause;
-    return isClean ? value : new Error(message, { cause });
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) {
+    const { buffer, byteOffset, byteLength } = 'buffer' in value ? value : new DataView(value);
+    const text = new TextDecoder().decode(new Uint8Array(buffer, byteOffset, byteLength));
+    return clean(text) === text ? value : clean(text);
   }
-  const isList = Array.isArray(value) || value instanceof Map || value instanceof Set;
-  const parts: readonly unknown[] = isList ? [...value] : Object.entries(value).flat();
+  if (value instanceof Date && isOpen(value, 0)) return value;
+  const inside = (part: unknown): unknown => cleanedIn(part, clean, [...above, value]);
+  const isError = value instanceof Error;
+  if (!isError && 'toJSON' in value && typeof value.toJSON === 'function') {
+    return inside(Reflect.apply(value.toJSON, value, ['']));
+  }
+  const isList = isIterable(value);
+  const keys = isError ? Object.getOwnPropertyNames(value) : Object.keys(value);
+  const parts: readonly unknown[] = isList
+    ? [...value]
+    : keys.flatMap((key): unknown[] => [key, Reflect.get(value, key)]);
   const cleaned = parts.map(inside);
-  if (cleaned.every((part, index) => part === parts[index])) return value;
-  return isList
-    ? cleaned
-    : Object.fromEntries(
-        Object.keys(value).map((_, index) => [String(cleaned[2 * index]), cleaned[2 * index + 1]]),
-      );
+  const isSame = cleaned.every((part, index) => Object.is(part, parts[index]));
+  const known = Array.isArray(value) ? value.length + 1 : isList ? 0 : keys.length;
+  if (isSame && isOpen(value, known)) return value;
+  if (isList) return cleaned;
+  const fields = Object.fromEntries(
+    keys.map((_, index) => [String(cleaned[2 * index]), cleaned[2 * index + 1]]),
+  );
+  if (!isError) return fields;
+  const error = new Error(clean(value.message), { cause: fields['cause'] });
+  // A pattern may find the message and not find it within the stack.
+  const { stack } = error.message === value.message ? fields : error;
+  return Object.assign(error, fields, { name: clean(value.name), stack });
 };
+
+/** A map, a set, or what is read like one, such as the headers of a request. */
+const isIterable = (value: object): value is Iterable<unknown> =>
+  Symbol.iterator in value && 'entries' in value;
+
+/** Tells whether a value is of a form that hides nothing, and has so many fields of its own, none of which is a getter. */
+const isOpen = (value: object, known: number): boolean => {
+  const fields = Object.values(Object.getOwnPropertyDescriptors(value));
+  const isWhole = Reflect.ownKeys(value).length === known && fields.every((it) => 'value' in it);
+  return isWhole && openForms.has(Object.getPrototypeOf(value));
+};
+
+const openForms = new Set<unknown>([Object, Array, Map, Set, Date].map((it) => it.prototype));
+openForms.add(null);
 
 const maxDepth = 100;
-
-const once = (clean: (message: Message) => Message): ((message: Message) => Message) => {
-  const cleaned = new WeakMap<Message, Message>();
-  return (message) => {
-    const known = cleaned.get(message) ?? clean(message);
-    cleaned.set(message, known);
-    return known;
-  };
-};
 
 const rules: Readonly<Record<keyof RedactOptions, Rule>> = {
   name: isText,
