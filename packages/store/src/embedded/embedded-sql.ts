@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { PGlite } from '@electric-sql/pglite';
 import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
-import { fileFailure } from '../files/failure.js';
+import { directoryGone, fileFailure } from '../files/failure.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { closed } from '../closing.js';
 import { createTracked, type Tracked } from '../sql/tracked.js';
@@ -35,6 +36,9 @@ export const embeddedSql = (
   };
 
   const isClosed = (): boolean => state.closed !== undefined;
+  /** The error of who has lost the database: to another process, or because its directory was moved or deleted. */
+  const lost = (): MillraceError =>
+    existsSync(directory) ? takenOver(where) : directoryGone(directory);
 
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
@@ -48,9 +52,9 @@ export const embeddedSql = (
   const started = async (lock: DirectoryLock): Promise<Opened> => {
     const { database, hasVectors } = await startDatabase(directory, onProgress);
     // Nothing more is done with it, not even to close it: that would write into what another one has.
-    if (!lock.start()) throw takenOver(where);
+    if (!lock.start()) throw lost();
     try {
-      const sql = sqlOf(database, { schema, hasVectors, lock, where, failed, isClosed, tracked });
+      const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, tracked });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // Nobody else has this database: who had a lease is gone.
@@ -97,7 +101,7 @@ interface SqlParts {
   readonly schema: string;
   readonly hasVectors: boolean;
   readonly lock: DirectoryLock;
-  readonly where: string;
+  readonly lost: () => MillraceError;
   readonly failed: (error: unknown) => MillraceError;
   readonly isClosed: () => boolean;
   readonly tracked: Tracked;
@@ -111,13 +115,13 @@ const takenOver = (where: string): MillraceError =>
 
 const sqlOf = (
   database: PGlite,
-  { schema, hasVectors, lock, where, failed, isClosed, tracked }: SqlParts,
+  { schema, hasVectors, lock, lost, failed, isClosed, tracked }: SqlParts,
 ): Sql => {
   const changed$ = new Subject<string>();
   /** One that was stopped for long must not write into what another one has by now. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isClosed() && !lock.isHeld()) throw closed();
-    if (!lock.isHeld()) throw takenOver(where);
+    if (!lock.isHeld()) throw lost();
     try {
       return await tracked.track(work);
     } catch (error) {

@@ -1,15 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Embedder, MemoryFactory } from '@millrace/core';
+import { createAgent, type Embedder, type MemoryFactory, tool } from '@millrace/core';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
-import type { Claim } from '@millrace/core/journal';
+import { type Claim, journal } from '@millrace/core/journal';
+import { sessions } from '@millrace/core/sessions';
 import {
   journalContract,
   longTermMemoryContract,
   memoryContract,
+  scriptedModel,
   sessionStoreContract,
+  text,
+  toolUse,
 } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
@@ -167,5 +171,41 @@ describe('openEmbedded', () => {
     await firstValueFrom(store.calls.driver.claim$('held'));
     expect(progress).toEqual([]);
     held.unsubscribe();
+  });
+});
+
+describe('openEmbedded: a directory that is gone', () => {
+  let place: string;
+  let moving: DatabaseStore;
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), 'embedded-gone-'));
+    moving = openEmbedded(join(place, 'store'), options);
+    await lastValueFrom(moving.sessions.list$());
+  }, 180_000);
+  afterAll(async () => {
+    await closeStore(moving);
+    await rm(place, { recursive: true });
+  });
+
+  it('S6: is no conflict, and the error says which directory; put back, it goes on', async () => {
+    const [here, elsewhere] = [join(place, 'store'), join(place, 'elsewhere')];
+    const gone = {
+      code: 'store',
+      message: `The store in ${here} failed: the directory was moved or deleted while it was in use. Put it back, or open the store where it is now.`,
+    };
+    const model = scriptedModel([toolUse('move')], [text('Done.')]);
+    const run = (): Promise<void> => rename(here, elsewhere);
+    const tools = [tool({ name: 'move', description: 'Moves the directory.', run })];
+    const agent = createAgent({ model, tools, use: [journal(moving.calls)] });
+    await expect(agent.call('?')).rejects.toMatchObject(gone);
+    // Nor does anything new begin.
+    await expect(agent.call('?')).rejects.toMatchObject(gone);
+    expect(model.requests).toHaveLength(1);
+    const state = await sessions(agent).open('s').saveState();
+    const saved = lastValueFrom(moving.sessions.save$('s', state, undefined));
+    await expect(saved).rejects.toMatchObject(gone);
+    await expect(lastValueFrom(moving.memory('s').load$())).rejects.toMatchObject(gone);
+    await rename(elsewhere, here);
+    expect(await lastValueFrom(moving.sessions.list$())).toEqual([]);
   });
 });
