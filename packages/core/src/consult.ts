@@ -123,10 +123,7 @@ const read = (asked: Asked): Consulted => {
     : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
 };
 
-/**
- * Asks the model of a call, or another one, from a layer before the loop or after it, as `consult$` does. Before the loop, `charge` adds what that cost. A call
- * of steps has no model of its own: without another it is a failure.
- */
+/** Asks the model of a call, or another one, from a layer before the loop or after it, as `consult$` does. Before the loop, `charge` adds what that cost. A call of steps has no model of its own: without another it is a failure. */
 export const consultInCall$ = (
   context: LayerContext,
   call: Pick<Call, 'model' | 'options'>,

@@ -4,10 +4,7 @@ import type { Demand } from './demand.js';
 /** Opens a source to be pulled from; the signal aborts whatever it waits for. */
 export type OpenPull<T, Return = unknown> = (signal: AbortSignal) => AsyncIterable<T, Return>;
 
-/**
- * Turns an AsyncIterable into an Observable that pulls the next value only while demand is open. Cold. Unsubscribing aborts the signal
- * and calls `return()` without waiting for it: a stalled generator could not run its `finally`.
- */
+/** Turns an AsyncIterable into an Observable that pulls the next value only while demand is open. Cold. Unsubscribing aborts the signal and calls `return()` without waiting for it: a stalled generator could not run its `finally`. */
 export const fromPull = <T>(open: OpenPull<T>, demand: Demand): Observable<T> =>
   pulled(open, demand, (result) => (isYield(result) ? [result.value] : []));
 

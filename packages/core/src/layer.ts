@@ -320,10 +320,7 @@ export const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 const runs: Perform = (step) => step.run(1);
 
-/**
- * Performs a step through its layers, and remembers its value: cutting the step then gives that one, and nothing is reported twice. Holds let an interrupt wait until the layers
- * have passed the value on: they may be redacting it.
- */
+/** Performs a step through its layers, and remembers its value: cutting the step then gives that one, and nothing is reported twice. Holds let an interrupt wait until the layers have passed the value on: they may be redacting it. */
 const remembering = (through: Perform, holds: Holds | undefined): Perform => {
   const performed: Perform = <T>(step: Step<T>) => {
     const { cut: early$ } = step;

@@ -28,10 +28,7 @@ import { type OutputLayer, trusted } from './layer.js';
 import { createValidator, type InputSchema, type Validation, type Validator } from './schema.js';
 import { byCall, isSpoken } from './streams/event-operators.js';
 
-/**
- * Says what an answer must be, for `reply.output`: the model is asked for JSON of the schema, and corrected up to twice; then the call errors with `invalidResponse`. That of a
- * call takes the place of its agent's.
- */
+/** Says what an answer must be, for `reply.output`: the model is asked for JSON of the schema, and corrected up to twice; then the call errors with `invalidResponse`. That of a call takes the place of its agent's. */
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validators.get(schema) ?? createValidator(schema, "output(): 'schema'");
   validators.set(schema, validator);
@@ -50,10 +47,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
 /** Schemas that were understood before: a call that is made again brings the same one. */
 const validators = new WeakMap<object, Validator>();
 
-/**
- * Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence
- * around it. Emits one verdict and completes.
- */
+/** Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence around it. Emits one verdict and completes. */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
   const reading = readValue(text);
   return 'problem' in reading

@@ -119,10 +119,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   ];
 };
 
-/**
- * A value of a tool's with its strings cleaned: the value itself if nothing changes and nothing in it could not be searched, else a copy
- * made of plain objects, lists and errors, of what JSON would make of it.
- */
+/** A value of a tool's with its strings cleaned: the value itself if nothing changes and nothing in it could not be searched, else a copy made of plain objects, lists and errors, of what JSON would make of it. */
 const cleanedIn = (
   value: unknown,
   clean: (text: string) => string,

@@ -62,7 +62,7 @@ export const createCallStore = (
   driver: CallStoreDriver,
   { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
 ): CallStore => {
-  const logs = createConversationLogs(driver);
+  const logs = createConversationLogs(driver, scheduler);
   return {
     driver: readable(driver, logs),
     open$: (callId, run) => open$(driver, logs, callId, { events, scheduler }, run),

@@ -71,7 +71,8 @@ export const createKnownLog = (
       if (isEndOfCall(place)) forget(value);
       const field = listField(place);
       const messages = field === undefined ? undefined : value[field];
-      if (field === undefined || !isList(messages)) return value;
+      // A list in it would read as a reference: it is no message.
+      if (field === undefined || !isList(messages) || messages.some(isList)) return value;
       const keys = keysOf(place, value);
       const [base] = keys.flatMap((key) => lists.get(key) ?? []);
       const parts = base === undefined ? messages : partsOf(messages, base.messages);
@@ -80,11 +81,9 @@ export const createKnownLog = (
       const { options } = value;
       keep(keys, { position: place.position, messages, options });
       if (base === undefined) return value;
-      return {
-        ...value,
-        ...(parts.some(Array.isArray) && { [field]: { of: base.position, parts } }),
-        ...(options !== undefined && isSame(options, base.options) && { options: base.position }),
-      };
+      const list = parts.some(isList) ? { [field]: { of: base.position, parts } } : undefined;
+      const same = isSame(options, base.options) ? { options: base.position } : undefined;
+      return list === undefined && same === undefined ? value : { ...value, ...list, ...same };
     },
     whole: (record) => {
       position = record.position;

@@ -1,6 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { concatMap, defer, delay, lastValueFrom, map, of, VirtualTimeScheduler } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  delay,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  mergeMap,
+  NEVER,
+  type Observable,
+  of,
+  takeLast,
+  takeUntil,
+  timer,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import { createAgent, type Message } from '../index.js';
 import { keepSessions, inProcessSessions, type SessionStore } from '../sessions/index.js';
 import { finish, scriptedModel, text } from '../testing/index.js';
@@ -184,7 +200,8 @@ describe('the log of a conversation', () => {
         const time = new VirtualTimeScheduler();
         const driver = inProcessCalls();
         const slow = slowly(driver, time, () => Number(delays.next().value));
-        const [mine, theirs] = [createCallStore(slow), createCallStore(slow)];
+        const [mine, theirs] = [slow, slow].map((it) => createCallStore(it, { scheduler: time }));
+        if (mine === undefined || theirs === undefined) return;
         const history = Array.from({ length: 12 }, (_, n) => messageOf(n));
         write(mine, 'a', history.slice(0, 8));
         time.flush();
@@ -199,6 +216,139 @@ describe('the log of a conversation', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it('S7: calls that are removed at the same time leave no log, and break no new call', () => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (delays) => {
+        const time = new VirtualTimeScheduler();
+        const driver = inProcessCalls();
+        const slow = slowly(driver, time, () => Number(delays.next().value));
+        const store = createCallStore(slow, { scheduler: time });
+        const other = createCallStore(slow, { scheduler: time });
+        const history = Array.from({ length: 12 }, (_, n) => messageOf(n));
+        write(store, 'a', history.slice(0, 8));
+        time.flush();
+        write(store, 'b', history.slice(0, 9));
+        time.flush();
+        store.driver.remove$('a').subscribe({ error: fail });
+        other.driver.remove$('b').subscribe({ error: fail });
+        time.schedule(() => write(store, 'c', history), Number(delays.next().value) * 12);
+        time.flush();
+        let written: unknown;
+        createCallStore(driver)
+          .driver.read$('c')
+          .subscribe((records) => (written = JSON.parse(records[1]?.text ?? '')));
+        expect(written).toEqual({ history });
+        store.driver.remove$('c').subscribe({ error: fail });
+        time.flush();
+        driver.list$().subscribe((calls) => expect(calls).toEqual([]));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('S7: only one at a time removes a log, so that it is the one that was closed', () => {
+    const time = new VirtualTimeScheduler();
+    const driver = inProcessCalls();
+    const log = '~conversation/s';
+    const late =
+      (ms: number) =>
+      <T>(source$: Observable<T>): Observable<T> =>
+        of(0).pipe(
+          delay(ms, time),
+          concatMap(() => source$),
+        );
+    const scheduler = { scheduler: time };
+    const looksLate = { ...driver, list$: (id?: string) => late(10)(driver.list$(id)) };
+    const removesLate = {
+      ...driver,
+      remove$: (id: string) => late(id === log ? 100 : 0)(driver.remove$(id)),
+    };
+    const [store, first, second] = [
+      createCallStore(driver, scheduler),
+      createCallStore(removesLate, scheduler),
+      createCallStore(looksLate, scheduler),
+    ];
+    const history = Array.from({ length: 12 }, (_, n) => messageOf(n));
+    write(store, 'a', history.slice(0, 8));
+    write(store, 'b', history.slice(0, 9));
+    second.driver.remove$('a').subscribe({ error: fail });
+    first.driver.remove$('b').subscribe({ error: fail });
+    time.schedule(() => write(store, 'c', history), 50);
+    time.flush();
+    let written: unknown;
+    store.driver.read$('c').subscribe((records) => (written = JSON.parse(records[1]?.text ?? '')));
+    expect(written).toEqual({ history });
+  });
+
+  it('S7: a log that a crash left closed is opened by the next call', async () => {
+    const driver = await talk(10);
+    const closed = { kind: 'step', name: 'x', seq: 0, text: '{"isClosed":true}' } as const;
+    await all(
+      driver.claim$('~conversation/s').pipe(
+        concatMap(({ append$ }) => append$([closed])),
+        takeLast(0),
+        takeUntil(timer(1)),
+      ),
+    );
+    const before = await stored(driver);
+    const [mine] = [await chatOn(driver, inProcessSessions())];
+    await mine.session.call(long(0), { callId: 'd' });
+    const texts = (await all(driver.read$('~conversation/s'))).flat().map((it) => it.text);
+    expect(texts.at(-1)).not.toContain('true');
+    expect(before.ids).toHaveLength(11);
+  });
+
+  it('S9: a call waits no longer than a moment for a log that somebody holds', async () => {
+    const driver = await talk(10);
+    const held = driver.claim$('~conversation/s').subscribe();
+    const history = Array.from({ length: 30 }, (_, n) => messageOf(n));
+    const slow: CallStoreDriver = {
+      ...driver,
+      claim$: (id) => (id === '~conversation/s' ? NEVER : driver.claim$(id)),
+    };
+    const began = performance.now();
+    await new Promise<void>((done) => write(createCallStore(slow), 'd', history, done));
+    expect(performance.now() - began).toBeLessThan(5_000);
+    held.unsubscribe();
+    expect(await openIn(driver, 'd')).toEqual(history);
+  });
+
+  it('S7: a step of a layer that looks like an opening is what it was', async () => {
+    const driver = inProcessCalls();
+    const store = createCallStore(driver);
+    const history = Array.from({ length: 3_000 }, (_, n) => [n, 1]);
+    const value = await lastValueFrom(
+      store.open$('a', ({ step$ }) =>
+        step$('a/call', () => of({ sessionId: 's' })).pipe(
+          concatMap(() => step$('a/open', () => of({ history: [messageOf(1)] }))),
+          concatMap(() => step$('a/market/open', () => of({ history }))),
+        ),
+      ),
+    );
+    expect(value).toEqual({ history });
+    const records = (await all(createCallStore(driver).driver.read$('a'))).flat();
+    expect(JSON.parse(records.at(-1)?.text ?? '')).toEqual({ history });
+  });
+
+  it('X15: behind a damaged record of the log only the calls that refer to it are broken', async () => {
+    const driver = await talk(10);
+    const damaged: CallStoreDriver = {
+      ...driver,
+      read$: (id, range) =>
+        driver
+          .read$(id, range)
+          .pipe(
+            mergeMap((records) =>
+              id === '~conversation/s'
+                ? records.map((it, n) => [n === records.length - 1 ? { ...it, text: '{' } : it])
+                : [records],
+            ),
+          ),
+    };
+    expect(await openIn(damaged, 'c4')).toEqual(await openIn(driver, 'c4'));
+    await expect(openIn(damaged, 'c9')).rejects.toMatchObject({ code: 'invalidState' });
   });
 
   it('X15: a call whose log is gone has a broken step, and other calls are read', async () => {
@@ -223,12 +373,13 @@ const write = (
   { open$ }: ReturnType<typeof createCallStore>,
   callId: string,
   history: readonly unknown[],
+  complete?: () => void,
 ): void => {
   open$(callId, ({ step$ }) =>
     step$(`${callId}/call`, () => of({ sessionId: 's' })).pipe(
       concatMap(() => step$(`${callId}/open`, () => of({ history }))),
     ),
-  ).subscribe({ error: fail });
+  ).subscribe({ error: fail, ...(complete && { complete }) });
 };
 
 /** Each operation takes a time of its own. */
@@ -247,6 +398,7 @@ const slowly = (
           of(batch).pipe(
             delay(ms(), time),
             concatMap((it) => append$(it)),
+            delayWhenDone(ms(), time),
           ),
       })),
     ),
@@ -256,5 +408,11 @@ const slowly = (
     of(0).pipe(
       delay(ms(), time),
       concatMap(() => driver.remove$(callId)),
+      delayWhenDone(ms(), time),
     ),
 });
+
+const delayWhenDone =
+  <T>(ms: number, time: VirtualTimeScheduler) =>
+  (done$: Observable<T>): Observable<T> =>
+    concat(done$, of(0).pipe(delay(ms, time), ignoreElements()));

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
 import {
   catchError,
   concat,
@@ -13,15 +13,20 @@ import {
   map,
   mergeMap,
   of,
+  retry,
+  scan,
   take,
+  takeLast,
   tap,
+  timeout,
+  timer,
   toArray,
 } from 'rxjs';
 import { randomId } from '../call-context.js';
 import { isMillraceError, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { sessionIn } from './call-record.js';
-import type { CallStoreDriver, NewRecord, StoredRecord } from './call-store-driver.js';
+import type { CallStoreDriver, Claim, NewRecord, StoredRecord } from './call-store-driver.js';
 import {
   broken,
   createKnownLog,
@@ -64,20 +69,31 @@ interface Log {
 
 const noLog: Log = { position: 0, messages: [], isClosed: false };
 
-const prefix = '~conversation/';
+const reserved = '~conversation';
 
-const isLogId = (id: string): boolean => id.startsWith(prefix);
+const logId = (sessionId: string): string => `${reserved}/${sessionId}`;
+
+/** Who removes or reopens a log has this id open: one at a time. */
+const removalId = (sessionId: string): string => `${reserved}-removal/${sessionId}`;
+
+const isLogId = (id: string): boolean => id.startsWith(reserved);
 
 export const checkCallId = (callId: string): void => {
   if (!isLogId(callId)) return;
   throw new MillraceError(
     'invalidRequest',
-    `The id '${callId}' begins with '${prefix}', which is reserved. Use another id.`,
+    `The id '${callId}' begins with '${reserved}', which is reserved. Use another id.`,
   );
 };
 
 /** Logs of which the messages are remembered. */
-const mostKnown = 64;
+const mostKnown = 16;
+
+/** How long a call waits to extend the log, in milliseconds: then it records its history itself. */
+const claimMs = 250;
+
+/** How often whoever removes a log tries to have it. */
+const mostTries = 40;
 
 /** How many characters of new messages a call records itself: beyond that, they are added to the log. */
 const mostOwn = 8_192;
@@ -85,7 +101,10 @@ const mostOwn = 8_192;
 export const isLongOpening = (id: string, text: string): boolean =>
   id.endsWith(openEnd) && text.length > mostOwn;
 
-export const createConversationLogs = (driver: CallStoreDriver): ConversationLogs => {
+export const createConversationLogs = (
+  driver: CallStoreDriver,
+  scheduler: SchedulerLike,
+): ConversationLogs => {
   const logs = new Map<string, Log>();
   const remember = (sessionId: string, log: Log): Log => {
     logs.delete(sessionId);
@@ -97,33 +116,57 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
     defer(() => read$(driver, sessionId, logs.get(sessionId) ?? noLog)).pipe(
       map((log) => remember(sessionId, log)),
     );
+  /** Emits what `work` emits first, once what it had open is closed. */
+  const held$ = <T>(id: string, work: (claim: Claim) => Observable<T>): Observable<T> =>
+    defer(() => {
+      let made: readonly T[] = [];
+      const work$ = driver.claim$(id).pipe(
+        concatMap(work),
+        take(1),
+        tap((value) => {
+          made = [value];
+        }),
+        ignoreElements(),
+      );
+      return concat(
+        work$,
+        defer(() => made),
+      );
+    });
   /** Appends what `fieldsFor` gives to a log as its only writer, and emits the log. */
   const append$ = (
     sessionId: string,
     fieldsFor: (log: Log) => Fields | undefined,
   ): Observable<Log> =>
-    driver.claim$(prefix + sessionId).pipe(
-      concatMap((claim) =>
-        log$(sessionId).pipe(
-          concatMap((log) => {
-            const fields = fieldsFor(log);
-            if (fields === undefined) return of(log);
-            const record = newRecord(fields);
-            return concat(
-              claim.append$([record]).pipe(ignoreElements()),
-              defer(() => of(remember(sessionId, withFields(log, record.name, fields)))),
-            );
-          }),
-        ),
+    held$(logId(sessionId), (claim) =>
+      log$(sessionId).pipe(
+        concatMap((log) => {
+          const fields = fieldsFor(log);
+          if (fields === undefined) return of(log);
+          const record = newRecord(fields);
+          return concat(
+            claim.append$([record]).pipe(ignoreElements()),
+            defer(() => of(remember(sessionId, withFields(log, record.name, fields)))),
+          );
+        }),
       ),
-      take(1),
     );
   const extend$ = (sessionId: string, history: readonly unknown[], log: Log): Observable<Log> => {
-    if (log.isClosed || stepText('', newIn(history, log)).length <= mostOwn) return of(log);
-    const extended$ = append$(sessionId, (now) => {
-      const messages = newIn(history, now);
-      return now.isClosed || messages.length === 0 ? undefined : { messages };
-    });
+    const isLong = stepText('', newIn(history, log)).length > mostOwn;
+    if (!isLong && !log.isClosed) return of(log);
+    // A log that is closed is being removed, or whoever was removing it has died.
+    const open$ = log.isClosed
+      ? held$(removalId(sessionId), () => append$(sessionId, () => ({ isClosed: false })))
+      : of(log);
+    const extended$ = open$.pipe(
+      concatMap(() =>
+        append$(sessionId, (now) => {
+          const messages = newIn(history, now);
+          return now.isClosed || messages.length === 0 ? undefined : { messages };
+        }),
+      ),
+      timeout({ first: claimMs, scheduler }),
+    );
     // Another call of the session may be writing it.
     return extended$.pipe(catchError(() => of(log)));
   };
@@ -133,22 +176,26 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
       isEmpty(),
       map((hasNone) => !hasNone),
     );
-  /** Whoever removes a log closes it first, and then looks for calls once more. A call is listed before it looks at the log: either it finds the log closed, or it is found. */
-  const removeLog$ = (sessionId: string): Observable<unknown> => {
-    const id = prefix + sessionId;
-    const close$ = append$(sessionId, () => ({ isClosed: true }));
-    const open$ = append$(sessionId, () => ({ isClosed: false }));
-    return concat(
-      close$.pipe(ignoreElements()),
-      defer(() => hasCalls$(sessionId)).pipe(
-        concatMap((hasCalls) => (hasCalls ? open$ : driver.remove$(id))),
-      ),
-    );
-  };
+  /** Whoever removes a log closes it first, and then looks for calls once more. A call is listed before it looks at the log: either it finds the log closed, or it is found. Only one at a time removes a log, so it is the one that was closed. */
+  const removeLog$ = (sessionId: string): Observable<unknown> =>
+    held$(removalId(sessionId), () => {
+      const close$ = append$(sessionId, () => ({ isClosed: true }));
+      const open$ = append$(sessionId, () => ({ isClosed: false }));
+      const removed$ = concat(
+        driver.remove$(logId(sessionId)).pipe(ignoreElements()),
+        defer(() => of(remember(sessionId, noLog))),
+      );
+      return concat(
+        close$.pipe(ignoreElements()),
+        defer(() => hasCalls$(sessionId)).pipe(
+          concatMap((hasCalls): Observable<unknown> => (hasCalls ? open$ : removed$)),
+        ),
+      );
+    });
   return {
     shared$: (sessionId, value) => {
       const { history } = value;
-      if (sessionId === undefined || !isList(history)) return of(value);
+      if (sessionId === undefined || !isList(history) || history.some(isList)) return of(value);
       return log$(sessionId).pipe(
         concatMap((log) => extend$(sessionId, history, log)),
         map(({ isClosed, messages }) => {
@@ -164,7 +211,7 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
       const [sessionId] = records.flatMap((record) => sharedBy(record) ?? []);
       if (sessionId === undefined) return of(records);
       return log$(sessionId).pipe(
-        catchError(ifInvalid(noLog)),
+        catchError(ifInvalid(() => undamaged$(driver, sessionId))),
         map(({ messages }) => records.map((record) => resolved(record, messages))),
       );
     },
@@ -172,7 +219,7 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
       driver.read$(callId, { kind: 'step' }).pipe(
         take(1),
         map((records) => sessionIn(callId, records)),
-        catchError(ifInvalid(undefined)),
+        catchError(ifInvalid(() => of(undefined))),
         defaultIfEmpty(undefined),
         concatMap((sessionId) => {
           const removed$ = driver.remove$(callId);
@@ -180,9 +227,17 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
           const rest$ = defer(() => forkJoin([hasCalls$(sessionId), log$(sessionId)])).pipe(
             filter(([hasCalls, { position }]) => !hasCalls && position > 0),
             concatMap(() => removeLog$(sessionId)),
+            retry({
+              count: mostTries,
+              delay: (error: unknown) => {
+                // Whoever else has the log closes it soon.
+                if (isMillraceError(error) && error.code === 'conflict')
+                  return timer(claimMs, scheduler);
+                throw error;
+              },
+            }),
           );
-          // Another call of the session may have it.
-          return concat(removed$, rest$.pipe(catchError(() => EMPTY)));
+          return concat(removed$, rest$);
         }),
       ),
   };
@@ -190,7 +245,7 @@ export const createConversationLogs = (driver: CallStoreDriver): ConversationLog
 
 /** Reads on in a log from what is known of it, and from its start if that is gone. */
 const read$ = (driver: CallStoreDriver, sessionId: string, known: Log): Observable<Log> =>
-  driver.read$(prefix + sessionId, { after: Math.max(0, known.position - 1) }).pipe(
+  driver.read$(logId(sessionId), { after: Math.max(0, known.position - 1) }).pipe(
     mergeMap((records) => records),
     toArray(),
     concatMap((records) => {
@@ -238,10 +293,20 @@ const resolved = (record: StoredRecord, messages: readonly unknown[]): StoredRec
   return history === undefined ? broken(record) : lazily(record, { ...fields, history });
 };
 
+/** A log as far as it can be read. */
+const undamaged$ = (driver: CallStoreDriver, sessionId: string): Observable<Log> =>
+  driver.read$(logId(sessionId)).pipe(
+    mergeMap((records) => records),
+    scan(withRecord, noLog),
+    catchError(ifInvalid(() => EMPTY)),
+    takeLast(1),
+    defaultIfEmpty(noLog),
+  );
+
 const ifInvalid =
-  <T>(instead: T) =>
+  <T>(instead: () => Observable<T>) =>
   (error: unknown): Observable<T> => {
-    if (isMillraceError(error) && error.code === 'invalidState') return of(instead);
+    if (isMillraceError(error) && error.code === 'invalidState') return instead();
     throw error;
   };
 

@@ -43,10 +43,7 @@ const ownTools: readonly string[] = [
   'manage_tools',
 ];
 
-/**
- * What is to be remembered of a call: what was said and answered, and each run of a tool, in the form that memory has them, and nothing that was
- * recalled. Of a call that was interrupted, stopped or refused, or that still waits, nothing is.
- */
+/** What is to be remembered of a call: what was said and answered, and each run of a tool, in the form that memory has them, and nothing that was recalled. Of a call that was interrupted, stopped or refused, or that still waits, nothing is. */
 export const memoriesOfCall = (
   call: CallInfo,
   input: readonly Message[],

@@ -25,10 +25,7 @@ import {
 } from './plan-state.js';
 import { planPrompt } from './planning-options.js';
 
-/**
- * Lets the model of an agent keep a plan: gives it the tools `create_plan`, `update_step` and `revise_plan`, and shows it the plan in every request. It
- * costs no request of its own, but the turns in which the model writes the plan.
- */
+/** Lets the model of an agent keep a plan: gives it the tools `create_plan`, `update_step` and `revise_plan`, and shows it the plan in every request. It costs no request of its own, but the turns in which the model writes the plan. */
 export const withPlan = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: PlanOptions = {},

@@ -88,10 +88,7 @@ export interface SynthesizeOptions {
   readonly prompt?: PlanningPrompt;
   /** Who writes it. Default: the model of the call. */
   readonly model?: Model;
-  /**
-   * Whether it cites the passages that were retrieved for the call, where there are any. One that cites numbers which do not exist is asked for again
-   * once, as an iteration of its own; then a `warning` names them. Default: true.
-   */
+  /** Whether it cites the passages that were retrieved for the call, where there are any. One that cites numbers which do not exist is asked for again once, as an iteration of its own; then a `warning` names them. Default: true. */
   readonly citations?: boolean;
 }
 

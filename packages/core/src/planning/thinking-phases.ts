@@ -38,10 +38,7 @@ export interface ReflectOptions extends PlanningOptions {
   readonly when?: ReflectWhen;
 }
 
-/**
- * Makes a phase, to be put behind `acting`, that lets the model think about what its tools have given: one request each time. What it says is
- * shown as `[Reflection]` until it reflects again, and never stored. A turn without tools is passed over.
- */
+/** Makes a phase, to be put behind `acting`, that lets the model think about what its tools have given: one request each time. What it says is shown as `[Reflection]` until it reflects again, and never stored. A turn without tools is passed over. */
 export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   checkOptions('reflect()', options, { ...planningRules, when: isWhen });
   const { when = 'always', name = 'reflect', ...asked } = options;

@@ -74,10 +74,7 @@ export const contextMessage = (id: string, context: string): UserMessage => ({
   content: [textBlock(section('Retrieved Context', context) ?? '')],
 });
 
-/**
- * Tells which messages of a request are the task: those that the call was asked with, what was said to it since, and what was found for it, by their ids. A call
- * that only brings results goes on with what was asked last before it.
- */
+/** Tells which messages of a request are the task: those that the call was asked with, what was said to it since, and what was found for it, by their ids. A call that only brings results goes on with what was asked last before it. */
 export const taskOf = (
   messages: readonly Message[],
   callId: string,

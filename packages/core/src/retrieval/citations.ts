@@ -20,11 +20,7 @@ export interface Citations {
   readonly unknown: readonly CitedNumber[];
 }
 
-/**
- * Finds which of the passages that a model was shown by `numbered` its answer cites, and where. Marks are `[1]`,
- * `[1, 3]` and `[1][2]`; in code and in links they are none. That a passage is cited does not say that it bears
- * the statement out.
- */
+/** Finds which of the passages that a model was shown by `numbered` its answer cites, and where. Marks are `[1]`, `[1, 3]` and `[1][2]`; in code and in links they are none. That a passage is cited does not say that it bears the statement out. */
 export const citationsIn = (text: string, passages: readonly RetrievedPassage[]): Citations => {
   const cited: Citation[] = [];
   const unknown: CitedNumber[] = [];
@@ -51,10 +47,7 @@ const spansByNumber = (text: string): ReadonlyMap<number, readonly Span[]> => {
   return found;
 };
 
-/**
- * Blanks out what is code or a link in a Markdown text: blocks between fences, code in a line, links with their
- * text, and the lines that define links. The result has the length of the text, and its prose in the same places.
- */
+/** Blanks out what is code or a link in a Markdown text: blocks between fences, code in a line, links with their text, and the lines that define links. The result has the length of the text, and its prose in the same places. */
 const proseOf = (text: string): string =>
   withoutLinks(withoutCode(withoutFences(text)).replace(definition, blank));
 

@@ -217,10 +217,7 @@ export interface SupervisorOptions<
   readonly maxDepth?: number;
 }
 
-/**
- * Makes an agent that leads others: each of them is a tool of its (`agentTool`), so that it asks them one by one or several at once, and answers
- * from what they say. Its instructions have a section `[Team]` with who can do what.
- */
+/** Makes an agent that leads others: each of them is a tool of its (`agentTool`), so that it asks them one by one or several at once, and answers from what they say. Its instructions have a section `[Team]` with who can do what. */
 export const supervisor = <const Output extends InputSchema | undefined = undefined>(
   options: SupervisorOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {

@@ -257,10 +257,7 @@ export interface Handover {
   readonly toolUses: readonly ToolRun[];
 }
 
-/**
- * Decides what the next agent is shown of a conversation: what users and agents have said, the last message of a user and what came behind it among it. It may leave
- * out, change and add; the conversation goes on from what is left.
- */
+/** Decides what the next agent is shown of a conversation: what users and agents have said, the last message of a user and what came behind it among it. It may leave out, change and add; the conversation goes on from what is left. */
 export type HandoffFilter = (
   messages: readonly InputMessage[],
   handover: Handover,

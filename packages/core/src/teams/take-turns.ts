@@ -159,10 +159,7 @@ const debateRules: Readonly<Record<keyof DebateOptions, Rule>> = {
   until: isFunction,
 };
 
-/**
- * Decides by what was said so far, and by what was asked; at once, or by an Observable, of which the first value counts, or a Promise. One who calls an agent
- * passes the options on, so that the call belongs to the one above.
- */
+/** Decides by what was said so far, and by what was asked; at once, or by an Observable, of which the first value counts, or a Promise. One who calls an agent passes the options on, so that the call belongs to the one above. */
 export type Decide<What, Said extends Reply = Reply> = (
   transcript: Transcript<Said>,
   input: Input,

@@ -44,10 +44,7 @@ export type ToolSelector = (
   request: SelectionRequest,
 ) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;
 
-/**
- * Selects the tools that a call shows to the model, by what it was asked. A tool that the call forces, and those of `addTools()`, are always shown. Given to a call, it
- * replaces that of its agent. An interrupt does not wait for the selector.
- */
+/** Selects the tools that a call shows to the model, by what it was asked. A tool that the call forces, and those of `addTools()`, are always shown. Given to a call, it replaces that of its agent. An interrupt does not wait for the selector. */
 export const selectTools = (options: ToolSelection = {}): Layer => {
   checkOptions('selectTools()', options, rules);
   return {

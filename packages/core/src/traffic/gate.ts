@@ -16,11 +16,7 @@ export interface Guest {
 interface Gate {
   /** How many wait. */
   readonly waiting: number;
-  /**
-   * Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest
-   * before its completion, its error or the end of an unsubscription is heard; one who leaves while
-   * it waits has taken nothing.
-   */
+  /** Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest before its completion, its error or the end of an unsubscription is heard; one who leaves while it waits has taken nothing. */
   enter$<T>(guest: Guest, work: () => Observable<T>): Observable<T>;
   /** Admits whoever can be admitted by now. */
   look(): void;
