@@ -1,6 +1,6 @@
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isGone, isTaken, isThere } from './failure.js';
+import { isTaken, isThere, namesIn, whenGone } from './failure.js';
 import { lifeOf, newHolder } from './holder.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 
@@ -12,11 +12,12 @@ export interface Aside {
   discard(path: string): Promise<void>;
 }
 
-/** Makes that place in a directory. What a crash has left in it goes before it is first used. */
-export const createAside = (root: string): Aside => {
+/** Makes that place in a directory, unless `check` throws. What a crash has left in it goes before it is first used. */
+export const createAside = (root: string, check?: () => void): Aside => {
   const place = join(root, '.aside');
   const state: { swept?: Promise<unknown> } = {};
   const ready = async (): Promise<void> => {
+    check?.();
     await makeDirectory(place);
     // What is left behind costs room, and nothing else.
     await (state.swept ??= sweep(place).catch(() => undefined));
@@ -40,21 +41,23 @@ export const createAside = (root: string): Aside => {
       if (!(await isThere(path))) return;
       await ready();
       const away = join(place, newHolder());
-      try {
-        await rename(path, away);
-      } catch (error) {
-        if (isGone(error)) return;
-        throw error;
-      }
+      if (!(await isRenamed(path, away))) return;
       await syncDirectory(dirname(path));
       await rm(away, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 };
 
+/** Renames a file or a directory: false where there is none. */
+export const isRenamed = (from: string, to: string): Promise<boolean> =>
+  whenGone(
+    rename(from, to).then(() => true),
+    false,
+  );
+
 /** Removes what a process was making or removing that is gone, or may be, after so long a time. */
 const sweep = async (place: string): Promise<unknown> => {
-  const names = await readdir(place);
+  const names = await namesIn(place);
   return Promise.allSettled(
     names.map(async (name) => {
       const path = join(place, name);

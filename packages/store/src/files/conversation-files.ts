@@ -1,10 +1,10 @@
-import { link, readdir, readFile, rm } from 'node:fs/promises';
+import { link, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { KeptMessage } from '../memory/appending.js';
 import { isLeft } from './aside.js';
 import { damaged } from './damage.js';
-import { codeOf, whenGone } from './failure.js';
+import { isTaken, namesIn, whenGone } from './failure.js';
 import { newHolder } from './holder.js';
 import { readLine, writeLine } from './line.js';
 import { makeDirectory, syncDirectory, writeNew } from './make-directory.js';
@@ -95,7 +95,7 @@ const makeOnce = async (directory: string, number: number, text: string): Promis
     await syncDirectory(directory);
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+    if (isTaken(error)) return false;
     throw error;
   } finally {
     await rm(made, { force: true });
@@ -127,7 +127,7 @@ const removeBefore = async (directory: string, number: number): Promise<void> =>
   for (const old of await segmentNumbers(directory)) {
     if (old < number) await rm(segmentPath(directory, old), { force: true });
   }
-  for (const name of await readdir(directory)) {
+  for (const name of await namesIn(directory)) {
     const path = join(directory, name);
     if (!name.endsWith(unfinished)) continue;
     const isOver = await isLeft(name.slice(0, -unfinished.length), path).catch(() => false);

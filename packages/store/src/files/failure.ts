@@ -30,6 +30,12 @@ export const isThere = async (path: string, ino?: number): Promise<boolean> => {
 export const namesIn = (directory: string): Promise<readonly string[]> =>
   whenGone(readdir(directory), []);
 
+/** The directories in a directory that are called as `storedName` calls them; none where there is no such directory. */
+export const directoriesIn = async (root: string): Promise<readonly string[]> =>
+  (await whenGone(readdir(root, { withFileTypes: true }), []))
+    .filter((entry) => entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name))
+    .map(({ name }) => name);
+
 /** Tells whether an error says that there is such a file, or a directory that is not empty. */
 export const isTaken = (error: unknown): boolean =>
   ['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '');

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, watch } from 'node:fs';
+import { join } from 'node:path';
 import { fromPull, type MillraceError, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
 import {
@@ -10,35 +10,40 @@ import {
 } from '@millrace/core/journal';
 import {
   asyncScheduler,
+  catchError,
   defer,
+  distinctUntilChanged,
+  EMPTY,
+  exhaustMap,
   filter,
   finalize,
   from,
   map,
   merge,
-  type Observable,
+  Observable,
+  retry,
   type SchedulerLike,
   Subject,
   switchMap,
   take,
   tap,
+  timer,
 } from 'rxjs';
 import { type Attempt, leased$, type Seen } from '../leased.js';
 import { checkId, storedName } from '../stored-name.js';
 import { taken } from '../taken.js';
 import { type AppendRecords, appendTo } from './append-records.js';
 import { createAside } from './aside.js';
-import { callChanges$ } from './call-changes.js';
-import { directoryGone, isThere } from './failure.js';
+import { directoryGone, isThere, statIn } from './failure.js';
 import { type FileLock, tryLock } from './file-lock.js';
-import { failing } from './file-work.js';
+import { type Part, partsOf } from './file-work.js';
 import { heldCall, type HeldCall } from './held-call.js';
 import { createKnownPlaces } from './known-places.js';
 import { laterSegmentsOn } from './later-segments.js';
-import { type Calls, listCalls, undated } from './list-calls.js';
-import { newestCalls } from './newest-calls.js';
+import { type Calls, listCalls, newestCalls, undated } from './list-calls.js';
 import { openSegment } from './open-segment.js';
 import { readCall } from './read-call.js';
+import { segmentNumbers, segmentPath } from './segments.js';
 import { createSessionMarks } from './session-marks.js';
 
 /** What calls in files are told. */
@@ -59,9 +64,15 @@ export interface FileCallsOptions {
  */
 export const fileCalls = (directory: string, options: FileCallsOptions = {}): CallStoreDriver => {
   checkOptions('fileCalls()', options, fileRules);
-  const { leaseMs = 10_000, scheduler = asyncScheduler } = options;
-  const root = resolve(directory);
-  const aside = createAside(root);
+  return callsIn(partsOf(directory)(''), options);
+};
+
+/** As `fileCalls`, in a part of a store. */
+export const callsIn = (
+  { root, check, failing }: Part,
+  { leaseMs = 10_000, scheduler = asyncScheduler }: FileCallsOptions,
+): CallStoreDriver => {
+  const aside = createAside(root, check);
   const laterSegments = laterSegmentsOn(scheduler);
   const places = createKnownPlaces();
   const written$ = new Subject<string>();
@@ -126,7 +137,7 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
     defer(() => {
       checkId('A call', callId);
       return work$(join(root, storedName(callId)));
-    }).pipe(failing(root));
+    }).pipe(failing());
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
@@ -135,7 +146,7 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
             append$: (records) =>
               claim.append$(records).pipe(
                 tap(() => written$.next(path)),
-                failing(root),
+                failing(),
               ),
           })),
         ),
@@ -160,14 +171,14 @@ export const fileCalls = (directory: string, options: FileCallsOptions = {}): Ca
         yield* sessionId === undefined
           ? listed(newestCalls(root))
           : listed(await marks.of(sessionId), 5);
-      }, openDemand).pipe(failing(root)),
+      }, openDemand).pipe(failing()),
     // Also one that is damaged: it needs its lock, and not to be read.
     remove$: (callId) =>
       at$(callId, (path) =>
         from(isThere(path)).pipe(
           filter(Boolean),
           switchMap(() => hold$(callId, path, (lock) => Promise.resolve(lock))),
-          switchMap(() => from(discard(callId, path))),
+          switchMap(() => discard(callId, path)),
           take(1),
         ),
       ),
@@ -184,3 +195,31 @@ const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
+
+/** The files of a call are looked at once a second: watching them is quicker, but not all file systems tell of changes, and none of those by other machines. */
+const lookMs = 1_000;
+
+/** Emits when there may be more in the directory of a call, at the first look, too. Never completes. */
+const callChanges$ = (directory: string, scheduler: SchedulerLike): Observable<unknown> =>
+  merge(
+    // There may be no such directory yet.
+    watched$(directory).pipe(retry({ delay: () => timer(lookMs, scheduler) })),
+    timer(0, lookMs, scheduler).pipe(
+      exhaustMap(() => from(sizeOf(directory)).pipe(catchError(() => EMPTY))),
+      distinctUntilChanged(),
+    ),
+  );
+
+const watched$ = (directory: string): Observable<unknown> =>
+  new Observable((subscriber) => {
+    const watcher = watch(directory, { persistent: false }, () => subscriber.next(undefined));
+    watcher.on('error', (error) => subscriber.error(error));
+    return () => watcher.close();
+  });
+
+/** The last segment and its length, which tell whether something was written. */
+const sizeOf = async (directory: string): Promise<string> => {
+  const last = (await segmentNumbers(directory)).at(-1);
+  if (last === undefined) return '';
+  return `${last} ${(await statIn(segmentPath(directory, last)))?.size}`;
+};

@@ -1,9 +1,9 @@
 import { renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
-import { rename, utimes, writeFile } from 'node:fs/promises';
+import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Attempt, Seen } from '../leased.js';
-import type { Aside } from './aside.js';
-import { isGone, namesIn, statIn, whenGone } from './failure.js';
+import { type Aside, isRenamed } from './aside.js';
+import { isGone, namesIn, statIn } from './failure.js';
 import { isHolder, lifeOf, newHolder } from './holder.js';
 import { quietly } from './quietly.js';
 import { whenExiting } from './when-exiting.js';
@@ -138,9 +138,3 @@ const signOf = async (path: string, name: string): Promise<string | undefined> =
   const found = await statIn(join(path, name));
   return found && `${name} ${found.mtimeMs}`;
 };
-
-const isRenamed = (from: string, to: string): Promise<boolean> =>
-  whenGone(
-    rename(from, to).then(() => true),
-    false,
-  );

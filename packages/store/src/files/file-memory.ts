@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Message } from '@millrace/core';
 import { freshOf, goneOn, messageIn } from '../memory/appending.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
@@ -11,21 +11,25 @@ import {
   replaceConversation,
 } from './conversation-files.js';
 import { directoryGone } from './failure.js';
-import { fileWork$ } from './file-work.js';
+import { fileWork$, type Part, partsOf } from './file-work.js';
 
 /**
  * Keeps conversations in a directory, each in one of its own, which only this user can read. What was added is on the disk when that completes. Who adds to a
  * conversation that has gone on elsewhere since it was loaded gets `conflict`; who has not loaded it adds to what is there.
  */
-export const fileMemory = (directory: string): StoredMemoryFactory => {
-  const root = resolve(directory);
-  return (sessionId) => {
-    checkId('A session', sessionId);
-    return memoryIn(root, join(root, storedName(sessionId)), sessionId);
-  };
-};
+export const fileMemory = (directory: string): StoredMemoryFactory =>
+  memoryIn(partsOf(directory)(''));
 
-const memoryIn = (root: string, path: string, sessionId: string): StoredMemory => {
+/** As `fileMemory`, in a part of a store. */
+export const memoryIn =
+  (part: Part): StoredMemoryFactory =>
+  (sessionId) => {
+    checkId('A session', sessionId);
+    return conversationIn(part, sessionId);
+  };
+
+const conversationIn = (part: Part, sessionId: string): StoredMemory => {
+  const path = join(part.root, storedName(sessionId));
   const state: { known: Conversation; loaded?: number } = { known: noConversation };
   const load = async (): Promise<readonly Message[]> => {
     state.known = await readConversation(path, state.known);
@@ -49,7 +53,7 @@ const memoryIn = (root: string, path: string, sessionId: string): StoredMemory =
         return;
       }
       if (state.loaded !== undefined && state.loaded !== known.number) {
-        throw known.number === 0 ? directoryGone(root) : goneOn(sessionId);
+        throw known.number === 0 ? directoryGone(part.root) : goneOn(sessionId);
       }
       const next = await addToConversation(path, known, fresh);
       if (next === undefined) continue;
@@ -67,8 +71,8 @@ const memoryIn = (root: string, path: string, sessionId: string): StoredMemory =
     state.loaded = state.known.number;
   };
   return {
-    replace$: (messages) => fileWork$(root, () => replace(messages)),
-    load$: () => fileWork$(root, load),
-    append$: (messages) => fileWork$(root, () => append(messages)),
+    replace$: (messages) => fileWork$(part, () => replace(messages)),
+    load$: () => fileWork$(part, load),
+    append$: (messages) => fileWork$(part, () => append(messages)),
   };
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
 import { idIn } from '../stored-name.js';
-import { codeOf } from './failure.js';
+import { codeOf, directoriesIn, statIn } from './failure.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
@@ -15,6 +15,30 @@ import { opened, readSegment, type Segment, segmentNumbers, segmentPath } from '
 export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
 
 export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
+
+/** Calls that are looked at at the same time. */
+const together = 32;
+
+/** Emits the names of the directories of calls, the one that was last written to first. One that is written to meanwhile may be left out. */
+export async function* newestCalls(root: string): AsyncGenerator<NamedCall> {
+  const names = await directoriesIn(root);
+  const dated: { readonly name: string; readonly at: number }[] = [];
+  for (let first = 0; first < names.length; first += together) {
+    const some = names.slice(first, first + together).map((name) => datedName(root, name));
+    dated.push(...(await Promise.all(some)).flatMap((it) => it ?? []));
+  }
+  yield* dated.sort((a, b) => b.at - a.at);
+}
+
+/** Nothing, where there is no call, or no more. */
+const datedName = async (root: string, name: string) => {
+  const path = join(root, name);
+  // Whoever lists one that cannot be read says so.
+  const last = (await segmentNumbers(path).catch(() => [0])).at(-1);
+  if (last === undefined) return undefined;
+  const found = await statIn(last === 0 ? path : segmentPath(path, last));
+  return found && { name, at: found.mtimeMs };
+};
 
 /** Reads calls in a directory, in their order, in portions. */
 export async function* listCalls(

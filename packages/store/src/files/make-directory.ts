@@ -1,6 +1,6 @@
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { codeOf, isGone } from './failure.js';
+import { codeOf, isGone, isTaken } from './failure.js';
 
 /**
  * Makes a directory that nobody else can read, and those above it that are not there, and sees to it that they are still there after a crash of the machine. One that is there stays as it is. Rejects with the
@@ -13,7 +13,7 @@ const make = async (directory: string, isAboveMade = false): Promise<void> => {
   try {
     await mkdir(directory, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) === 'EEXIST' && (await stat(directory)).isDirectory()) return;
+    if (isTaken(error) && (await stat(directory)).isDirectory()) return;
     const above = dirname(directory);
     if (!isGone(error) || isAboveMade || above === directory) throw error;
     await make(above);

@@ -1,12 +1,14 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createAgent, tool } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
+import { type Claim, journal } from '@millrace/core/journal';
 import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
-import { lastValueFrom } from 'rxjs';
+import { firstValueFrom, lastValueFrom, ReplaySubject } from 'rxjs';
+import type { Store } from '../store.js';
 import { openFiles } from './open-files.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
@@ -67,6 +69,89 @@ describe('S6: a store whose directory is gone is no conflict, and says which dir
     await expect(lastValueFrom(store.save$('s', state, version))).rejects.toMatchObject(
       gone('sessions'),
     );
+  });
+});
+
+describe('S6: a store whose directory is gone makes no second one', () => {
+  const agentOf = (store: Store) =>
+    createAgent({ model: scriptedModel([text('Ok.')]), use: [journal(store.calls)] });
+  const stateOf = (store: Store) => sessions(agentOf(store)).open('s').saveState();
+  type Use = (store: Store, id: string) => Promise<unknown>;
+  const uses: readonly (readonly [string, Use])[] = [
+    ['calls', (store, callId) => lastValueFrom(agentOf(store).call$('?', { callId }))],
+    [
+      'conversations',
+      ({ memory }, id) =>
+        lastValueFrom(memory(id).append$([{ id: 'm', role: 'user', content: [] }])),
+    ],
+    [
+      'sessions',
+      async (store, id) => {
+        const state = await stateOf(store);
+        return lastValueFrom(store.sessions.save$(id, state, undefined));
+      },
+    ],
+  ];
+  const places = loses.flatMap(([how, lose]) =>
+    uses.flatMap(([used, use]) =>
+      uses.map(([next, again]) => ({ how, lose, used, use, next, again })),
+    ),
+  );
+  it.each(places)('$how after $used: new $next', async ({ lose, use, next, again }) => {
+    const store = openFiles(directory);
+    await use(store, 'first');
+    await lose();
+    await expect(again(store, 'second')).rejects.toMatchObject({
+      message: expect.stringContaining(gone(next).message),
+    });
+    expect(existsSync(directory)).toBe(false);
+    await expect(lastValueFrom(store.sessions.list$())).rejects.toMatchObject(gone('sessions'));
+    await expect(lastValueFrom(store.calls.driver.list$())).rejects.toMatchObject(gone('calls'));
+    // A store that is opened only now begins anew.
+    await again(openFiles(directory), 'second');
+    expect(existsSync(directory)).toBe(true);
+  });
+
+  it('a call that is claimed before anything is written', async () => {
+    const store = openFiles(directory);
+    const held = new ReplaySubject<Claim>(1);
+    const claimed = store.calls.driver
+      .claim$('c')
+      .subscribe({ next: (it) => held.next(it), error: () => undefined });
+    const claim = await firstValueFrom(held);
+    await loses[0]?.[1]();
+    const record = { kind: 'step', name: 'a', seq: 0, text: '1' } as const;
+    await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject(gone('calls'));
+    claimed.unsubscribe();
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it('a call that is waited for', async () => {
+    const held = new ReplaySubject<Claim>(1);
+    const holding = openFiles(directory)
+      .calls.driver.claim$('c')
+      .subscribe({
+        next: (it) => held.next(it),
+        error: () => undefined,
+      });
+    await firstValueFrom(held);
+    const waiting = firstValueFrom(openFiles(directory).calls.driver.claim$('c'));
+    await Promise.all([
+      expect(waiting).rejects.toMatchObject(gone('calls')),
+      rename(directory, join(place, 'elsewhere')),
+    ]);
+    holding.unsubscribe();
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it('a directory that was there before, and one that is put back', async () => {
+    await uses[0]?.[1](openFiles(directory), 'first');
+    const store = openFiles(directory);
+    expect(await lastValueFrom(store.sessions.list$())).toEqual([]);
+    await loses[0]?.[1]();
+    await expect(uses[1]?.[1](store, 's')).rejects.toMatchObject(gone('conversations'));
+    await rename(join(place, 'elsewhere'), directory);
+    await uses[1]?.[1](store, 's');
   });
 });
 

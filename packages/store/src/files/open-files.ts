@@ -1,12 +1,12 @@
-import { join } from 'node:path';
 import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
 import { checkDirectory } from './failure.js';
-import { fileMemory } from './file-memory.js';
-import { fileSessions } from './file-sessions.js';
-import { fileCalls, type FileCallsOptions, fileRules } from './file-calls.js';
+import { memoryIn } from './file-memory.js';
+import { sessionsIn } from './file-sessions.js';
+import { partsOf } from './file-work.js';
+import { callsIn, type FileCallsOptions, fileRules } from './file-calls.js';
 
 /** What a store in files is told. */
 export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
@@ -17,11 +17,12 @@ export const openFiles = (directory: string, options: FilesOptions = {}): Store 
   checkOptions('openFiles()', options, { ...fileRules, events: isFunction });
   const { events, ...own } = options;
   const closing = createClosing();
-  const calls = closing.calls(fileCalls(join(directory, 'calls'), own));
+  const part = partsOf(directory);
+  const calls = closing.calls(callsIn(part('calls'), own));
   return {
     calls: createCallStore(calls, defined({ events, scheduler: own.scheduler })),
-    memory: closing.memory(fileMemory(join(directory, 'conversations'))),
-    sessions: closing.sessions(fileSessions(join(directory, 'sessions'))),
+    memory: closing.memory(memoryIn(part('conversations'))),
+    sessions: closing.sessions(sessionsIn(part('sessions'))),
     close$: closing.close$,
   };
 };

@@ -1,7 +1,7 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
-import { isGone, codeOf } from './failure.js';
+import { isGone, isTaken } from './failure.js';
 import { writeLine } from './line.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 import { quietly } from './quietly.js';
@@ -74,7 +74,7 @@ const created = async (path: string): Promise<FileHandle | undefined> => {
   try {
     return await open(path, 'ax', 0o600);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST' || isGone(error)) return undefined;
+    if (isTaken(error) || isGone(error)) return undefined;
     throw error;
   }
 };
