@@ -164,15 +164,15 @@ const cleanedIn = (
 const isIterable = (value: object): value is Iterable<unknown> =>
   Symbol.iterator in value && 'entries' in value;
 
-/** Tells whether a value is of a form that hides nothing, and has so many fields of its own, none of which is a getter. */
-const isOpen = (value: object, known: number): boolean => {
-  const fields = Object.values(Object.getOwnPropertyDescriptors(value));
-  const isWhole = Reflect.ownKeys(value).length === known && fields.every((it) => 'value' in it);
-  return isWhole && openForms.has(Object.getPrototypeOf(value));
-};
+/** Tells whether a value is of a form that hides nothing, and has so many fields of its own, none of which is a getter. The items of a list are not checked for that. */
+const isOpen = (value: object, known: number): boolean =>
+  openForms.has(Object.getPrototypeOf(value)) &&
+  Reflect.ownKeys(value).length === known &&
+  (Array.isArray(value) ||
+    Object.values(Object.getOwnPropertyDescriptors(value)).every((it) => 'value' in it));
 
-const openForms = new Set<unknown>([Object, Array, Map, Set, Date].map((it) => it.prototype));
-openForms.add(null);
+const openClasses = [Object, Array, Map, Set, Date];
+const openForms = new Set<unknown>([null, ...openClasses.map((it) => it.prototype)]);
 
 const maxDepth = 100;
 
