@@ -15,8 +15,12 @@ export const laterSegmentsOn =
   async (directory, than) => {
     for (let tries = 0; ; tries += 1) {
       const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
-      const found = await Promise.all(numbers.map((number) => readSegment(directory, number)));
-      const segments = found.flatMap((segment) => segment ?? []);
+      const segments: Segment[] = [];
+      // One by one: there may be more of them than files may be open.
+      for (const number of numbers) {
+        const segment = await readSegment(directory, number);
+        if (segment !== undefined) segments.push(segment);
+      }
       const newest = numbers.at(-1);
       const isWhole = newest === undefined || segments.at(-1)?.number === newest;
       if (isWhole || tries === mostTries || !(await isFresh(segmentPath(directory, newest)))) {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { damaged, lacking } from './damage.js';
 import { batchesIn, type DatedRecord, type Place } from './read-batches.js';
-import { hasLine, lineEnd, opened, segmentPath } from './segments.js';
+import { hasLine, lineEnd, opened, type Segment, segmentPath } from './segments.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 
 /** Some records of a call, and the place behind them. */
@@ -25,18 +25,20 @@ export async function* readCall(
   from: Place,
   laterSegments: LaterSegments,
 ): AsyncGenerator<Portion> {
+  let later: readonly Segment[] = [];
   for (let place = from; ;) {
     const { segment } = place;
-    const reading = { later: await laterSegments(directory, segment) };
+    // The heads behind it are read once, and not again for each segment.
+    later = later.filter(({ number }) => number > segment);
     const endOf = async (): Promise<number | undefined> => {
-      if (reading.later.length === 0) reading.later = await laterSegments(directory, segment);
-      return reading.later.length === 0 ? undefined : endIn(reading.later, segment);
+      if (later.length === 0) later = await laterSegments(directory, segment);
+      return endIn(later, segment);
     };
+    await endOf();
     for await (const portion of readSegmentFrom(directory, place, endOf)) {
       yield portion;
       place = portion.place;
     }
-    const { later } = reading;
     const next = later.find(({ number }) => endIn(later, number) !== 0);
     if (next === undefined) return;
     const { number, start, after } = next;
