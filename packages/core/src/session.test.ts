@@ -21,6 +21,7 @@ import {
   toArray,
 } from 'rxjs';
 import { output } from './output.js';
+import { approval } from './tools/approval.js';
 import { interruptOn } from './interrupt-on.js';
 import { createAgent } from './agent.js';
 import { createDemand } from './demand.js';
@@ -413,6 +414,34 @@ describe('a call that finds its session busy', () => {
       code: 'busy',
     });
     running.unsubscribe();
+  });
+
+  it('S3, T7: a call that joins keeps the output and the approval of its handle, and brings no other', async () => {
+    const asked: string[] = [];
+    const done$ = new Subject<string>();
+    const model = scriptedModel(
+      concat(done$.pipe(ignoreElements()), of(toolUse('work'), finish())),
+      [text('{}'), finish()],
+    );
+    const agent = createAgent({ model, tools: [slowTool(() => 'done')] });
+    const session = sessions(agent).open('s');
+    const schema = { type: 'object', properties: {} } as const;
+    const careful = session.with(
+      output(schema),
+      approval(({ tool: name }) => asked.push(name) > 0),
+    );
+    const first = careful.call('?');
+    const second = careful.call('And?', { onBusy: 'steer' });
+    const never = approval(() => asked.push('other') < 0);
+    const third = session.with(never).call('?', { onBusy: 'steer' });
+    await expect(third).rejects.toMatchObject({
+      code: 'busy',
+      message: expect.stringContaining('Leave approval(…) out to join it'),
+    });
+    done$.complete();
+    expect((await first).output).toEqual({});
+    expect((await second).output).toEqual({});
+    expect(asked).toEqual(['work']);
   });
 
   it('H4: the next call begins behind the last event of one that is left', () => {

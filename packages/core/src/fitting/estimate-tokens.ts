@@ -1,8 +1,4 @@
-/**
- * Estimates the tokens of a text without a tokenizer. Per code point, with whole-number division in each
- * class: four of ASCII a token, three of CJK and Hangul two, an emoji one, three of any other script one; at least
- * one, and none for an empty text.
- */
+/** Estimates the tokens of a text without a tokenizer. Per code point, with whole-number division in each class: four of ASCII a token, three of CJK and Hangul two, an emoji one, three of any other script one; at least one, and none for an empty text. */
 export const estimateTokens = (text: string): number =>
   text === '' ? 0 : estimateOf(textClasses(text));
 

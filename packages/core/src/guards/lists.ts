@@ -112,10 +112,7 @@ const beginsInWord = /^[\p{L}\p{N}\p{M}]/u;
 const bounded =
   /^(?![\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{L}\p{N}\p{M}_]/u;
 
-/**
- * Rewrites a text as it is read: characters of compatibility become plain ones (NFKC), those that nobody sees are gone, marks
- * that are laid over letters too, and of white space one space is left, or one line break where there was any. In linear time.
- */
+/** Rewrites a text as it is read: characters of compatibility become plain ones (NFKC), those that nobody sees are gone, marks that are laid over letters too, and of white space one space is left, or one line break where there was any. In linear time. */
 export const cleaned = (text: string): string =>
   withoutMarks(text.replace(invisible, '').replace(longMarks, '$1').normalize('NFKC')).replace(
     /[\s\u2800]+/g,

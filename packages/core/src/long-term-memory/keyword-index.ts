@@ -57,10 +57,7 @@ const k1 = 1.2;
 
 const b = 0.75;
 
-/**
- * The items of all these indexes that hold some of the terms, with their BM25 score, in no order. From Robertson and Zaragoza, “The
- * Probabilistic Relevance Framework: BM25 and Beyond”, 2009, with the weight of terms of Lucene, which is never negative.
- */
+/** The items of all these indexes that hold some of the terms, with their BM25 score, in no order. From Robertson and Zaragoza, “The Probabilistic Relevance Framework: BM25 and Beyond”, 2009, with the weight of terms of Lucene, which is never negative. */
 export const scoresByWords = <Item extends object>(
   indexes: readonly KeywordIndex<Item>[],
   terms: readonly string[],

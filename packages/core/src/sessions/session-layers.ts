@@ -50,6 +50,8 @@ export interface Entry {
   readonly onFailure: OnFailure;
   readonly arrival?: Arrival;
   readonly hasOwnTools: boolean;
+  /** Those of the handle that made the call. */
+  readonly layers: readonly Layer[];
 }
 
 export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => [
@@ -82,7 +84,7 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
         input: call.input,
         lineage,
         interrupt: (interrupt) => interruption.trigger(interrupt),
-        running: { ...context, steering: own },
+        running: { ...context, steering: own, layers: entry.layers },
       };
       const end = (): void => {
         own.close();

@@ -200,9 +200,12 @@ const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): 
     const hasOwnTools = given.tools !== undefined;
     const begun = (
       own: SessionPlace,
-      entry: Omit<Entry, 'hasOwnTools' | 'onFailure'>,
+      entry: Omit<Entry, 'hasOwnTools' | 'onFailure' | 'layers'>,
     ): Observable<Seen> => {
-      const around = sessionLayers({ ...own, context }, { ...entry, onFailure, hasOwnTools });
+      const around = sessionLayers(
+        { ...own, context },
+        { ...entry, onFailure, hasOwnTools, layers },
+      );
       return view(lazily(agent.with(layers, around), input, given));
     };
     // It waits however long, and must not end a call that has come since.

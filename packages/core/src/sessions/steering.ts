@@ -57,6 +57,7 @@ export interface RunningCall extends Pick<
   'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
 > {
   readonly steering: Steering;
+  readonly layers: readonly Layer[];
 }
 
 export const createSteering = (call: CallInfo): Steering => {
@@ -150,7 +151,8 @@ export const join$ = <Seen>(
   defer(() => {
     const { reply$, demand, steering } = running;
     const all = [...layers, ...readUse('The call', options.use)];
-    if (all.some(({ name }) => name === 'output')) throw otherOutput();
+    const late = all.find((it) => ofWhole.includes(it.name) && !running.layers.includes(it));
+    if (late !== undefined) throw tooLateFor(late.name);
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
@@ -181,8 +183,11 @@ const tooLate = (): MillraceError =>
     { retryable: true },
   );
 
-const otherOutput = (): MillraceError =>
+/** Layers that a call has from its beginning, or not at all. */
+const ofWhole: readonly string[] = ['output', 'approval'];
+
+const tooLateFor = (name: string): MillraceError =>
   new MillraceError(
     'busy',
-    'The session is busy with a call that cannot be given another output any more. Leave output(…) out to join it, or wait until it has ended.',
+    `The session is busy with a call that cannot be given another ${name} any more. Leave ${name}(…) out to join it, or wait until it has ended.`,
   );
