@@ -1,5 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, EMPTY, from, interval, map, mergeMap, of, throwError, timer } from 'rxjs';
+import {
+  catchError,
+  EMPTY,
+  firstValueFrom,
+  from,
+  interval,
+  map,
+  mergeMap,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
 import { createAgent } from './agent.js';
 import { turnThrough } from './layer.js';
 import { textBlock, textOf } from './message.js';
@@ -175,7 +186,8 @@ describe('phases', () => {
     });
     const session = sessions(storing).open('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'invalidState' });
-    session.memory.load$().subscribe((stored) => expect(stored).toEqual([]));
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(stored.map(({ role }) => role)).toEqual(['user']);
   });
 
   it('I1: one that leaves a tool use without its result is an error that names it, before anything is sent', async () => {

@@ -120,8 +120,12 @@ describe('what calls have told behind their last step', () => {
       const driver = inProcessCalls();
       await write(driver, 'c', records.slice(0, cut));
       const later = new VirtualTimeScheduler();
-      journalIn(driver).resume$(activates(driver, later), 'c').subscribe({ error: fail });
+      let reason: string | undefined;
+      journalIn(driver)
+        .resume$(sessions(activates(driver, later)).open('s'), 'c')
+        .subscribe({ next: (reply) => (reason = reply.reason), error: fail });
       later.flush();
+      expect(reason).toBe('answer');
       expect(await toldIn(driver, type)).toHaveLength(1);
     }
   });
