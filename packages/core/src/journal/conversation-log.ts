@@ -73,7 +73,7 @@ const reserved = '~conversation';
 
 const logId = (sessionId: string): string => `${reserved}/${sessionId}`;
 
-/** Who removes or reopens a log has this id open: one at a time. */
+/** Is open while a log is removed or reopened, which happens one at a time. */
 const removalId = (sessionId: string): string => `${reserved}-removal/${sessionId}`;
 
 const isLogId = (id: string): boolean => id.startsWith(reserved);
@@ -92,7 +92,7 @@ const mostKnown = 16;
 /** How long a call waits to extend the log, in milliseconds: then it records its history itself. */
 const claimMs = 250;
 
-/** How often whoever removes a log tries to have it. */
+/** How often a removal tries to open the log. */
 const mostTries = 40;
 
 /** How many characters of new messages a call records itself: beyond that, they are added to the log. */
@@ -123,9 +123,7 @@ export const createConversationLogs = (
       const work$ = driver.claim$(id).pipe(
         concatMap(work),
         take(1),
-        tap((value) => {
-          made = [value];
-        }),
+        tap((value) => (made = [value])),
         ignoreElements(),
       );
       return concat(
@@ -154,7 +152,7 @@ export const createConversationLogs = (
   const extend$ = (sessionId: string, history: readonly unknown[], log: Log): Observable<Log> => {
     const isLong = stepText('', newIn(history, log)).length > mostOwn;
     if (!isLong && !log.isClosed) return of(log);
-    // A log that is closed is being removed, or whoever was removing it has died.
+    // A closed log is being removed, or its removal was broken off.
     const open$ = log.isClosed
       ? held$(removalId(sessionId), () => append$(sessionId, () => ({ isClosed: false })))
       : of(log);
@@ -165,6 +163,7 @@ export const createConversationLogs = (
           return now.isClosed || messages.length === 0 ? undefined : { messages };
         }),
       ),
+      defaultIfEmpty(log),
       timeout({ first: claimMs, scheduler }),
     );
     // Another call of the session may be writing it.
@@ -176,7 +175,7 @@ export const createConversationLogs = (
       isEmpty(),
       map((hasNone) => !hasNone),
     );
-  /** Whoever removes a log closes it first, and then looks for calls once more. A call is listed before it looks at the log: either it finds the log closed, or it is found. Only one at a time removes a log, so it is the one that was closed. */
+  /** Closes the log, and then looks for calls once more. A call is listed before it reads the log, so it either finds the log closed or is found. One removal runs at a time, so the log that it removes is the one that it closed. */
   const removeLog$ = (sessionId: string): Observable<unknown> =>
     held$(removalId(sessionId), () => {
       const close$ = append$(sessionId, () => ({ isClosed: true }));
@@ -202,7 +201,7 @@ export const createConversationLogs = (
           const parts = isClosed ? history : partsOf(history, messages);
           return parts.some(isList) ? { ...value, history: { of: sessionId, parts } } : value;
         }),
-        // The call records it whole, and tells if the store fails.
+        // The call records it whole, and reports a store that fails.
         catchError(() => of(value)),
       );
     },
@@ -230,7 +229,7 @@ export const createConversationLogs = (
             retry({
               count: mostTries,
               delay: (error: unknown) => {
-                // Whoever else has the log closes it soon.
+                // Another call has the log open, for a moment.
                 if (isMillraceError(error) && error.code === 'conflict')
                   return timer(claimMs, scheduler);
                 throw error;
