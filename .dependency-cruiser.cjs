@@ -23,10 +23,6 @@ const allowedInCore = [
 
 const rules = {
   'the-kernel-is-free-of': { from: kernel, to: { path: freeOf } },
-  'the-kernel-runs-no-sessions': {
-    from: kernel,
-    to: { path: '^packages/core/src/sessions/', dependencyTypesNot: ['type-only'] },
-  },
   'no-cycles': { from: {}, to: { circular: true } },
 
   // The exports maps close every other door: what they do not name does not resolve.

@@ -56,6 +56,8 @@ export interface Callable<out Output = unknown, Extra = unknown> {
   asOperator<const Own extends InputSchema | undefined = undefined>(
     options?: OperatorOptions<Own> & Extra,
   ): OperatorFunction<Input, Reply<OutputOf<Own, Output>>>;
+  // The last signature is the one that types infer from.
+  asOperator(): OperatorFunction<Input, Reply<Output>>;
 }
 
 /** How an agent works as an operator. */

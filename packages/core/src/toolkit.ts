@@ -1,7 +1,6 @@
 import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { ToolChoice, ToolDeclaration } from './model.js';
-import { isToolGroup } from './tools/tool-group.js';
 import type { Tool, ToolEntry, ToolGroup } from './tools/types.js';
 import { tool } from './tool.js';
 
@@ -83,6 +82,9 @@ export const refuseUnknownChoice = (
     `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,
   );
 };
+
+export const isToolGroup = (value: unknown): value is ToolGroup =>
+  typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);
 
 const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';

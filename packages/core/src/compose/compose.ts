@@ -14,7 +14,6 @@ import {
   take,
   throwIfEmpty,
 } from 'rxjs';
-import type { Agent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
 import type { Callable } from '../callable.js';
 import { MillraceError, misuse } from '../errors.js';
@@ -22,7 +21,6 @@ import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import { lendAside, silent } from '../places.js';
 import type { Reply } from '../reply.js';
-import type { Session } from '../sessions/sessions.js';
 import { createStep, runOf, type StepRun } from './step-runs.js';
 
 /** What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies. */
@@ -32,16 +30,11 @@ export type Composable = Callable | OperatorFunction<Input, Input>;
 export type Composables = readonly [Composable, ...Composable[]];
 
 /** What a step emits. */
-export type OutOf<AnyStep> =
-  AnyStep extends Agent<infer Output>
-    ? Reply<Output>
-    : AnyStep extends Session<infer Output>
-      ? Reply<Output>
-      : AnyStep extends Callable<infer Output>
-        ? Reply<Output>
-        : AnyStep extends OperatorFunction<Input, infer Out>
-          ? Out
-          : never;
+export type OutOf<AnyStep> = AnyStep extends { asOperator(): OperatorFunction<Input, infer Out> }
+  ? Out
+  : AnyStep extends OperatorFunction<Input, infer Out>
+    ? Out
+    : never;
 
 export const isStep = (value: unknown): value is Composable =>
   typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');

@@ -5,9 +5,8 @@ import { copied, frozen } from '../frozen.js';
 import type { Message, ToolUseBlock } from '../message.js';
 import type { MessagesChange } from '../remember.js';
 import type { Reply } from '../reply.js';
-import { createToolkit, type Toolkit } from '../toolkit.js';
+import { createToolkit, isToolGroup, type Toolkit } from '../toolkit.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
-import { isToolGroup } from '../tools/tool-group.js';
 import type { ToolEntry } from '../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 

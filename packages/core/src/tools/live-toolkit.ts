@@ -1,6 +1,5 @@
 import { misuse } from '../errors.js';
-import { createToolkit, type Toolkit } from '../toolkit.js';
-import { isToolGroup } from './tool-group.js';
+import { createToolkit, isToolGroup, type Toolkit } from '../toolkit.js';
 import type { LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
 
 /** Where the tools of a session are. */

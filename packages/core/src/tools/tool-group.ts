@@ -15,6 +15,3 @@ const rules: Readonly<Record<keyof ToolGroupDefinition, Rule>> = {
   active: isFlag,
   managed: isFlag,
 };
-
-export const isToolGroup = (value: unknown): value is ToolGroup =>
-  typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);
