@@ -45,7 +45,7 @@ const kernel = {
 };
 
 /** The features that the kernel still imports. It must not import any other, nor one of these once it is off the list. */
-const remaining = ['long-term-memory', 'retrieval', 'suspension'];
+const remaining = ['suspension'];
 
 /** A pattern for the files of the features that the kernel is free of. */
 const freeOf = pattern(

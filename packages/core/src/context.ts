@@ -9,7 +9,7 @@ import type { Limits } from './limits.js';
 import type { Memory } from './memory.js';
 import type { UserMessage } from './message.js';
 import type { Model, RequestOptions, RetryBudget } from './model.js';
-import type { RetrievedPassage } from './retrieval/retriever.js';
+import type { Findings } from './prompt/assemble.js';
 import type { OpenRun } from './run.js';
 import type { AnswerForm } from './call/call.js';
 import type { Toolkit } from './toolkit.js';
@@ -57,8 +57,8 @@ export interface Context {
   readonly values: ContextValues;
   /** What the answer must be, where it must be something. */
   readonly output: AnswerForm | undefined;
-  /** What has been found for the call, in the order of the numbers that the model cites. */
-  readonly sources: readonly RetrievedPassage[];
+  /** What layers have found for the call, by name. */
+  readonly found: Findings;
   /** What every request says beside its messages and tools. */
   readonly request: RequestOptions;
   /** The tool uses that the conversation knows: ids must not repeat. It only grows. */

@@ -6,10 +6,8 @@ import type {
   ToolUseBlock,
   UserMessage,
 } from './message.js';
-import type { RecalledMemory } from './long-term-memory/long-term-memory.js';
 import type { Finish, ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
-import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { Usage } from './usage.js';
 
 /** Where an event comes from. Every event carries it. */
@@ -102,93 +100,77 @@ export type ModifiablePayload =
   | ({ readonly type: 'postPlanning' } & OfPhase & AfterModel)
   | { readonly type: 'postCall'; readonly reply: Reply };
 
+/** The events that only say what happened, by type. A feature declares its own by merging into it, so there may be more than these. */
+export interface Events {
+  readonly preCall: { readonly input: readonly Message[] };
+  readonly reasoningChunk: ChunkOf;
+  readonly summaryChunk: ChunkOf;
+  readonly planningChunk: OfPhase & ChunkOf;
+  readonly messageDiscarded: { readonly messageId: string; readonly why: string };
+  readonly vetoed: {
+    /** What would not go on: an event of this type, or the call before it began. */
+    readonly of: ModifiableType | 'prepare';
+    /** The interceptor that would not have it. */
+    readonly name: string;
+    /** Of `preActing` and `postActing`: the use of a tool that it was about. */
+    readonly toolUseId?: string;
+  };
+  readonly handlerError: {
+    /** The handler: the event type of an interceptor, or the name of an option. */
+    readonly of: string;
+    readonly name: string;
+    readonly error: MillraceError;
+  };
+  readonly suspended: {
+    /** Its result is still to come. */
+    readonly toolUse: ToolUseBlock;
+    /** What the tool has asked for. */
+    readonly request: unknown;
+  };
+  readonly approvalRequested: { readonly toolUse: ToolUseBlock };
+  readonly approvalDecided: {
+    /** With the input that the approver made of it. */
+    readonly toolUse: ToolUseBlock;
+    readonly approved: boolean;
+    /** Why not. */
+    readonly reason?: string;
+  };
+  readonly steered: {
+    /** What somebody has said to the running call. The next request has it. */
+    readonly message: UserMessage;
+  };
+  readonly messagesAppended: {
+    /** What the memory of the session has now behind what it had: as it keeps them. One whose id it had already it has once. */
+    readonly messages: readonly Message[];
+  };
+  readonly messagesRemoved: {
+    /** The messages that the memory of the session has dropped. */
+    readonly ids: readonly string[];
+  };
+  readonly stateChanged: {
+    /** What has changed: `plan`, and of a session `groups` and `approvals`. */
+    readonly name: string;
+    /** What it is now. */
+    readonly state: unknown;
+    /** What makes it of what it was before. */
+    readonly patches: readonly StatePatch[];
+  };
+  readonly stepReplayed: {
+    /** The place of the step in its call, such as `3/0`: it is answered by what was written down, and tells nothing else. */
+    readonly step: string;
+  };
+  readonly uncertain: {
+    /** It had begun when the call was broken off, and nothing is known of its end. */
+    readonly toolUse: ToolUseBlock;
+    /** What is done about it: it is run again, somebody is asked by a suspension, or the model is told. */
+    readonly then: 'rerun' | 'ask' | 'report';
+  };
+  readonly error: { readonly error: MillraceError };
+}
+
 /** The events that only say what happened. */
 export type ReportedPayload =
-  | { readonly type: 'preCall'; readonly input: readonly Message[] }
-  | ({ readonly type: 'reasoningChunk' } & ChunkOf)
-  | ({ readonly type: 'summaryChunk' } & ChunkOf)
-  | ({ readonly type: 'planningChunk' } & OfPhase & ChunkOf)
-  | { readonly type: 'messageDiscarded'; readonly messageId: string; readonly why: string }
-  | {
-      readonly type: 'vetoed';
-      /** What would not go on: an event of this type, or the call before it began. */
-      readonly of: ModifiableType | 'prepare';
-      /** The interceptor that would not have it. */
-      readonly name: string;
-      /** Of `preActing` and `postActing`: the use of a tool that it was about. */
-      readonly toolUseId?: string;
-    }
-  | {
-      readonly type: 'handlerError';
-      /** The handler: the event type of an interceptor, or the name of an option. */
-      readonly of: string;
-      readonly name: string;
-      readonly error: MillraceError;
-    }
-  | {
-      readonly type: 'suspended';
-      /** Its result is still to come. */
-      readonly toolUse: ToolUseBlock;
-      /** What the tool has asked for. */
-      readonly request: unknown;
-    }
-  | { readonly type: 'approvalRequested'; readonly toolUse: ToolUseBlock }
-  | {
-      readonly type: 'approvalDecided';
-      /** With the input that the approver made of it. */
-      readonly toolUse: ToolUseBlock;
-      readonly approved: boolean;
-      /** Why not. */
-      readonly reason?: string;
-    }
-  | {
-      readonly type: 'retrieved';
-      /** What the model may cite, in the order of its numbers. */
-      readonly passages: readonly RetrievedPassage[];
-    }
-  | {
-      readonly type: 'recalled';
-      /** What the model is shown of what is remembered of the user, the best first. */
-      readonly memories: readonly RecalledMemory[];
-    }
-  | {
-      readonly type: 'steered';
-      /** What somebody has said to the running call. The next request has it. */
-      readonly message: UserMessage;
-    }
-  | {
-      readonly type: 'messagesAppended';
-      /** What the memory of the session has now behind what it had: as it keeps them. One whose id it had already it has once. */
-      readonly messages: readonly Message[];
-    }
-  | {
-      readonly type: 'messagesRemoved';
-      /** The messages that the memory of the session has dropped. */
-      readonly ids: readonly string[];
-    }
-  | {
-      readonly type: 'stateChanged';
-      /** What has changed: `plan`, and of a session `groups` and `approvals`. */
-      readonly name: string;
-      /** What it is now. */
-      readonly state: unknown;
-      /** What makes it of what it was before. */
-      readonly patches: readonly StatePatch[];
-    }
-  | {
-      readonly type: 'stepReplayed';
-      /** The place of the step in its call, such as `3/0`: it is answered by what was written down, and tells nothing else. */
-      readonly step: string;
-    }
-  | {
-      readonly type: 'uncertain';
-      /** It had begun when the call was broken off, and nothing is known of its end. */
-      readonly toolUse: ToolUseBlock;
-      /** What is done about it: it is run again, somebody is asked by a suspension, or the model is told. */
-      readonly then: 'rerun' | 'ask' | 'report';
-    }
-  | { readonly type: 'error'; readonly error: MillraceError }
-  | ModelReport;
+  { [Type in keyof Events]: { readonly type: Type } & Events[Type] }[keyof Events] | ModelReport;
 
 /** Everything that can happen during a call. */
 export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;

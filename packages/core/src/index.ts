@@ -27,6 +27,7 @@ export {
   type ChunkOf,
   type Envelope,
   type EventOf,
+  type Events,
   type EventType,
   isEvent,
   type ModifiableEvent,
@@ -59,13 +60,6 @@ export {
 } from './content-through.js';
 export type { Preparation, PreparedOptions } from './preparation.js';
 export type { PhaseFactory } from './phase.js';
-export type { RetrievedPassage, Span } from './retrieval/retriever.js';
-export type {
-  MemoryEntry,
-  MemoryKind,
-  MemoryScope,
-  RecalledMemory,
-} from './long-term-memory/long-term-memory.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {
   logEvents,

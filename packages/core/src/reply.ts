@@ -1,6 +1,5 @@
 import type { AssistantMessage, Suspension } from './message.js';
 import type { Finish } from './model.js';
-import type { RetrievedPassage } from './retrieval/retriever.js';
 import type { Usage, UsageByPhase } from './usage.js';
 
 export const endReasons = [
@@ -40,8 +39,6 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   readonly iterations: number;
   /** What the answer says, validated, where the call has an `output` schema; absent where it ended otherwise than by an answer. */
   readonly output?: Output;
-  /** What was found for the call and the model may cite, in the order of its numbers; absent where there is none. */
-  readonly sources?: readonly RetrievedPassage[];
   readonly toolUses: readonly ToolRun[];
   /** Tool uses whose results are still to come, where the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];

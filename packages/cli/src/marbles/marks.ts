@@ -70,25 +70,7 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
         : cut(event, heard, 'end');
     case 'error':
       return somewhere(event, 'error', cut(event, heard, 'error', 'end'));
-    case 'preCall':
-    case 'repaired':
-    case 'approvalRequested':
-    case 'approvalDecided':
-    case 'suspended':
-    case 'messageDiscarded':
-    case 'vetoed':
-    case 'handlerError':
-    case 'retrieved':
-    case 'recalled':
-    case 'modelWaiting':
-    case 'queued':
-    case 'steered':
-    case 'stateChanged':
-    case 'stepReplayed':
-    case 'uncertain':
-    case 'messagesAppended':
-    case 'messagesRemoved':
-    case 'warning':
+    default:
       return [];
   }
 };

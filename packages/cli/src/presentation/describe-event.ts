@@ -1,5 +1,7 @@
 import { type AgentEvent, textOf, type ToolUseBlock } from '@millrace/core';
+import type {} from '@millrace/core/long-term-memory';
 import { isPlan, planText } from '@millrace/core/planning';
+import type {} from '@millrace/core/retrieval';
 import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
@@ -82,18 +84,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(event.message);
     case 'error':
       return event.parentId === undefined ? [] : note(`${event.agent.join('/')} failed.`);
-    case 'messagesAppended':
-    case 'messagesRemoved':
-    case 'preCall':
-    case 'stepReplayed':
-    case 'preReasoning':
-    case 'reasoningChunk':
-    case 'postReasoning':
-    case 'summaryChunk':
-    case 'postSummary':
-    case 'planningChunk':
-    case 'postPlanning':
-    case 'postCall':
+    default:
       return [];
   }
 };

@@ -11,10 +11,9 @@ import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.
 import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
-import { contextMessage, type Injected, systemPrompt } from '../prompt/assemble.js';
+import { contextMessages, type Injected, systemPrompt, textFound } from '../prompt/assemble.js';
 import type { Reply } from '../reply.js';
 import { dropWarning, supportedOptions, withTools } from '../request-options.js';
-import { numbered } from '../retrieval/numbered.js';
 import {
   end,
   type EndedRun,
@@ -89,8 +88,8 @@ export const begin = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption'>,
 ): Run => {
-  const { sources: passages, history, input, late, notes, spent } = call;
-  if (passages.length > 0) context.hooks.report(0, { type: 'retrieved', passages });
+  const { found, history, input, late, notes, spent } = call;
+  for (const { event } of Object.values(found)) if (event) context.hooks.report(0, event);
   const injected = injectedBy(call, context);
   const run = open(history, input, { late, injected, notes, spent });
   if (call.status === 'vetoed') return endStopped(run, context);
@@ -109,7 +108,7 @@ export const beginning: Layer = trusted({
 
 export const concluded = (
   run: EndedRun,
-  call: Pick<Call, 'createdAt' | 'sources'>,
+  call: Pick<Call, 'createdAt' | 'found'>,
   context: Pick<LayerContext, 'interruption' | 'local' | 'scheduler'>,
 ): Reply => {
   context.interruption.close();
@@ -119,7 +118,7 @@ export const concluded = (
 
 const replyOf = (
   run: EndedRun,
-  { createdAt, sources }: Pick<Call, 'createdAt' | 'sources'>,
+  { createdAt, found }: Pick<Call, 'createdAt' | 'found'>,
   { scheduler }: Pick<LayerContext, 'scheduler'>,
 ): Reply => ({
   ...run.answer,
@@ -129,7 +128,7 @@ const replyOf = (
   ...(run.status === 'suspended' && {
     suspensions: run.suspensions ?? suspensionsIn(run.messages),
   }),
-  ...(sources.length > 0 && { sources }),
+  ...Object.values(found).reduce<Partial<Reply>>((all, { reply }) => ({ ...all, ...reply }), {}),
   iterations: run.iteration,
   toolUses: run.toolRuns,
   usage: run.usage,
@@ -143,36 +142,25 @@ const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
     message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
   );
 
-const injectedBy = (
-  { recalled, recalledPlacement, sources, contextPlacement }: Call,
-  { call }: Pick<LayerContext, 'call'>,
-): Injected => {
-  const isFoundLate = contextPlacement === 'beforeInput';
-  const found =
-    isFoundLate && sources.length > 0
-      ? [contextMessage(`${call.callId}/context`, numbered(sources))]
-      : [];
-  return isFoundLate || recalledPlacement === 'beforeInput'
-    ? { recalled: [], context: [...recalled, ...found] }
-    : { recalled, context: found };
+const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>): Injected => {
+  const { recalled, recalledPlacement, found } = call;
+  const places = [recalledPlacement, ...Object.values(found).map(({ placement }) => placement)];
+  if (!places.includes('beforeInput')) return { recalled, context: [] };
+  const context = contextMessages(`${callId}/context`, textFound(found, 'beforeInput'));
+  return { recalled: [], context: [...recalled, ...context] };
 };
-
-const systemOf = ({ instructions, sources, contextPlacement }: Call): string | undefined =>
-  systemPrompt({
-    instructions,
-    context: contextPlacement === 'system' ? numbered(sources) : undefined,
-  });
 
 const contextOf = (call: Call, context: CallContext): Context => {
   const { call: info, hooks } = context;
-  const { model: plain, toolkit: cell, output, options, memory } = call;
+  const { model: plain, toolkit: cell, output, options, memory, instructions } = call;
   const shown = createView(cell, call.hidden);
   const toolkit = shown();
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
   const model = ready(plain);
   refuseUnknownChoice(options.request?.toolChoice, toolkit);
-  const own = requestOf(options.request, systemOf(call), output?.jsonSchema);
+  const system = systemPrompt({ instructions, context: textFound(call.found, 'system') });
+  const own = requestOf(options.request, system, output?.jsonSchema);
   const { dropped } = supportedOptions(model, withTools(own, toolkit));
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
@@ -186,7 +174,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
     memory,
     request,
     output,
-    sources: call.sources,
+    found: call.found,
     limits: limitsOf(options.limits),
     toolUseIds: new Set(),
     prepareInput$: (messages, place) =>

@@ -3,7 +3,7 @@ import type { Memory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
-import type { RetrievedPassage } from '../retrieval/retriever.js';
+import type { Findings } from '../prompt/assemble.js';
 import type { Notes } from '../run.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import type { Validation } from '../schema.js';
@@ -49,14 +49,10 @@ export interface Call {
   readonly createdAt: number;
   /** What is remembered of earlier sessions: shown, and never stored. */
   readonly recalled: readonly Message[];
-  /** Where the model reads that; also right before the input if `contextPlacement` says so. */
+  /** Where the model reads that; also right before the input if something that was found stands there. */
   readonly recalledPlacement: 'beforeHistory' | 'beforeInput';
-  /** The passages found for it, in the order of the numbers that the model cites. */
-  readonly sources: readonly RetrievedPassage[];
-  /** How many retrievals there were. */
-  readonly retrievals: number;
-  /** Where the model reads the passages. */
-  readonly contextPlacement: ContextPlacement;
+  /** What layers have found for it, by name. */
+  readonly found: Findings;
   /** The stand-alone form of the question, if it refers to what was said before. Passages, tools and memories are searched by it. */
   readonly question: string | undefined;
   /** What every request tells the model beside the messages, by title. */
@@ -65,22 +61,7 @@ export interface Call {
   readonly spent: UsageByPhase;
 }
 
-/** Where found passages stand: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
-export type ContextPlacement = 'system' | 'beforeInput';
-
-/** Adds passages to those that were found. */
-export const addSources = (
-  call: Call,
-  sources: readonly RetrievedPassage[],
-  contextPlacement: ContextPlacement = call.contextPlacement,
-): Call => ({
-  ...call,
-  sources: [...call.sources, ...sources],
-  retrievals: call.retrievals + 1,
-  contextPlacement,
-});
-
-/** Adds messages that every request shows before the history, or before the input if the passages found stand there. They are never stored. */
+/** Adds messages that every request shows before the history, or before the input if something that was found stands there. They are never stored. */
 export const recall = (call: Call, ...messages: readonly Message[]): Call => ({
   ...call,
   recalled: [...call.recalled, ...messages],

@@ -3,7 +3,6 @@ export { answerWith } from './answer.js';
 export { strictHistory } from './conversation.js';
 export {
   addNote,
-  addSources,
   type Call,
   charge,
   hideTools,

@@ -184,6 +184,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
       return { messageId: event.message.id };
     case 'warning':
       return { warning: event.message };
+    default:
+      return {};
   }
 };
 

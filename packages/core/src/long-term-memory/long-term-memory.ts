@@ -55,6 +55,13 @@ export interface RecalledMemory extends MemoryEntry {
   readonly score?: number;
 }
 
+declare module '../events.js' {
+  interface Events {
+    /** What the model is shown of what is remembered of the user, the best first. */
+    readonly recalled: { readonly memories: readonly RecalledMemory[] };
+  }
+}
+
 /**
  * Facts about users, across sessions. A session's scope includes what was recorded for its user; nothing of other users or
  * sessions is visible. Each operation is cold; unsubscribing ends it. It errors if the store does, and with `config` if a

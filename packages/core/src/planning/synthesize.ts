@@ -9,6 +9,8 @@ import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../options.js';
 import { alsoEnded, everyRun, type PhaseFactory } from '../phase.js';
 import { close$, type Closing, type ClosingNeeds } from '../phases/closing.js';
 import { citationsIn } from '../retrieval/citations.js';
+import { passagesOf } from '../retrieval/numbered.js';
+import type { RetrievedPassage } from '../retrieval/retriever.js';
 import {
   addEphemeral,
   type EndedRun,
@@ -92,7 +94,7 @@ export interface SynthesizeOptions {
   readonly citations?: boolean;
 }
 
-type Needs = ClosingNeeds & Pick<Context, 'limits' | 'sources'>;
+type Needs = ClosingNeeds & Pick<Context, 'limits' | 'found'>;
 
 /**
  * Makes a phase, to be put behind `acting`, that writes the final answer with one request without tools. The call ends with it, with reason
@@ -163,7 +165,8 @@ const try$ = (
   options: SynthesizeOptions,
   { run, nth, kept }: Try,
 ): Observable<Run> => {
-  const { output, limits, sources } = context;
+  const { output, limits } = context;
+  const sources = passagesOf(context);
   const hasIterations = run.iteration < limits.maxIterations;
   const again$ = (from: OpenRun, message: AssistantMessage, why: string, first?: EndedRun) => {
     discard(context, run.iteration, message, why);
@@ -206,12 +209,12 @@ const try$ = (
 const maxOutputCorrections = 2;
 
 const closingOf = (
-  { sources, toolkit, model, output }: Needs,
+  { found, toolkit, model, output }: Needs,
   { messages, iteration }: OpenRun,
   { citations = true, prompt = synthesizePrompt }: SynthesizeOptions,
   nth: number,
 ): Closing => {
-  const isToCite = citations && sources.length > 0 && output === undefined;
+  const isToCite = citations && passagesOf({ found }).length > 0 && output === undefined;
   const text = writtenPrompt(prompt, { tools: toolkit.declarations, messages, iteration });
   return {
     reason: 'answer',
@@ -241,7 +244,7 @@ const isDecision = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'interceptor' || error.code === 'guardRejected');
 
 /** Numbers that no passage has. Longer ones are years, and the like. */
-const unknownIn = (run: Run, sources: Context['sources']): readonly string[] =>
+const unknownIn = (run: Run, sources: readonly RetrievedPassage[]): readonly string[] =>
   run.status !== 'answer' || sources.length === 0
     ? []
     : citationsIn(textOf(run.answer), sources)

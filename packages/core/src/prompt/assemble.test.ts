@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message } from '../message.js';
-import { assembleMessages, contextMessage, responseFormat, systemPrompt } from './assemble.js';
+import { assembleMessages, contextMessages, responseFormat, systemPrompt } from './assemble.js';
 
 const said = (id: string, role: 'user' | 'assistant' = 'user'): Message => ({
   id,
@@ -44,11 +44,11 @@ describe('the messages of a request', () => {
   const asked = [said('c/input/0'), said('c/1', 'assistant'), said('c/input/2')];
 
   it('R1: are what is recalled, the history, what was found, what was asked, and all behind it', () => {
-    const injected = { recalled: [said('r')], context: [contextMessage('c/context', 'Mills.')] };
+    const injected = { recalled: [said('r')], context: contextMessages('c/context', 'Mills.') };
     expect(assembleMessages([...history, ...asked], injected, isInput).map(({ id }) => id)).toEqual(
       ['r', 'h1', 'h2', 'c/context', 'c/input/0', 'c/1', 'c/input/2'],
     );
-    expect(contextMessage('c/context', 'Mills.').content).toEqual([
+    expect(contextMessages('c/context', 'Mills.')[0]?.content).toEqual([
       { type: 'text', text: '[Retrieved Context]\nMills.' },
     ]);
     expect(assembleMessages(history, injected, isInput).map(({ id }) => id)).toEqual([

@@ -1,4 +1,6 @@
+import type { ReportedPayload } from '../events.js';
 import { type Message, textBlock, type UserMessage } from '../message.js';
+import type { Reply } from '../reply.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 
 interface SystemParts {
@@ -67,12 +69,31 @@ export const notesMessage = (
     : [{ id, role: 'user', content: [textBlock(sections.join('\n\n'))] }];
 };
 
-/** Context as a message that is not the user's: its section says what it is. */
-export const contextMessage = (id: string, context: string): UserMessage => ({
-  id,
-  role: 'user',
-  content: [textBlock(section('Retrieved Context', context) ?? '')],
-});
+/** Something that was found for a call. */
+export interface Finding {
+  /** What every request shows of it under `[Retrieved Context]`, if anything. */
+  readonly text: string;
+  /** Where: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
+  readonly placement: 'system' | 'beforeInput';
+  /** Reported when the loop begins. */
+  readonly event?: ReportedPayload;
+  /** What the reply has of it. */
+  readonly reply?: Partial<Reply>;
+}
+
+/** What layers have found, by name. */
+export type Findings = Readonly<Record<string, Finding>>;
+
+/** The text of what was found, in one place or in all of them. */
+export const textFound = (found: Findings, place?: Finding['placement']): string =>
+  Object.values(found)
+    .filter(({ text, placement }) => text !== '' && (place ?? placement) === placement)
+    .map(({ text }) => text)
+    .join('\n\n');
+
+/** Context as a message that is not the user's: its section says what it is; none where there is none. */
+export const contextMessages = (id: string, context: string): readonly UserMessage[] =>
+  notesMessage(id, context === '' ? {} : { 'Retrieved Context': context });
 
 /** Tells which messages of a request are the task: those that the call was asked with, what was said to it since, and what was found for it, by their ids. A call that only brings results goes on with what was asked last before it. */
 export const taskOf = (

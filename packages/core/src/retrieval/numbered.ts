@@ -1,3 +1,5 @@
+import type { Call } from '../call/call.js';
+import type { Finding } from '../prompt/assemble.js';
 import { nameOf, quoted } from './quoted.js';
 import type { RetrievedPassage } from './retriever.js';
 
@@ -16,6 +18,34 @@ const written = (passage: RetrievedPassage, index: number): string => {
   const { source, title = '' } = passage;
   const about = [nameOf(source), nameOf(title), linesOf(passage)].filter((part) => part !== '');
   return `[${index + 1}] ${about.join(', ')}\n${quoted(passage.text)}`;
+};
+
+const name = 'passages';
+
+/** The passages found for a call, in the order of the numbers that the model cites. */
+export const passagesOf = ({ found }: Pick<Call, 'found'>): readonly RetrievedPassage[] =>
+  found[name]?.reply?.sources ?? [];
+
+/** Adds passages to those that were found. */
+export const addSources = (
+  call: Call,
+  added: readonly RetrievedPassage[],
+  place?: Finding['placement'],
+): Call => {
+  const before = passagesOf(call);
+  const passages = [...before, ...added];
+  const { placement: last = 'system' } = call.found[name] ?? {};
+  // What stands there stays there where nothing is added.
+  const placement = before.length > 0 && added.length === 0 ? last : (place ?? last);
+  const finding: Finding = {
+    text: numbered(passages),
+    placement,
+    ...(passages.length > 0 && {
+      event: { type: 'retrieved' as const, passages },
+      reply: { sources: passages },
+    }),
+  };
+  return { ...call, found: { ...call.found, [name]: finding } };
 };
 
 const linesOf = ({ text, span }: RetrievedPassage): string => {

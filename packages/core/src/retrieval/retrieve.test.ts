@@ -10,7 +10,6 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { addSources } from '../call/index.js';
 import { fitContext } from '../fitting/index.js';
 import {
   createAgent,
@@ -24,7 +23,7 @@ import {
   toolResults,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { retrieve, type RetrievedPassage, type Retriever } from './index.js';
+import { addSources, retrieve, type RetrievedPassage, type Retriever } from './index.js';
 import { sessions } from '../sessions/index.js';
 import { journal } from '../journal/index.js';
 

@@ -9,13 +9,16 @@ import {
   of,
   take,
 } from 'rxjs';
-import { addSources, type Call, type ContextPlacement, isOpen, questionOf } from '../call/call.js';
+import { type Call, isOpen, questionOf } from '../call/call.js';
 import { contained } from '../contained.js';
 import { messageOf, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import type { Layer } from '../layer.js';
 import { checkOptions, defined, isFunction, oneOf, type Rule, wholeNumber } from '../options.js';
+import type { Finding } from '../prompt/assemble.js';
 import { isArrayOf } from '../shape.js';
+import { cell } from '../step.js';
+import { addSources } from './numbered.js';
 import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js';
 
 /** How a call looks for what it needs to know. */
@@ -23,7 +26,7 @@ export interface RetrieveOptions {
   /** Passages at most. Default: 5. */
   readonly limit?: number;
   /** Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all before it. Default: `system`. */
-  readonly placement?: ContextPlacement;
+  readonly placement?: Finding['placement'];
   /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
   // It mostly gives no Observable, so its name does not end in $.
   // eslint-disable-next-line rxjs-x/finnish
@@ -44,7 +47,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
     name: 'retrieve',
     priority: 80,
     call:
-      ({ perform, hooks }) =>
+      ({ perform, hooks, local }) =>
       (next) =>
       (call) => {
         if (!isOpen(call)) return next(call);
@@ -64,31 +67,20 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
               return of([]);
             }),
           );
-        const { retrievals } = call;
+        const nth = (local(retrievals).count += 1);
         return perform<readonly RetrievedPassage[]>({
           kind: 'retrieve',
-          id: retrievals === 0 ? 'retrieve' : `retrieve/${retrievals + 1}`,
+          id: nth === 1 ? 'retrieve' : `retrieve/${nth}`,
           input: call.input,
           run: found$,
           cut: () => of([]),
           form: { isWritten: isArrayOf(isPassage) },
-        }).pipe(
-          concatMap((passages) =>
-            next(
-              addSources(
-                call,
-                passages,
-                // What stands there with it stays there, also where nothing is found.
-                passages.length > 0 || call.sources.length === 0
-                  ? placement
-                  : call.contextPlacement,
-              ),
-            ),
-          ),
-        );
+        }).pipe(concatMap((passages) => next(addSources(call, passages, placement))));
       },
   };
 };
+
+const retrievals = cell('call', () => ({ count: 0 }));
 
 const textIn = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
   typeof asked === 'string' ? of(asked) : from(asked);

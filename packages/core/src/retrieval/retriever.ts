@@ -33,6 +33,22 @@ export interface RetrievedPassage {
   readonly score?: number;
 }
 
+declare module '../events.js' {
+  interface Events {
+    /** What the model may cite, in the order of its numbers. */
+    readonly retrieved: { readonly passages: readonly RetrievedPassage[] };
+  }
+}
+
+declare module '../reply.js' {
+  // Declarations that merge have the same parameters.
+  // eslint-disable-next-line @typescript-eslint/no-unused-vars
+  interface Reply<Output = unknown> {
+    /** What was found for the call and the model may cite, in the order of its numbers; absent where there is none. */
+    readonly sources?: readonly RetrievedPassage[];
+  }
+}
+
 /** Finds passages that may answer a query: by words, by meaning, or by asking a search engine. What it gives is from outside: whoever shows it to a model writes it with `numbered`. */
 export interface Retriever {
   /**

@@ -39,8 +39,7 @@ import {
   textBlock,
   textOf,
 } from '../message.js';
-import { contextMessage, notesMessage } from '../prompt/assemble.js';
-import { numbered } from '../retrieval/numbered.js';
+import { contextMessages, notesMessage, textFound } from '../prompt/assemble.js';
 import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../run.js';
 import type { Answer } from '../layer.js';
 import { tokensIn, type Usage } from '../usage.js';
@@ -93,8 +92,9 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
           const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
           return ended$(spent, answer, call, context).pipe(
             map((ended) => {
-              const sources = [...(answer?.reply?.sources ?? []), ...call.sources];
-              return concluded(ended, { ...call, sources }, context);
+              const reply = concluded(ended, call, context);
+              const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
+              return sources.length === 0 ? reply : { ...reply, sources };
             }),
           );
         }),
@@ -150,14 +150,11 @@ const answer$ = (
     );
   });
 
-const historyOf = (
-  { recalled, history, sources, notes }: Call,
-  callId: string,
-): readonly Message[] => [
-  ...recalled,
-  ...history,
-  ...(sources.length > 0 ? [contextMessage(`${callId}/context`, numbered(sources))] : []),
-  ...notesMessage(`${callId}/notes`, notes),
+const historyOf = (call: Call, callId: string): readonly Message[] => [
+  ...call.recalled,
+  ...call.history,
+  ...contextMessages(`${callId}/context`, textFound(call.found)),
+  ...notesMessage(`${callId}/notes`, call.notes),
 ];
 
 /** A plain text is handed on as one, so that a function which looks at it finds what was asked. */

@@ -129,23 +129,10 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'error':
       heard.ended = true;
       return;
-    case 'modelRetry':
-    case 'modelWaiting':
-    case 'modelFallback':
-    case 'vetoed':
-    case 'warning':
-    case 'handlerError':
-    case 'retrieved':
-    case 'recalled':
-    case 'queued':
-    case 'steered':
-    case 'stateChanged':
-    case 'uncertain':
-    case 'messagesAppended':
-    case 'messagesRemoved':
-      return;
     case 'stepReplayed':
       heard.isResumed = true;
+      return;
+    default:
       return;
   }
 };

@@ -1,7 +1,12 @@
 import { createAgent, type Layer, textOf } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { addSources, answerWith } from '@millrace/core/call';
-import { numbered, type RetrievedPassage, type Retriever } from '@millrace/core/retrieval';
+import { answerWith } from '@millrace/core/call';
+import {
+  addSources,
+  numbered,
+  type RetrievedPassage,
+  type Retriever,
+} from '@millrace/core/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
 import { nobody } from '../nobody.js';

@@ -3,11 +3,11 @@ import {
   type AssistantMessage,
   type Envelope,
   type EventOf,
-  type RetrievedPassage,
   textOf,
   type ToolUseBlock,
   toolUsesOf,
 } from '@millrace/core';
+import type { RetrievedPassage } from '@millrace/core/retrieval';
 import type { Notice, Part, SourceData, Speaker, ToolUseRef } from './part.js';
 import { createShownMessage, type ShownMessage } from './shown-message.js';
 

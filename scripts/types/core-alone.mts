@@ -1,0 +1,20 @@
+// A program that imports the main entry alone: what features declare is not there, and a `switch` has a `default` for it.
+import type { AgentEvent, EventOf, Reply } from '@millrace/core';
+
+export const textIn = (event: AgentEvent): string => {
+  switch (event.type) {
+    case 'reasoningChunk':
+      return event.delta;
+    case 'warning':
+      return event.message;
+    default:
+      return '';
+  }
+};
+
+// @ts-expect-error it is declared by '@millrace/core/retrieval'
+export type Retrieved = EventOf<'retrieved'>;
+// @ts-expect-error it is declared by '@millrace/core/long-term-memory'
+export type Recalled = EventOf<'recalled'>;
+// @ts-expect-error it is declared by '@millrace/core/retrieval'
+export type Sources = Reply['sources'];
