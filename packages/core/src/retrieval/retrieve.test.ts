@@ -10,6 +10,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { answerWith } from '../call/index.js';
 import { fitContext } from '../fitting/index.js';
 import {
   createAgent,
@@ -235,5 +236,16 @@ describe('retrieve', () => {
     const reply = await createAgent({ model, use: [more, retrieve(finding())] }).call('?');
     expect(systemOf(model)).toContain('[3] c.md');
     expect(reply.sources?.map(({ source }) => source)).toEqual(['mills.md', 'wheels.md', 'c.md']);
+  });
+
+  it('C1: a layer that answers itself has what was found reported, and in its reply', async () => {
+    const cached: Layer = {
+      name: 'cached',
+      call: (context) => () => (call) => answerWith(context, call, 'It carries water [1].'),
+    };
+    const agent = createAgent({ model: scriptedModel(), use: [retrieve(finding()), cached] });
+    const events = await record(agent.stream$('?'));
+    expect(events.map(({ type }) => type)).toEqual(['preCall', 'retrieved', 'postCall']);
+    expect(events.at(-1)).toMatchObject({ reply: { sources: passages } });
   });
 });
