@@ -44,14 +44,4 @@ const kernel = {
   pathNot: [anyFeature, `^${core}/(?:index\\.ts|adapter/|testing/)`, '\\.test(-d|-support)?\\.ts$'],
 };
 
-/** The features that the kernel still imports. It must not import any other, nor one of these once it is off the list. */
-const remaining = ['suspension'];
-
-/** A pattern for the files of the features that the kernel is free of. */
-const freeOf = pattern(
-  Object.entries(features).flatMap(([feature, names]) =>
-    remaining.includes(feature) ? [] : names,
-  ),
-);
-
-module.exports = { entry, featureFiles, anyFeature, freeOf, kernel };
+module.exports = { entry, featureFiles, anyFeature, kernel };

@@ -12,11 +12,10 @@ import { type OpenRun, progress } from './run.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { type Extras, failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
-import { type Cut, recorded, replayedSteps } from './step.js';
+import { type Cut, type Recorded, recorded, replayedSteps } from './step.js';
 import type { Planned, Use } from './tools/batch.js';
 import { activeGroups } from './tools/live-toolkit.js';
 import { noMemory } from './memory.js';
-import { suspend } from './tools/suspend.js';
 
 export interface Acted extends CostBelow {
   /** Its place in the message that asked for it. */
@@ -327,7 +326,7 @@ const sameAgain = (name: string, repeats: number): string =>
 
 type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'local' | 'memory'>;
 
-/** Answers a tool use that had begun when its call was broken off. Nobody knows whether it has done what it does: no tool is run twice in silence. */
+/** Answers a tool call that had begun when the process ended. The tool may or may not have run, so it is never run again silently. */
 const createUncertain = (
   context: Uncertain,
   run: OpenRun,
@@ -337,17 +336,20 @@ const createUncertain = (
   const { hooks, local, memory, toolkit } = context;
   const { toolUse } = decision;
   const tool = toolkit.find(toolUse.name);
-  const { onUncertain = 'ask' } = local(recorded).by ?? {};
-  // Nobody could bring the result to a call that nothing remembers, nor run a tool that has been taken away.
-  const isVain = onUncertain === 'ask' ? memory === noMemory : tool === undefined;
-  const wanted = isVain ? 'report' : onUncertain;
-  const then = tool?.idempotent === true ? 'rerun' : wanted;
+  const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
+  const { then, output } =
+    tool?.idempotent === true
+      ? ({ then: 'rerun' } as const)
+      : uncertain(toolUse, tool !== undefined, memory !== noMemory);
   hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
-  if (then === 'rerun') return createToolRunning(context, run, decision, plan);
-  const output: ToolOutput =
-    then === 'ask' ? suspend({ uncertain: true, tool: toolUse.name }) : failedOutput(unknownEnd);
-  return without(decision, output, { executed: true, failed: false });
+  return output === undefined
+    ? createToolRunning(context, run, decision, plan)
+    : without(decision, output, { executed: true, failed: false });
 };
 
-const unknownEnd =
-  'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.';
+export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
+  then: 'report',
+  output: failedOutput(
+    'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.',
+  ),
+});

@@ -1,16 +1,19 @@
 import type { CallInfo } from './call-info.js';
-import { type CallDefaults, checkDefaults, isContext } from './call-options.js';
+import { isContext, preparedRules } from './call-options.js';
 import { type MillraceError, misuse } from './errors.js';
 import { type Layer, readUse, turnThrough, type Use } from './layer.js';
 import type { Model } from './model.js';
-import { isModel, isObject, isText, listOf, type Rule } from './options.js';
+import { isText, listOf, type Rule } from './options.js';
 import { nativePhases } from './phase-list.js';
+import type { CallDefaults } from './preparation.js';
 import type { InputSchema } from './schema.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 
 /** What an agent is made of. */
-export interface AgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> {
+export interface AgentOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends CallDefaults {
   /** What events and other agents call it. Default: `agent`. */
   readonly name?: string;
   readonly model: Model;
@@ -22,8 +25,6 @@ export interface AgentOptions<Output extends InputSchema | undefined = InputSche
   readonly use?: Use<Output>;
   /** What tools find under context keys. What a session and a call give goes before it. */
   readonly context?: readonly ContextEntry[];
-  /** What a call may say otherwise. */
-  readonly defaults?: CallDefaults;
 }
 
 /** What an agent is made of whose loop may be another than the model's: it needs no model then. */
@@ -32,32 +33,28 @@ export type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
   'model'
 > & { readonly model?: Model };
 
-/** Reads what happens in the calls of an agent, or throws a `config` error that names the fix. */
-export const partsOf = (
+/** Reads the layers of an agent, or throws a `config` error that names the fix. */
+export const layersIn = (
   owner: string,
-  options: AnyAgentOptions<InputSchema | undefined>,
-): { readonly defaults: CallDefaults; readonly use: readonly Layer[] } => {
-  const { defaults = {} } = options;
-  checkDefaults(`${owner}, 'defaults'`, defaults);
+  options: Pick<AnyAgentOptions<InputSchema | undefined>, 'use'>,
+): readonly Layer[] => {
   const use = readUse(owner, options.use);
   if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
-  return { defaults, use };
+  return use;
 };
 
 const areFunctions = (list: unknown): boolean =>
   Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'function');
 
 export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
+  ...preparedRules,
   name: isText,
-  model: isModel,
   instructions: [
     (value) => typeof value === 'string' || typeof value === 'function',
     'a text, or a function that writes one',
   ],
-  tools: listOf('tools'),
   use: listOf('layers'),
   context: isContext,
-  defaults: isObject,
 };
 
 const noPhases = (owner: string): MillraceError =>

@@ -72,7 +72,7 @@ expectTypeOf(durable.resume<{ city: string }>(typed, 'c')).resolves.toEqualTypeO
 >();
 
 // @ts-expect-error what an answer must be is a layer
-createAgent({ model, defaults: { output: sum } });
+createAgent({ model, output: sum });
 
 // @ts-expect-error a schema is no text
 output('text');

@@ -35,7 +35,7 @@ import {
   tool,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
-import { strictHistory } from './call/index.js';
+import { strictHistory } from './memories/conversation.js';
 import { sessions } from './sessions/index.js';
 import { journal } from './journal/index.js';
 
@@ -237,8 +237,9 @@ describe('an agent', () => {
       run: (_input, { metadata }) => Reflect.set(metadata, 'leak', 'yes'),
     });
     const model = scriptedModel([toolUse('leaky')], [text('a')]);
-    const agent = createAgent({ model, tools: [leaky], defaults: { metadata: { user: 'u' } } });
-    expect((await agent.call('?')).toolUses).toMatchObject([{ output: 'false' }]);
+    const agent = createAgent({ model, tools: [leaky] });
+    const { toolUses } = await agent.call('?', { metadata: { user: 'u' } });
+    expect(toolUses).toMatchObject([{ output: 'false' }]);
   });
 
   it('X19: does not freeze what the caller gave', async () => {
@@ -555,9 +556,9 @@ describe('a misuse gets an error with the fix', () => {
       /interceptors, such as on\(type/,
     ],
     [
-      'an unknown default',
-      () => createAgent({ model, defaults: { callId: 'x' } as never }),
-      /no option 'callId'/,
+      'an option that has moved',
+      () => createAgent({ model, defaults: { limits: {} } } as never),
+      /no option 'defaults'. Write 'request' and 'limits' beside/,
     ],
     [
       'an unknown call option',

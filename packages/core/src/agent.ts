@@ -1,12 +1,13 @@
 import { defer, type Observable, Subject } from 'rxjs';
-import { type AgentOptions, agentRules, type AnyAgentOptions, partsOf } from './agent-options.js';
-import { beginning, runLoop } from './call/answer.js';
-import { conversation } from './call/conversation.js';
+import { type AgentOptions, agentRules, type AnyAgentOptions, layersIn } from './agent-options.js';
+import { beginning, opening, runLoop } from './call/answer.js';
 import { reviewing } from './call/prepare.js';
 import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable, type View } from './callable.js';
-import { type CallDefaults, checkMoved, type CallOptions, withDefaults } from './call-options.js';
+import { checkMoved, type CallOptions, withDefaults } from './call-options.js';
 import type { AgentEvent, Listener } from './events.js';
+import type { LimitOptions } from './limits.js';
+import { defined } from './options.js';
 import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
 import { type Layer, readUse, type Use } from './layer.js';
@@ -22,8 +23,8 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
   readonly events$: Observable<AgentEvent>;
   /** The tools that each call begins with. */
   readonly tools: readonly ToolEntry[];
-  /** What its calls do unless they say otherwise. */
-  readonly defaults: CallDefaults;
+  /** The limits of its calls, unless a call has its own. */
+  readonly limits: LimitOptions;
   /** Returns the same agent with more layers: they come after its own. Its events are events of this one. */
   with<const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
@@ -44,12 +45,12 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   options: AnyAgentOptions<Output>,
   answer: CallSetup['answer'] = runLoop,
 ): Agent<OutputOf<Output, Default>> => {
-  const { defaults, use } = partsOf(owner, options);
-  const { name = 'agent', model: ownModel, instructions, context = [] } = options;
+  const use = layersIn(owner, options);
+  const { name = 'agent', model: ownModel, instructions, context = [], limits = {} } = options;
   const hot = createHotEvents();
-  const tools = Object.freeze([...(defaults.tools ?? options.tools ?? [])]);
+  const tools = Object.freeze([...(options.tools ?? [])]);
   const toolkit = createToolkit(tools);
-  const native = [conversation(instructions), beginning, reviewing];
+  const native = [opening, beginning, reviewing];
 
   const begin$ = <Seen>(
     layers: readonly Layer[],
@@ -57,16 +58,18 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     given: CallOptions,
     view: View<Seen>,
   ): Observable<Seen> => {
-    const { tools: _, model = ownModel, ...rest } = withDefaults(defaults, given);
+    const { tools: _, model = ownModel, ...rest } = defined(given);
     const own = given.tools === undefined ? toolkit : createToolkit(given.tools);
     const setup: Omit<CallSetup, 'toolkit'> = {
       agentName: name,
       answer,
       model,
+      instructions,
       native,
       use: [...layers, ...readUse('The call', given.use)],
       options: {
         ...rest,
+        ...withDefaults(options, given),
         context: [...context, ...layers.flatMap(contextOf), ...(rest.context ?? [])],
       },
       given,
@@ -80,7 +83,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     ...toCallable((input, given, view) => begin$(layers, input, given, view)),
     name,
     tools,
-    defaults,
+    limits,
     events$: hot.events$,
     with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
   });

@@ -1,7 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import { misuse } from './errors.js';
-import type { InputMessage } from './input.js';
 import { isRecord } from './json.js';
 import type { RequestOptions } from './model.js';
 import {
@@ -20,7 +19,7 @@ import {
 } from './options.js';
 import type { Use } from './layer.js';
 import type { LimitOptions, Timeouts } from './limits.js';
-import type { PreparedOptions } from './preparation.js';
+import type { CallDefaults, PreparedOptions } from './preparation.js';
 import type { JsonSchema } from './schema/json-schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
@@ -30,8 +29,6 @@ import type { ToolContext } from './tools/types.js';
 export interface CallOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends PreparedOptions {
-  /** Earlier messages, for a call without a session: shown before the input, never stored. `prepare` does not guard them. */
-  readonly history?: readonly InputMessage[];
   /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
@@ -49,9 +46,6 @@ export interface CallOptions<
   /** Layers of this call, beside those of its agent. A resumed call needs them again. */
   readonly use?: Use<Output>;
 }
-
-/** What an agent may set for all its calls. */
-export type CallDefaults = Pick<CallOptions, keyof PreparedOptions | 'metadata' | 'scheduler'>;
 
 const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
   (value) => {
@@ -107,22 +101,17 @@ const limitRules: Readonly<Record<keyof LimitOptions, Rule>> = {
   retryBudget: wholeNumber(0),
 };
 
-const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
+export const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
   model: isModel,
   tools: listOf('tools'),
   request: optionsIn('request', requestRules),
   limits: optionsIn('limits', limitRules),
 };
 
-const defaultRules: Readonly<Record<keyof CallDefaults, Rule>> = {
+const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   ...preparedRules,
   metadata: isObject,
   scheduler: having('schedule', 'an RxJS scheduler'),
-};
-
-const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
-  ...defaultRules,
-  history: listOf('messages'),
   context: isContext,
   use: listOf('layers'),
   signal: having('addEventListener', 'an AbortSignal'),
@@ -142,12 +131,15 @@ const moved: Readonly<Record<string, string>> = {
   maxQueue: ofSessions,
   onFailure: ofSessions,
   journal: "Give journal(store) to 'use'.",
+  history: "Give history(messages) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   interruptOn: "Give interruptOn(source$) to 'use'.",
   output: "Give output(schema) to 'use'.",
   speaks: 'Give the options to speaking(…), or leave them to silent(…), of @millrace/core/teams.',
+  defaults:
+    "Write 'request' and 'limits' beside the other options, and give the rest to each call.",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
@@ -187,17 +179,11 @@ export const checkCallOptions = (
   checkMoved(owner, options, { ...callRules, ...more });
 };
 
-/** Refuses defaults that an agent cannot have. */
-export const checkDefaults = (owner: string, options: unknown): void =>
-  checkMoved(owner, options, defaultRules);
-
-/** Lays options over defaults; an option that is `undefined` is as good as absent. */
+/** Lays the requests and limits of a call over those of its agent; one that is `undefined` counts as not set. */
 export const withDefaults = (
-  { request, limits = {}, ...defaults }: CallDefaults,
-  { request: ownRequest, limits: own = {}, ...options }: CallOptions = {},
-): CallOptions => ({
-  ...defaults,
-  ...defined(options),
+  { request, limits = {} }: CallDefaults,
+  { request: ownRequest, limits: own = {} }: CallDefaults,
+): Required<CallDefaults> => ({
   request: { ...defined(request), ...defined(ownRequest) },
   limits: {
     ...defined(limits),
@@ -216,10 +202,10 @@ export const requestOf = (
   );
 
 export const plainOptionsIn = (options: object): CallOptions =>
-  picked(options, { history: 0, request: 0, limits: 0, metadata: 0 });
+  picked(options, { request: 0, limits: 0, metadata: 0 });
 
 /** Options as they were recorded by earlier versions, which did not group them. */
-export const grouped = (options: object): CallOptions => {
+export const grouped = (options: CallOptions): CallOptions => {
   const flat = { request: picked(options, requestRules), limits: picked(options, limitRules) };
-  return withDefaults(flat, picked(options, callRules));
+  return { ...picked(options, callRules), ...withDefaults(flat, options) };
 };

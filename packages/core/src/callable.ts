@@ -10,7 +10,6 @@ import {
 } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
 import { asStep } from './compose/step-runs.js';
-import { misuse } from './errors.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
 import { isRecord } from './json.js';
@@ -75,21 +74,15 @@ export type Flatten = <In, Out>(
 
 export const toCallable = <Output>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
-  /** Rules for options beside those of a call. Only what remembers has some, and takes no history. */
+  /** Rules for options beside those of a call. */
   extra?: Readonly<Record<string, Rule>>,
 ): Callable<Output> => {
-  const remembers = extra !== undefined;
   const see$ = <Seen>(
     view: View<Seen>,
     input: Input,
     options: CallOptions = {},
   ): Observable<Seen> => {
     checkCallOptions('The call', options, extra);
-    if (remembers && options.history !== undefined) {
-      throw misuse(
-        "The call: a session has its own history. Leave 'history' out, or make the call without a session.",
-      );
-    }
     return begin$(input, options, view);
   };
   const stream$: Callable['stream$'] = (input, options) => see$(eventsOf, input, options);
@@ -108,14 +101,19 @@ export const toCallable = <Output>(
     },
     asOperator: ({ flatten = inOrder, ...own } = {}) => {
       const operator = (options: typeof own) => flatten((input: Input) => reply$(input, options));
-      return asStep(operator(own), (input, { history, ...options }) =>
-        of(input).pipe(
-          operator({ ...own, ...defined({ ...options, ...(!remembers && { history }) }) }),
-        ),
+      return asStep(operator(own), (input, options) =>
+        of(input).pipe(operator(laidOver(own, options))),
       );
     },
   };
 };
+
+/** Lays the options of who runs a step over its own; layers add up. */
+const laidOver = (own: CallOptions, { use, ...options }: CallOptions): CallOptions => ({
+  ...own,
+  ...defined(options),
+  ...(use && { use: [...(own.use ?? []), ...use] }),
+});
 
 const inOrder: Flatten = (project) => concatMap(project);
 

@@ -3,6 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import { fitContext } from './fitting/index.js';
 import {
   createAgent,
+  history,
   inProcessMemory,
   type InputMessage,
   type Message,
@@ -13,7 +14,7 @@ import {
   tool,
   toolResults,
 } from './index.js';
-import { strictHistory } from './call/index.js';
+import { strictHistory } from './memories/conversation.js';
 import { unpaired } from './run.js';
 import { record, scriptedModel, text, toolUse } from './testing/index.js';
 import { asAgent } from './teams/index.js';
@@ -27,11 +28,11 @@ const assistant = (said: string, name?: string): InputMessage => ({
   ...(name === undefined ? {} : { name }),
 });
 
-describe("the option 'history'", () => {
+describe('history()', () => {
   it('R1: is shown before the input, and other agents are heard by their names', async () => {
     const model = scriptedModel([text('three')]);
-    const history = [user('one'), assistant('two'), assistant('aside', 'other'), user('more')];
-    await createAgent({ name: 'me', model }).call('?', { history });
+    const said = [user('one'), assistant('two'), assistant('aside', 'other'), user('more')];
+    await createAgent({ name: 'me', model }).call('?', { use: [history(said)] });
     expect(model.requests[0]?.messages).toMatchObject([
       { role: 'user', content: [text('one')] },
       { role: 'assistant', content: [text('two')] },
@@ -59,8 +60,8 @@ describe("the option 'history'", () => {
       },
     ];
     const model = scriptedModel([text('done')]);
-    const history = [...use('a', 'me', ''), ...use('b', 'other', 'I look.'), ...use('c', 'x', '')];
-    await createAgent({ name: 'me', model }).call('?', { history });
+    const said = [...use('a', 'me', ''), ...use('b', 'other', 'I look.'), ...use('c', 'x', '')];
+    await createAgent({ name: 'me', model }).call('?', { use: [history(said)] });
     expect(model.requests[0]?.messages.map(({ role }) => role)).toEqual([
       'assistant',
       'tool',
@@ -73,21 +74,21 @@ describe("the option 'history'", () => {
     const model = scriptedModel([text('a')], [text('b')]);
     const agent = createAgent({ model });
     const content = [textBlock('one')];
-    const call$ = agent.call$('?', { history: [{ role: 'user', content }] });
+    const call$ = agent.call$('?', { use: [history([{ role: 'user', content }])] });
     await lastValueFrom(call$);
     content.push(textBlock('late'));
     expect(model.requests[0]?.messages[0]?.content).toEqual([text('one')]);
     expect(Object.isFrozen(model.requests[0]?.messages[0])).toBe(true);
-    await agent.call('?', { history: [] });
+    await agent.call('?', { use: [history([])] });
     expect(model.requests[1]?.messages).toHaveLength(1);
   });
 
   it.each<readonly [string, unknown, string]>([
     ['a number', [5], 'it is neither a text, a content block nor a message'],
     ['a function in a message', [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }], ''],
-  ])('I10: %s cannot be read', async (_what, history, why) => {
+  ])('I10: %s cannot be read', async (_what, said, why) => {
     const agent = createAgent({ model: scriptedModel([text('a')]) });
-    const call = agent.call('?', { history: history as never });
+    const call = agent.call('?', { use: [history(said as never)] });
     await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
     await expect(call).rejects.toThrow(`The history cannot be read: ${why}`);
   });
@@ -124,7 +125,7 @@ describe("the option 'history'", () => {
       const session = sessions(agent, { memory }).open('s');
       const events = await record(session.stream$('And?'));
       await session.call('And then?');
-      await agent.call('?', { history: held });
+      await agent.call('?', { use: [history(held)] });
       expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
       for (const { messages } of model.requests) {
         expect(unpaired(messages)).toBeUndefined();
@@ -136,7 +137,9 @@ describe("the option 'history'", () => {
         code: 'memory',
         message: expect.stringContaining('without its one result'),
       };
-      await expect(agent.call('?', { ...strict, history: held })).rejects.toMatchObject(refusal);
+      await expect(agent.call('?', { use: [...strict.use, history(held)] })).rejects.toMatchObject(
+        refusal,
+      );
       await expect(session.call('?', strict)).rejects.toMatchObject(refusal);
     },
   );
@@ -144,22 +147,22 @@ describe("the option 'history'", () => {
   it('I8: nothing of it is stored, and a session refuses it', async () => {
     const memory = inProcessMemory();
     const agent = createAgent({ model: scriptedModel([text('a')]) });
-    expect(() => sessions(agent, { memory }).open('s').call$('?', { history: [] })).toThrow(
-      "a session has its own history. Leave 'history' out",
+    const session = sessions(agent, { memory }).open('s');
+    await expect(session.call('?', { use: [history([])] })).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining('a session has its own history'),
+    });
+    expect(() => agent.call$('?', { history: [] } as never)).toThrow(
+      "has no option 'history'. Give history(messages) to 'use'.",
     );
-    expect(() =>
-      createAgent({ model: scriptedModel(), defaults: { history: [] } as never }),
-    ).toThrow("has no option 'history'");
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
   });
 
   it('I15: is trimmed, and the task never', async () => {
     const model = scriptedModel([text('a')]);
     const agent = createAgent({ model, ...fits(120) });
-    const history = Array.from({ length: 40 }, (_, index) =>
-      user(`${index} ${'word '.repeat(10)}`),
-    );
-    await agent.call('The question', { history });
+    const said = Array.from({ length: 40 }, (_, index) => user(`${index} ${'word '.repeat(10)}`));
+    await agent.call('The question', { use: [history(said)] });
     const sent = model.requests[0]?.messages ?? [];
     expect(sent.length).toBeLessThan(10);
     expect(sent.at(-1)?.content.at(-1)).toEqual(text('The question'));
@@ -173,7 +176,7 @@ describe("the option 'history'", () => {
     });
     await createAgent({ model: scriptedModel([text('a')]), use: [durable] }).call('?', {
       callId: 'c',
-      history: [user('one')],
+      use: [history([user('one')])],
     });
     expect([...known.keys()]).toEqual(['c/call', 'c/open', 'c/1', 'c/reply']);
   });
@@ -184,8 +187,8 @@ describe("the option 'history'", () => {
     const memory = inProcessMemory();
     const agent = createAgent({ model, tools: [pay] });
     await sessions(agent, { memory }).open('s').call('Pay.');
-    const history = await lastValueFrom(memory('s').load$());
-    const reply = await agent.call(toolResults({ p: 'ok' }), { history });
+    const said = await lastValueFrom(memory('s').load$());
+    const reply = await agent.call(toolResults({ p: 'ok' }), { use: [history(said)] });
     expect(textOf(reply)).toBe('Paid.');
     expect(model.requests[1]?.messages.at(-1)).toMatchObject({
       content: [{ content: [text('ok')] }],

@@ -2,7 +2,7 @@ export { type Agent, createAgent } from './agent.js';
 export type { AgentOptions } from './agent-options.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
-export type { CallDefaults, CallOptions } from './call-options.js';
+export type { CallOptions } from './call-options.js';
 export {
   type Composable,
   type Composables,
@@ -58,7 +58,7 @@ export {
   type StopChunk,
   stopMessage,
 } from './content-through.js';
-export type { Preparation, PreparedOptions } from './preparation.js';
+export type { CallDefaults, Preparation, PreparedOptions } from './preparation.js';
 export type { PhaseFactory } from './phase.js';
 export { guardOutput, type GuardOutputOptions } from './interceptors/guard-output.js';
 export {
@@ -89,6 +89,7 @@ export { sampleDeltas } from './streams/sample-deltas.js';
 export { usage$ } from './streams/usage.js';
 export type { Answer, Layer, LayerContext, OutputLayer, Use } from './layer.js';
 export type { Call } from './call/call.js';
+export { history, strictHistory } from './memories/conversation.js';
 export {
   type Cell,
   cell,

@@ -323,7 +323,7 @@ describe('a hard stop', () => {
       const agent = createAgent({
         model: model(['(cf|)', '(tf|)']),
         tools: [tool({ name: 'tool', description: 'Never settles.', run: () => NEVER })],
-        defaults: { limits: { timeouts: { toolMs: 5 } } },
+        limits: { timeouts: { toolMs: 5 } },
       });
       const reply$ = agent.call$('?', { limits: { timeouts: { callMs: 50 } }, scheduler });
       expectObservable(reply$.pipe(codes)).toBe('-----(r|)', { r: 'answer: t' });

@@ -43,4 +43,5 @@ export const isTooDeep = (value: unknown): boolean => {
   return true;
 };
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+export const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null;

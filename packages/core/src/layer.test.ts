@@ -283,10 +283,9 @@ describe('layers', () => {
       const agent = createAgent({
         model: scriptedModel([text('a')]),
         use: [layer('late', { open: () => (call$) => late$.pipe(switchMap(() => call$)) })],
-        defaults: { scheduler },
       });
       agent.events$.subscribe(({ type }) => heard.push(type));
-      expectObservable(agent.call$('?'), '^--!').toBe('');
+      expectObservable(agent.call$('?', { scheduler }), '^--!').toBe('');
       expectSubscriptions(late$.subscriptions).toBe('^--!');
       expectObservable(of(heard).pipe(delay(9))).toBe('---------(a|)', { a: [] });
     });
@@ -303,8 +302,8 @@ describe('layers', () => {
         description: 'Asks.',
         run: (_, parent) => below.call$('?', { parent }),
       });
-      const agent = createAgent({ model: oneTool(), tools: [ask], defaults: { scheduler } });
-      const options = { use: [interruptOn(cold('---x'))] };
+      const agent = createAgent({ model: oneTool(), tools: [ask] });
+      const options = { scheduler, use: [interruptOn(cold('---x'))] };
       const reasons$ = agent.call$('?', options).pipe(map(({ reason }) => reason));
       expectObservable(reasons$).toBe('---(a|)', { a: 'interrupted' });
     });

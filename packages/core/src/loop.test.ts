@@ -371,7 +371,7 @@ describe('assembly of a request', () => {
     const other = scriptedModel([text('other')]);
     const agent = createAgent({
       model: scriptedModel(),
-      defaults: { request: { temperature: 0.2, maxTokens: 5 } },
+      request: { temperature: 0.2, maxTokens: 5 },
     });
     await agent.call('?', {
       model: other,

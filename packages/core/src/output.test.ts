@@ -211,7 +211,6 @@ describe('structured output', () => {
     const model = scriptedModel();
     await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(where);
     expect(() => createAgent({ model, ...moved })).toThrow(where);
-    expect(() => createAgent({ model, defaults: moved })).toThrow(where);
   });
 
   it('R3: is not asked of a sub-agent', async () => {

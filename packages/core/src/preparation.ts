@@ -13,11 +13,8 @@ export interface Preparation {
   readonly options: PreparedOptions;
 }
 
-/** What a call may be prepared otherwise in. */
-export interface PreparedOptions {
-  readonly model?: Model;
-  /** The tools of this call, instead of those of its session or agent. */
-  readonly tools?: readonly ToolEntry[];
+/** What an agent sets for all its calls, and a call for itself. */
+export interface CallDefaults {
   /** Settings of each request to the model. Those that are absent are the agent's. A `toolChoice` that forces a tool applies to the first request only. */
   readonly request?: Pick<
     RequestOptions,
@@ -25,4 +22,11 @@ export interface PreparedOptions {
   >;
   /** How long the call may take, and how much it may do. Those that are absent are the agent's. `callMs` and `retryBudget` apply before `prepare` runs, so it cannot change them. */
   readonly limits?: LimitOptions;
+}
+
+/** What a call may be prepared otherwise in. */
+export interface PreparedOptions extends CallDefaults {
+  readonly model?: Model;
+  /** The tools of this call, instead of those of its session or agent. */
+  readonly tools?: readonly ToolEntry[];
 }

@@ -52,7 +52,7 @@ describe('prepare', () => {
     const agent = createAgent({
       model: small,
       use: [route],
-      defaults: { request: { temperature: 1 } },
+      request: { temperature: 1 },
     });
     expect(textOf(await agent.call('?'))).toBe('From the large one.');
     expect(large.requests[0]).toMatchObject({
@@ -72,7 +72,7 @@ describe('prepare', () => {
         return { ...asked, options: { ...options, request } };
       }),
     );
-    const agent = createAgent({ model, use: [look], defaults: { request: { temperature: 1 } } });
+    const agent = createAgent({ model, use: [look], request: { temperature: 1 } });
     await agent.call('?', { metadata: { userId: 'u' }, request: { maxTokens: 5 }, callId: 'c' });
     expect(seen).toEqual([{ temperature: 1, maxTokens: 5 }, { userId: 'u' }]);
     expect(model.requests[0]).toMatchObject({ maxTokens: 5 });

@@ -20,7 +20,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { Call } from './call/call.js';
-import { keptOnFailure$ } from './call/conversation.js';
+import { type Instructions, instructionsOf } from './call/answer.js';
 import { preparing } from './call/prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from './call-context.js';
@@ -58,10 +58,11 @@ import { watchingSpending } from './spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';
 import { contextValues } from './tools/context-key.js';
 import { createTrampoline } from './trampoline.js';
-import { type EndedRun, outcome, reportBeginning } from './run.js';
+import { type EndedRun, failed$, outcome, reportBeginning } from './run.js';
 
 export interface CallSetup {
   readonly agentName: string;
+  readonly instructions: Instructions;
   /** The layers of the house. */
   readonly native: readonly Layer[];
   /** The layers of the agent and of the call. */
@@ -155,7 +156,7 @@ const seen$ = <Seen>(
           const error = toMillraceError(cause);
           if (isFatal(error)) context.reportHalt(error);
           return concat(
-            keptOnFailure$(context, error),
+            failed$(context, error),
             defer(() => {
               fail(error);
               return EMPTY;
@@ -180,6 +181,7 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
     const { call, layers, local, scheduler } = context;
     const input = readInput(setup.input, call);
     local(outcome).input = input;
+    local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, setup.answer(context));
     return answer(callOf(setup, input, scheduler.now())).pipe(take(1));
   });
@@ -211,7 +213,6 @@ const callOf = (
   options: preparedOptions(options),
   output: undefined,
   memory: noMemory,
-  said: undefined,
   history: [],
   late: [],
   instructions: undefined,

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import { defer, EMPTY, type Observable } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import {
@@ -85,7 +85,7 @@ export interface EndedRun extends RunState {
   /** What the answer says, where its form was given. */
   readonly output?: unknown;
   readonly finish: Finish;
-  /** Tool uses that wait for a result, where they are not in `messages`. */
+  /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
 }
 
@@ -236,7 +236,7 @@ export const end = (
 
 /** Takes the end of a run back. What it answered is not stored yet; `feedback` is shown in the next request. */
 export const reopen = (
-  { status: _status, answer: _answer, finish: _finish, output: _output, ...run }: EndedRun,
+  { status: _s, answer: _a, finish: _f, output: _o, suspensions: _, ...run }: EndedRun,
   ...feedback: readonly Message[]
 ): OpenRun => ({ ...run, status: 'open', feedback, corrections: {}, stopping: false });
 
@@ -319,8 +319,8 @@ interface Progress {
 export const outcome = cell('call', (): Outcome => ({}));
 
 interface Outcome {
-  /** Stores what a failed call leaves in memory, unless it has been stored. */
-  keep$?: Observable<never> | undefined;
+  /** What is done if the call fails, such as storing what it leaves. Never errors. */
+  failed$?: ((error: unknown) => Observable<never>) | undefined;
   /** What was asked, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;
   /** How the loop has ended. */
@@ -328,6 +328,15 @@ interface Outcome {
   /** Whether memory has the call. */
   isRemembered?: boolean;
 }
+
+/** Does what is to be done about a failed call, once. */
+export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): Observable<never> =>
+  defer(() => {
+    const end = local(outcome);
+    const { failed$: then } = end;
+    end.failed$ = undefined;
+    return then?.(error) ?? EMPTY;
+  });
 
 /** Reports `preCall`, unless it was reported before. */
 export const reportBeginning = ({

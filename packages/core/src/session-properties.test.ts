@@ -89,12 +89,11 @@ const play = (steps: readonly Step[]) => {
       ),
       transformChunks(map((chunk) => chunk)),
     ],
-    defaults: { scheduler },
   });
   const session = sessions(agent, { maxQueue: 1 }).open('s');
   const ends: string[] = [];
   const call$ = ({ onBusy, leaveAfter }: Extract<Step['act'], { type: 'call' }>, callId: string) =>
-    session.stream$('?', { onBusy, callId }).pipe(
+    session.stream$('?', { onBusy, callId, scheduler }).pipe(
       onBusy === 'steer' ? identity : verifyEvents(),
       ignoreElements(),
       catchError((error: unknown) => of(String(Reflect.get(Object(error), 'code') ?? error))),

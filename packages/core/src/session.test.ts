@@ -62,15 +62,9 @@ describe('a call that finds its session busy', () => {
   it('S3: with queue each waits for the one before, in order', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const slow = model(['--t-(f|)', '--t-(f|)', '--t-(f|)']);
-      const session = sessions(
-        createAgent({
-          model: slow,
-          defaults: { scheduler },
-        }),
-        { onBusy: 'queue' },
-      ).open('s');
+      const session = sessions(createAgent({ model: slow }), { onBusy: 'queue' }).open('s');
       const asked = ['a', 'b', 'c'].map((name) =>
-        outcome$(session, name, {}).pipe(map((it) => `${name} ${it}`)),
+        outcome$(session, name, { scheduler }).pipe(map((it) => `${name} ${it}`)),
       );
       expectObservable(merge(...asked)).toBe('----a---b---(c|)', {
         a: 'a answer: t',
@@ -105,14 +99,11 @@ describe('a call that finds its session busy', () => {
 
   it('S3: the queue is bounded', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = sessions(
-        createAgent({
-          model: model(['--(tf|)', '--(tf|)']),
-          defaults: { scheduler },
-        }),
-        { onBusy: 'queue', maxQueue: 1 },
-      ).open('s');
-      const asked = ['a', 'b', 'c'].map((name) => outcome$(session, name, {}));
+      const session = sessions(createAgent({ model: model(['--(tf|)', '--(tf|)']) }), {
+        onBusy: 'queue',
+        maxQueue: 1,
+      }).open('s');
+      const asked = ['a', 'b', 'c'].map((name) => outcome$(session, name, { scheduler }));
       expectObservable(merge(...asked)).toBe('c-a-(b|)', {
         a: 'answer: t',
         b: 'answer: t',
@@ -122,12 +113,9 @@ describe('a call that finds its session busy', () => {
   });
 
   it('S3: the queue can be listed, and whoever leaves is no longer in it', () => {
-    const session = sessions(
-      createAgent({
-        model: scriptedModel(NEVER, NEVER),
-      }),
-      { onBusy: 'queue' },
-    ).open('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER, NEVER) }), {
+      onBusy: 'queue',
+    }).open('s');
     const seen: string[] = [];
     const list = session.queue.calls$.subscribe((calls) =>
       seen.push(calls.map(({ callId }) => callId).join()),
@@ -150,12 +138,9 @@ describe('a call that finds its session busy', () => {
 
   it('S3: the queue can be emptied: those calls end as interrupted, and memory knows nothing of them', async () => {
     const gate$ = new Subject<never>();
-    const session = sessions(
-      createAgent({
-        model: scriptedModel(gate$, [text('later')]),
-      }),
-      { onBusy: 'queue' },
-    ).open('s');
+    const session = sessions(createAgent({ model: scriptedModel(gate$, [text('later')]) }), {
+      onBusy: 'queue',
+    }).open('s');
     const running = session.call('a');
     const waiting = [session.call('b'), session.call('c')];
     expect(session.queue.clear('Never mind.')).toBe(2);
@@ -174,12 +159,9 @@ describe('a call that finds its session busy', () => {
   });
 
   it('I6: an interrupt with an id ends one that waits, and no other', async () => {
-    const session = sessions(
-      createAgent({
-        model: scriptedModel(NEVER, [text('c')]),
-      }),
-      { onBusy: 'queue' },
-    ).open('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER, [text('c')]) }), {
+      onBusy: 'queue',
+    }).open('s');
     const [a, b, c] = ['a', 'b', 'c'].map((callId) => session.call(callId, { callId }));
     expect(session.interrupt('No.', 'b')).toBe(true);
     expect((await b)?.reason).toBe('interrupted');
@@ -191,33 +173,31 @@ describe('a call that finds its session busy', () => {
 
   it('C5: callMs does not count the waiting', () => {
     marbles(({ model, expectObservable, scheduler }) => {
-      const session = sessions(
-        createAgent({
-          model: model(['-----(tf|)', '-----(tf|)']),
-          defaults: { scheduler },
-        }),
-        { onBusy: 'queue' },
-      ).open('s');
-      const impatient = outcome$(session, 'b', { limits: { timeouts: { callMs: 3 } } });
-      expectObservable(merge(outcome$(session, 'a', {}), impatient)).toBe('-----a--(b|)', {
-        a: 'answer: t',
-        b: 'timeout',
+      const session = sessions(createAgent({ model: model(['-----(tf|)', '-----(tf|)']) }), {
+        onBusy: 'queue',
+      }).open('s');
+      const impatient = outcome$(session, 'b', {
+        scheduler,
+        limits: { timeouts: { callMs: 3 } },
       });
+      expectObservable(merge(outcome$(session, 'a', { scheduler }), impatient)).toBe(
+        '-----a--(b|)',
+        {
+          a: 'answer: t',
+          b: 'timeout',
+        },
+      );
     });
   });
 
   it('S3: with switch the running call ends as interrupted, then the new one begins', () => {
     marbles(({ model, expectObservable, expectSubscriptions, scheduler }) => {
       const slow = model(['-t---(f|)', '--t(f|)']);
-      const session = sessions(
-        createAgent({
-          model: slow,
-          defaults: { scheduler },
-        }),
-        { onBusy: 'switch' },
-      ).open('s');
-      const second$ = timer(3, scheduler).pipe(mergeMap(() => outcome$(session, 'b', {})));
-      expectObservable(merge(outcome$(session, 'a', {}), second$)).toBe('---a--(b|)', {
+      const session = sessions(createAgent({ model: slow }), { onBusy: 'switch' }).open('s');
+      const second$ = timer(3, scheduler).pipe(
+        mergeMap(() => outcome$(session, 'b', { scheduler })),
+      );
+      expectObservable(merge(outcome$(session, 'a', { scheduler }), second$)).toBe('---a--(b|)', {
         a: 'interrupted: t',
         b: 'answer: t',
       });
@@ -446,12 +426,9 @@ describe('a call that finds its session busy', () => {
 
   it('H4: the next call begins behind the last event of one that is left', () => {
     const speaking$ = new Subject<ModelChunk>();
-    const talking = sessions(
-      createAgent({
-        model: scriptedModel(speaking$, [text('2')]),
-      }),
-      { onBusy: 'queue' },
-    ).open('s');
+    const talking = sessions(createAgent({ model: scriptedModel(speaking$, [text('2')]) }), {
+      onBusy: 'queue',
+    }).open('s');
     const order: string[] = [];
     talking.events$.subscribe(({ type, callId }) => {
       order.push(`${type} ${callId}`);
@@ -507,23 +484,23 @@ describe('steering', () => {
         createAgent({
           model: model(['-(cf|)', '-(tf|)']),
           tools: [tool({ name: 'tool', description: 'Works.', run: () => cold('---(x|)') })],
-          defaults: { scheduler },
         }),
       ).open('s');
       const said$ = timer(2, scheduler).pipe(mergeMap(() => session.steer$('And?')));
-      expectObservable(merge(session.call$('?').pipe(map(textOf)), said$)).toBe('----s(r|)', {
-        s: { status: 'delivered', iteration: 2 },
-        r: 't',
-      });
+      expectObservable(merge(session.call$('?', { scheduler }).pipe(map(textOf)), said$)).toBe(
+        '----s(r|)',
+        {
+          s: { status: 'delivered', iteration: 2 },
+          r: 't',
+        },
+      );
     });
   });
 
   it('S3: what comes too late is not delivered, and as a call is busy', async () => {
     const answer$ = new Subject<never>();
     const session = sessions(
-      createAgent({
-        model: scriptedModel(concat(of(text('Done.')), answer$, of(finish()))),
-      }),
+      createAgent({ model: scriptedModel(concat(of(text('Done.')), answer$, of(finish()))) }),
     ).open('s');
     const running = session.call('?');
     const said = session.steer('Wait!');
@@ -589,12 +566,9 @@ describe('steering', () => {
   });
 
   it('I5: who has joined a call hears when it is left, and leaving it leaves the call alone', async () => {
-    const session = sessions(
-      createAgent({
-        model: scriptedModel(NEVER),
-      }),
-      { onBusy: 'steer' },
-    ).open('s');
+    const session = sessions(createAgent({ model: scriptedModel(NEVER) }), {
+      onBusy: 'steer',
+    }).open('s');
     const running = session.call$('?').subscribe();
     session.call$('Me too.').subscribe().unsubscribe();
     expect(session.interrupt(undefined, 'nobody')).toBe(false);

@@ -9,6 +9,7 @@ import {
   take,
 } from 'rxjs';
 import type { OffTime } from './deadline.js';
+import type { ToolOutput } from './tool-output.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
 
 /** A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around steps see everything that a call asks. */
@@ -101,8 +102,12 @@ export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, c
 export const replayedSteps = cell('call', () => new Set<string>());
 
 export interface Recorded {
-  /** What becomes of a tool that was running when its process ended. Default: `ask`. */
-  readonly onUncertain?: 'ask' | 'report' | 'rerun' | undefined;
+  /** What becomes of a tool call that was running when its process ended. Without an output, the tool runs again. */
+  readonly uncertain: (
+    toolUse: ToolUseBlock,
+    isThere: boolean,
+    isRemembered: boolean,
+  ) => { readonly then: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
   /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
   /** Whether the call has ended: nothing of it is run again. */

@@ -1,12 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  type CallDefaults,
-  createAgent,
-  type Layer,
-  selectTools,
-  tool,
-  toolGroup,
-} from './index.js';
+import { createAgent, type Layer, selectTools, tool, toolGroup } from './index.js';
 import { scriptedModel, text } from './testing/index.js';
 import { withOwnTools } from './with-own-tools.js';
 
@@ -21,9 +14,9 @@ const own = [
     managed: false,
   }),
 ];
-const shownWith = async (defaults: CallDefaults = {}, use: readonly Layer[] = []) => {
+const shownWith = async (...use: readonly Layer[]) => {
   const model = scriptedModel([text('Hi.')]);
-  const options = { model, tools: [named('a'), named('b')], use, defaults };
+  const options = { model, tools: [named('a'), named('b')], use };
   await createAgent(withOwnTools(options, own)).call('?');
   return model.requests[0]?.tools?.map(({ name }) => name);
 };
@@ -33,13 +26,9 @@ describe('tools that an agent always has', () => {
     expect(await shownWith()).toEqual(['a', 'b', 'own', 'inner']);
   });
 
-  it('T11: are there where the defaults name other tools', async () => {
-    expect(await shownWith({ tools: [named('c')] })).toEqual(['c', 'own', 'inner']);
-  });
-
   it('T11: are shown whatever a selection picks, beside what it has pinned itself', async () => {
     const selection = selectTools({ select: () => ['a'], pinned: ['b'], maxTools: 4 });
-    expect(await shownWith({}, [selection])).toEqual(['a', 'b', 'own', 'inner']);
-    expect(await shownWith({}, [selectTools({ maxTools: 1 })])).toEqual(['own', 'inner']);
+    expect(await shownWith(selection)).toEqual(['a', 'b', 'own', 'inner']);
+    expect(await shownWith(selectTools({ maxTools: 1 }))).toEqual(['own', 'inner']);
   });
 });

@@ -4,17 +4,16 @@ import type { InputSchema } from './schema.js';
 import { namesOf } from './tools/live-toolkit.js';
 import type { ToolEntry } from './tools/types.js';
 
-/** Gives an agent tools that it always has, behind those that it has already: also in calls whose tools its defaults name, and whatever `selectTools` picks. */
+/** Gives an agent tools that it always has, behind those that it has already: whatever `selectTools` picks. */
 export const withOwnTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   own: readonly ToolEntry[],
 ): AgentOptions<Output> => {
-  const { tools = [], use = [], defaults = {} } = options;
+  const { tools = [], use = [] } = options;
   return {
     ...options,
     tools: [...tools, ...own],
     use: [...use, pinning(namesOf(own))],
-    defaults: defaults.tools ? { ...defaults, tools: [...defaults.tools, ...own] } : defaults,
   };
 };
 

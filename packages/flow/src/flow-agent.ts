@@ -120,5 +120,6 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   concurrency: wholeNumber(1),
   context: ofAgent,
   use: ofAgent,
-  defaults: ofAgent,
+  request: ofAgent,
+  limits: ofAgent,
 };

@@ -125,6 +125,8 @@ const then = (act: () => void): Observable<never> =>
     return NEVER;
   });
 
+const onAsap = (): CallOptions => ({ scheduler: asapScheduler });
+
 const stopped$ = (
   name: string,
   answer: string | undefined,
@@ -427,16 +429,20 @@ export const scenarios: readonly Scenario[] = [
       }),
     ],
   })),
-  of$('a message that is begun anew', 'Second.', () => ({
-    defaults: { scheduler: asapScheduler },
-    model: retry(
-      scriptedModel(
-        fails('connection', thinking('a'), text('First, '), ...streamed('t', 'weather', '{"a')),
-        [text('Second.'), finish()],
+  of$(
+    'a message that is begun anew',
+    'Second.',
+    () => ({
+      model: retry(
+        scriptedModel(
+          fails('connection', thinking('a'), text('First, '), ...streamed('t', 'weather', '{"a')),
+          [text('Second.'), finish()],
+        ),
+        { retryPartial: true, minMs: 0 },
       ),
-      { retryPartial: true, minMs: 0 },
-    ),
-  })),
+    }),
+    onAsap,
+  ),
   of$('a message that is asked for again', 'Better.', () => ({
     model: scriptedModel(
       [text('Bad. '), toolUse('weather', { city: 'a' }, 'a')],
@@ -453,13 +459,17 @@ export const scenarios: readonly Scenario[] = [
   of$('an empty answer, and a reminder', 'Here.', () => ({
     model: scriptedModel([thinking('Hm.')], [text('Here.')]),
   })),
-  of$('a fallback', 'From another.', () => ({
-    defaults: { scheduler: asapScheduler },
-    model: fallback(
-      retry(scriptedModel(fails('server'), fails('server')), { attempts: 2, minMs: 0 }),
-      scriptedModel([text('From another.')]),
-    ),
-  })),
+  of$(
+    'a fallback',
+    'From another.',
+    () => ({
+      model: fallback(
+        retry(scriptedModel(fails('server'), fails('server')), { attempts: 2, minMs: 0 }),
+        scriptedModel([text('From another.')]),
+      ),
+    }),
+    onAsap,
+  ),
   of$('an edited answer', 'A mask: ***.', () => ({
     model: scriptedModel([thinking('Hm.'), text(`A mask: ${secret}.`)]),
     use: [

@@ -42,7 +42,7 @@ export const millraceWith = (
       model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
       tools,
       use: interceptors,
-      defaults: { limits: { maxIterations: 1_000, parallel: 64 } },
+      limits: { maxIterations: 1_000, parallel: 64 },
     });
   const agents = new Map<string, ReturnType<typeof made>>();
   const agentOf = (script: string) => {

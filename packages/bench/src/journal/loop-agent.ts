@@ -25,7 +25,7 @@ export const loopAgent = (
     name: 'loop',
     model: loopModel(name, script),
     tools: [lookupTool],
-    defaults: { limits: { maxIterations: 1_000 } },
+    limits: { maxIterations: 1_000 },
     ...(calls && { use: [journal(createCallStore(calls, events ? {} : { events: () => false }))] }),
   });
 };

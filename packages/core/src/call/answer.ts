@@ -1,16 +1,24 @@
-import { defer, map, type Observable, of } from 'rxjs';
+import { concatMap, defer, map, type Observable, of } from 'rxjs';
+import type { CallInfo } from '../call-info.js';
 import { requestOf } from '../call-options.js';
 import { limitsOf } from '../deadline.js';
 import type { CallContext } from '../call-context.js';
 import type { Context } from '../context.js';
 import { endInterrupted, endStopped, says } from '../end-interrupted.js';
-import { MillraceError, misuse } from '../errors.js';
+import { fatal, MillraceError, misuse } from '../errors.js';
 import { type Answer, type Layer, type LayerContext, trusted, turnThrough } from '../layer.js';
 import { loop } from '../loop.js';
-import { type ContentBlock, type Message, textOf, toolUsesOf } from '../message.js';
+import {
+  type ContentBlock,
+  type Message,
+  textOf,
+  type ToolMessage,
+  toolUsesOf,
+} from '../message.js';
 import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
+import { withPlainResults } from '../plain-details.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../prompt/assemble.js';
 import type { Reply } from '../reply.js';
 import { dropWarning, supportedOptions, withTools } from '../request-options.js';
@@ -24,9 +32,9 @@ import {
   type Run,
   progress,
 } from '../run.js';
-import { recorded } from '../step.js';
+import { hasFields, isArrayOf, isMessage, isNumeric, isOptional, isString } from '../shape.js';
+import { cell, recorded, type StepForm } from '../step.js';
 import { activateOnly, createView } from '../tools/live-toolkit.js';
-import { suspensionsIn } from '../tools/suspend.js';
 import { refuseUnknownChoice } from '../toolkit.js';
 import type { Call } from './call.js';
 import { preparedInput$ } from './prepare.js';
@@ -96,6 +104,127 @@ export const begin = (
   return call.status === 'interrupted' ? endInterrupted(run, context) : run;
 };
 
+/** What a call begins with, and would begin with again if it were resumed. */
+interface Opening extends Said, Pick<Call, 'instructions' | 'createdAt'> {
+  /** A layer has cut it: nothing is known of what was said, so the call must not run. */
+  readonly isCut?: true;
+}
+
+/** What was said before, and what of it memory does not have yet. */
+export type Said = Pick<Call, 'history' | 'late'>;
+
+export type Instructions = string | ((call: CallInfo) => string) | undefined;
+
+/** What the agent of a call tells the model. */
+export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
+
+/** Opens a call: it has then its history, its instructions and the time at which it began. A call that is not to run, because it was interrupted or vetoed, takes no results. */
+export const opened$ = (
+  call: Call,
+  context: Pick<LayerContext, 'call' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
+  said$: (goesOn: boolean) => Observable<Said>,
+  next: Answer,
+): Observable<Reply> => {
+  const { call: info, interruption, local, perform, scheduler } = context;
+  const goesOn = call.status === 'prepared' && interruption.current === undefined;
+  const { own } = local(instructionsOf);
+  const openedBy$ = (before$: Observable<Said>, isCut = false): Observable<Opening> => {
+    const createdAt = scheduler.now();
+    const instructions = told(own, info);
+    return before$.pipe(
+      map((said) => ({ ...said, instructions, createdAt, ...(isCut && { isCut }) })),
+    );
+  };
+  return perform<Opening>({
+    kind: 'open',
+    id: 'open',
+    input: call.input,
+    run: () => openedBy$(said$(goesOn)),
+    cut: () => openedBy$(of({ history: [], late: call.late }), true),
+    form: openingForm(info, own),
+  }).pipe(
+    concatMap(({ isCut = false, ...opening }) => {
+      const isOver = isCut || interruption.current !== undefined;
+      const status = call.status === 'prepared' && isOver ? 'interrupted' : call.status;
+      return next({ ...call, ...opening, input: splitInput(call.input).input, status });
+    }),
+  );
+};
+
+/** Results of suspended tools come first, in a message of their own. */
+export const splitInput = (
+  messages: Call['input'],
+): { readonly results: ToolMessage | undefined; readonly input: Call['input'] } => {
+  const [first, ...others] = messages;
+  return first?.role === 'tool'
+    ? { results: first, input: others }
+    : { results: undefined, input: messages };
+};
+
+/** The opening of a call as it is recorded, with the name of its agent: a call below another has no other record. */
+const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Opening> => ({
+  write: ({ history, late, ...opening }) => ({
+    ...opening,
+    agent: call.agent.at(-1),
+    history: withPlainResults(history),
+    late: withPlainResults(late),
+  }),
+  isWritten: (written) =>
+    hasFields(written, {
+      history: isArrayOf(isMessage),
+      late: isArrayOf(isMessage),
+      instructions: isOptional(isString),
+      createdAt: isNumeric,
+      agent: isOptional(isString),
+      isCut: isOptional((value) => value === true),
+    }),
+  read: (written) => {
+    const { agent: name, ...opening } = asWritten(written);
+    if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
+    return { ...opening, instructions: told(instructions, call) };
+  },
+  warning: (written) =>
+    asWritten(written).instructions === told(instructions, call)
+      ? undefined
+      : 'The instructions have changed since the call began.',
+});
+
+const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  written as ReturnType<typeof asWritten>;
+
+const told = (instructions: Instructions, call: CallInfo): string | undefined =>
+  typeof instructions === 'function' ? instructions(call) : instructions;
+
+export const notAwaited = (id: string, waiting: readonly string[]): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `No tool use '${id}' waits for a result. Those that do: ${waiting.join(', ') || 'none'}.`,
+  );
+
+const ofAnother = ({ callId, agent }: CallInfo, name: string): MillraceError =>
+  fatal(
+    new MillraceError(
+      'invalidState',
+      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it. Give each call that a tool makes in parallel a 'callId' of its own.`,
+    ),
+  );
+
+/** Opens a call with nothing said before. A layer of its name that knows more takes its place. */
+export const opening: Layer = trusted({
+  name: 'conversation',
+  priority: 60,
+  single: true,
+  call: (context) => (next) => (call) => {
+    const nothing$ = (goesOn: boolean): Observable<Said> => {
+      const awaited = goesOn ? splitInput(call.input).results?.content[0] : undefined;
+      if (awaited !== undefined) throw notAwaited(awaited.toolUseId, []);
+      return of({ history: [], late: call.late });
+    };
+    return opened$(call, context, nothing$, next);
+  },
+});
+
 /** Begins a call, once the layers further out have let it begin. */
 export const beginning: Layer = trusted({
   name: 'preCall',
@@ -125,9 +254,7 @@ const replyOf = (
   reason: run.status,
   finish: run.finish,
   ...(run.output === undefined ? {} : { output: run.output }),
-  ...(run.status === 'suspended' && {
-    suspensions: run.suspensions ?? suspensionsIn(run.messages),
-  }),
+  ...(run.status === 'suspended' && { suspensions: run.suspensions ?? [] }),
   ...Object.values(found).reduce<Partial<Reply>>((all, { reply }) => ({ ...all, ...reply }), {}),
   iterations: run.iteration,
   toolUses: run.toolRuns,
@@ -152,8 +279,8 @@ const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>
 
 const contextOf = (call: Call, context: CallContext): Context => {
   const { call: info, hooks } = context;
-  const { model: plain, toolkit: cell, output, options, memory, instructions } = call;
-  const shown = createView(cell, call.hidden);
+  const { model: plain, toolkit: tools, output, options, memory, instructions } = call;
+  const shown = createView(tools, call.hidden);
   const toolkit = shown();
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
@@ -180,10 +307,10 @@ const contextOf = (call: Call, context: CallContext): Context => {
     prepareInput$: (messages, place) =>
       preparedInput$(call, context, hooks.iteration(), place, messages),
     activateOnly: (groups) => {
-      activateOnly(cell, groups);
+      activateOnly(tools, groups);
       // It was reported before the step that says so was recorded.
       context.local(recorded).by?.passed();
     },
-    lend: (lending, run, abort) => lend(context, cell, lending, run, abort),
+    lend: (lending, run, abort) => lend(context, tools, lending, run, abort),
   };
 };

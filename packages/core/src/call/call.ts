@@ -37,11 +37,9 @@ export interface Call {
   readonly output: AnswerForm | undefined;
   /** Where the messages of the call are kept. */
   readonly memory: Memory;
-  /** What was said before, in the place of what memory holds. */
-  readonly said: readonly Message[] | undefined;
   /** What was said before, with results that came since in their places. */
   readonly history: readonly Message[];
-  /** What memory is to have first: these results, and before them what it lacks of `said`. */
+  /** What memory is to have first: these results, and before them what it lacks of what was said before. */
   readonly late: readonly Message[];
   /** What the agent tells the model in every request. */
   readonly instructions: string | undefined;

@@ -1,6 +1,5 @@
 // What a layer around calls of one's own is made of. Most agents need none of it.
 export { answerWith } from './answer.js';
-export { strictHistory } from './conversation.js';
 export {
   addNote,
   type Call,

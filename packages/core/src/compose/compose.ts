@@ -65,10 +65,8 @@ type Last<All extends Composables> = All extends readonly [...unknown[], infer A
   : never;
 
 /**
- * Composes steps one behind the other: each gets the reply of the one before, and the reply of the last is emitted.
- * The next input waits until all steps are done with the one before; `source$.pipe(a.asOperator(), b.asOperator())`
- * lets it in as soon as the first one is. An error of a step is an error of the whole. In an agent that `asAgent` makes of it, the last
- * step speaks.
+ * Runs steps one after another: each gets the reply of the step before, and the last reply is emitted. The next input waits until all steps are done; `source$.pipe(a.asOperator(), b.asOperator())`
+ * starts it once the first step is done. An error of a step is an error of the whole. In an agent made by `asAgent`, the last step speaks.
  */
 export const sequential = <const All extends Composables>(
   ...steps: All
@@ -101,9 +99,8 @@ const passedOn = (given: Input): Input => {
 const isReplyOf = (given: Input): given is Input & Reply => isRecord(given) && 'reason' in given;
 
 /**
- * Composes steps side by side: all get the same input at once, and their last replies are emitted together, in the order
- * of the steps. An error of one is an error of the whole: the others are left before anybody hears of it. The next
- * input waits. A list of replies is an input: `sequential(parallel(a, b), judge)`.
+ * Runs steps in parallel on the same input and emits the list of their last replies, in the order of the steps. If one errors, the others are unsubscribed and the whole errors. The next
+ * input waits. A list of replies is a valid input: `sequential(parallel(a, b), judge)`.
  */
 export const parallel = <const All extends Composables>(
   ...steps: All
@@ -131,9 +128,7 @@ const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
 };
 
 /**
- * Composes steps that compete: all get the same input at once, and the first reply is emitted; the others are left
- * before it is. One that fails, or ends without a reply, is out of the race; where all are, their first error is the
- * error of the whole. The next input waits.
+ * Runs steps in parallel on the same input, emits the first reply and unsubscribes the others. A step that errors or completes without a reply drops out; if all do, the first error is thrown. The next input waits.
  */
 export const race = <const All extends Composables>(
   ...steps: All
@@ -165,10 +160,8 @@ export type Route<AnyStep extends Composable> =
   AnyStep | undefined | ObservableInput<AnyStep | undefined>;
 
 /**
- * Composes steps of which one is chosen for each input, by a function that gives it, or an Observable or Promise of it,
- * such as the answer of a model; an Observable is left with its first value. An input for which there is none is an
- * `invalidRequest` error. The next input waits. A function that calls an agent passes its second argument on, so that the call belongs to
- * the one above: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent that `asAgent` makes of it, the step that was chosen speaks.
+ * Chooses a step for each input, by a function that returns it, or a Promise or Observable of it (only its first value counts). Errors with `invalidRequest` if it returns none. The next input waits. If the
+ * function calls an agent, pass its second argument on: `route((input, options) => judge.call$(input, options).pipe(map(…)))`. In an agent made by `asAgent`, the chosen step speaks.
  */
 export const route = <AnyStep extends Composable>(
   choose: (input: Input, options: CallOptions<undefined>) => Route<AnyStep>,

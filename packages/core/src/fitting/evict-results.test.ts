@@ -12,8 +12,7 @@ import {
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { remember, used, user } from './conversation.test-support.js';
-import { evictResults, withEviction } from './with-eviction.js';
-import { fitContext } from './fit-context.js';
+import { evictResults, fitContext, withEviction } from './fit-context.js';
 import { sessions } from '../sessions/index.js';
 
 const page = (nth: number): string => `Page ${nth}. ${'All about the mill. '.repeat(150)}Done.`;
@@ -206,7 +205,7 @@ describe('read_result', () => {
   it('C2: is there also where defaults say otherwise of tools', async () => {
     const model = scriptedModel(done);
     const select = () => ['read'];
-    const own = { model, defaults: { tools: [read] }, use: [selectTools({ select })] };
+    const own = { model, tools: [read], use: [selectTools({ select })] };
     await createAgent(withEviction(own)).call('?');
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['read', 'read_result']);
   });

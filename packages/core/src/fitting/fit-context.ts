@@ -1,20 +1,38 @@
 import { catchError, concat, defer, EMPTY, map, tap } from 'rxjs';
+import type { AgentOptions } from '../agent-options.js';
 import type { CallInfo } from '../call-info.js';
+import { updatedUsage } from '../draft.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { BeforeModel } from '../events.js';
-import { type Interceptor, onCall, prepare } from '../interceptor.js';
-import type { Message } from '../message.js';
+import { freezeMessage } from '../frozen.js';
+import { type Interceptor, on, onCall, prepare } from '../interceptor.js';
+import { characterEnd, characterStart } from '../interceptors/surrogates.js';
+import {
+  type ContentBlock,
+  type Message,
+  textBlock,
+  textOf,
+  type ToolMessage,
+  type ToolResultBlock,
+} from '../message.js';
 import type { Model, ModelContext } from '../model.js';
 import { around, checkModel } from '../models/ready.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
 import { taskOf } from '../prompt/assemble.js';
-import { updatedUsage } from '../draft.js';
+import type { InputSchema } from '../schema.js';
+import { toolOutput, type ToolOutput } from '../tool-output.js';
+import { tool } from '../tool.js';
+import { usesIn } from '../tools/suspend.js';
+import type { Tool } from '../tools/types.js';
 import { noUsage, type Usage } from '../usage.js';
 import { verdict } from '../verdict.js';
-import { countMessages, countRequest, weighRequest } from './count-request.js';
+import { withOwnTools } from '../with-own-tools.js';
+import { countMessages, countRequest, mediaTokens, weighRequest } from './count-request.js';
+import { estimateText } from './estimate-tokens.js';
 import { fitMessages } from './fit-messages.js';
 import { createTokenCounter, plainCounter, type TokenCounter } from './token-counter.js';
-import { fitAt } from './with-eviction.js';
+
+const fitAt = 10_000;
 
 /** What requests have to fit into. */
 export interface FitContextOptions {
@@ -22,14 +40,13 @@ export interface FitContextOptions {
   readonly contextWindow: number;
   /** Tokens that are kept free for the answer. Where the request says `maxTokens`, at least these. Default: 4,096. */
   readonly reserve?: number;
-  /** Counts tokens. Default: one of its own that `createTokenCounter` makes, which calibrates itself. */
+  /** Counts tokens. Default: one of its own, which calibrates itself: the estimates of `estimateTokens`, corrected model by model by the usage that providers report. */
   readonly counter?: TokenCounter;
 }
 
 /**
- * Makes every request of an agent fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. Of the
- * request only, it leaves out what `fitMessages` does, in steps of a tenth of the window: memory keeps all. It comes behind all other
- * interceptors, and its counter learns from the usage that the model reports. Where what has to stay is too long, it errors with `contextTooLong`.
+ * Makes every request fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. It leaves out what `fitMessages` does, in steps of a tenth of the window, and never changes memory. It runs after all other
+ * interceptors, and its counter learns from the usage that the model reports. Errors with `contextTooLong` if what must stay is too long.
  */
 export const fitContext = (options: FitContextOptions): readonly Interceptor[] => {
   checkOptions('fitContext()', options, rules, ['contextWindow']);
@@ -79,7 +96,7 @@ const learning = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Int
 const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
   contextWindow: wholeNumber(1),
   reserve: wholeNumber(0),
-  counter: having('count', 'a TokenCounter, such as createTokenCounter() makes'),
+  counter: having('count', 'a TokenCounter, such as { count: (text) => text.length / 4 }'),
 };
 
 const noRoom = (): MillraceError =>
@@ -96,8 +113,7 @@ const tooLong = (
   );
 
 /**
- * Tells a counter what each request to a model was counted as, and what the provider says that it was. It stands around the model because only there
- * a request is what is sent: an overflow may have shortened it. A provider that reports nothing teaches nothing, and neither does a request that is mostly media.
+ * Teaches a counter from each request that was sent and the usage that the provider reports. Skips requests without reported usage and those that are mostly media.
  */
 const learnUsage = (model: Model, counter: TokenCounter): Model => {
   checkModel('learnUsage()', model);
@@ -133,9 +149,8 @@ const inputOf = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): num
   inputTokens + cacheReadTokens + cacheWriteTokens;
 
 /**
- * Sends a request once more, cut to half of its messages, if the provider finds it too long before it says anything: the oldest messages go first, the task
- * stays, and a `warning` reports what was left out. If that is too long as well, or nothing can be left out, the error is `contextTooLong`. The
- * providers' models do this by default.
+ * If the provider rejects a request as too long before any content, sends it again with half of its messages: the oldest go first, the task stays, and a `warning` reports what was left out. Errors
+ * with `contextTooLong` if that fails as well, or nothing can be left out. The providers' models do this by default.
  */
 export const shortenOnOverflow = (model: Model): Model => {
   checkModel('shortenOnOverflow()', model);
@@ -181,3 +196,148 @@ const shortened = (
   const warning = `The model '${name}' found the request too long: it is sent again ${shorter}.`;
   return { messages: fitted.messages, warning };
 };
+
+/** An agent that puts old large results of its tools away, and has the tool to read them again: `createAgent(withEviction({ model, tools }))`. */
+export const withEviction = <const Output extends InputSchema | undefined = undefined>(
+  options: AgentOptions<Output>,
+  eviction: EvictionOptions = {},
+): AgentOptions<Output> => {
+  const own = withOwnTools(options, [readResult()]);
+  return { ...own, use: [...(own.use ?? []), evictResults(eviction)] };
+};
+
+/** Characters that one reading gives. */
+const most = 8_000;
+
+/** Makes the tool by which a model reads results that `evictResults` has put away: those of its own conversation, and no others. */
+const readResult = (): Tool =>
+  tool({
+    name: readResultName,
+    idempotent: true,
+    description: 'Reads a tool result that was put away, by its tool_use_id.',
+    input: {
+      type: 'object',
+      properties: {
+        tool_use_id: { type: 'string', description: 'From the marker.' },
+        from: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Default: 0.',
+        },
+        length: {
+          type: 'integer',
+          minimum: 1,
+          maximum: most,
+          description: `Default: ${most}.`,
+        },
+      },
+      required: ['tool_use_id'],
+    },
+    run: ({ tool_use_id: id, from = 0, length = most }, context) => {
+      const result = context.messages
+        .flatMap((message) => (message.role === 'tool' ? message.content : []))
+        .find(({ toolUseId }) => toolUseId === id);
+      if (result !== undefined) return partOf(result, from, length);
+      throw new Error(
+        `No result has the tool_use_id ${JSON.stringify(id)}. Use the one in the marker.`,
+      );
+    },
+  });
+
+const partOf = (result: ToolResultBlock, from: number, length: number): ToolOutput => {
+  const text = textOf(result);
+  const begin = characterStart(text, Math.min(from, text.length));
+  const end = characterEnd(text, Math.min(begin + length, text.length));
+  const rest = end < text.length ? ` Continue with {"from": ${end}}.` : '';
+  const head = `[Characters ${begin} to ${end} of ${text.length}.${rest}]\n`;
+  const media = begin === 0 ? result.content.filter(isMedia) : [];
+  return toolOutput({ content: [textBlock(head + text.slice(begin, end)), ...media] });
+};
+
+const isMedia = ({ type }: ContentBlock): boolean => type !== 'text';
+
+/** Which results of tools are put away. */
+export interface EvictionOptions {
+  /** The newest batches of results that are never put away. Default: 3. */
+  readonly keep?: number;
+  /** Tokens that a result must have to be worth it. Default: 500. */
+  readonly minTokens?: number;
+}
+
+const readResultName = 'read_result';
+
+/**
+ * Replaces old large tool results, in requests only, by a marker with their beginning and the way to read them in full: the tool `read_result`. Does nothing if a request does not offer that tool; `withEviction` adds both. Between `keep` and twice as many
+ * batches stay whole, and what was evicted keeps the same marker, so that the provider's cache holds. Needs a memory that keeps its oldest messages.
+ */
+export const evictResults = (options: EvictionOptions = {}): readonly Interceptor[] => {
+  checkOptions('evictResults()', options, evictionRules);
+  const { keep = 3, minTokens = 500 } = options;
+  const known = new WeakMap<ToolMessage, Message>();
+  const putAway = (message: ToolMessage, uses: ReturnType<typeof usesIn>): Message => {
+    const evicted = known.get(message) ?? evictedOf(message, uses, minTokens);
+    known.set(message, evicted);
+    return evicted;
+  };
+  const evict = <Event extends BeforeModel>(event: Event): Event => {
+    const { messages, options: request } = event;
+    if (request.tools?.some(({ name }) => name === readResultName) !== true) return event;
+    const batches = messages.filter((message) => message.role === 'tool');
+    const old = new Set<Message>(batches.slice(0, putAwayOf(batches.length, keep)));
+    if (old.size === 0) return event;
+    const uses = usesIn(messages);
+    return {
+      ...event,
+      messages: messages.map((message) =>
+        message.role === 'tool' && old.has(message) ? putAway(message, uses) : message,
+      ),
+    };
+  };
+  const placed = { name: 'evictResults', priority: putAwayAt };
+  return [
+    on('preReasoning', map(evict), placed),
+    on('preSummary', map(evict), placed),
+    on('prePlanning', map(evict), placed),
+  ];
+};
+
+const putAwayOf = (batches: number, keep: number): number =>
+  Math.max(0, Math.floor((batches - keep) / keep) * keep);
+
+const evictedOf = (
+  message: ToolMessage,
+  uses: ReturnType<typeof usesIn>,
+  minTokens: number,
+): Message => {
+  const evicted = (result: ToolResultBlock): ToolResultBlock => {
+    const text = textOf(result);
+    const media = result.content.filter(({ type }) => type !== 'text').length;
+    const tokens = estimateText(text) + media * mediaTokens;
+    if (tokens < minTokens) return result;
+    const { note: _note, details: _details, ...rest } = result;
+    const name = uses.get(result.toolUseId)?.name ?? 'a tool';
+    const marker = markerFor(text, media, name, result.toolUseId);
+    return estimateText(marker) < tokens ? { ...rest, content: [textBlock(marker)] } : result;
+  };
+  const content = message.content.map(evicted);
+  const isSame = content.every((result, index) => result === message.content[index]);
+  return isSame ? message : freezeMessage({ ...message, content });
+};
+
+const shown = 200;
+
+/** What comes from elsewhere is quoted as JSON: it cannot end the marker. */
+const markerFor = (text: string, media: number, name: string, id: string): string => {
+  const also = media === 0 ? '' : ` and ${media} media`;
+  const beginning = JSON.stringify(text.slice(0, characterStart(text, shown)));
+  const input = JSON.stringify({ tool_use_id: id });
+  return `[A result of ${JSON.stringify(name)} has been put away: ${text.length} characters${also}. It begins with ${beginning}. Read it with ${readResultName} and ${input}.]`;
+};
+
+const evictionRules: Readonly<Record<keyof EvictionOptions, Rule>> = {
+  keep: wholeNumber(1),
+  minTokens: wholeNumber(1),
+};
+
+/** Behind all other interceptors, and in this order: what is put away need not be left out, and what is counted is what is sent. */
+const putAwayAt = 9_000;

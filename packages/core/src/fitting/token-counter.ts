@@ -1,4 +1,3 @@
-import { checkOptions, isFunction, type Rule } from '../options.js';
 import { estimateText } from './estimate-tokens.js';
 
 /** Counts tokens. A tokenizer needs `count` alone: `{ count: (text) => encode(text).length }`. What calibrates itself has all three. */
@@ -11,20 +10,12 @@ export interface TokenCounter {
   learn?(sample: TokenSample): void;
 }
 
-/** What a counter that calibrates itself is made of. */
-export interface TokenCounterOptions {
-  /** What counts before anything is learned. Default: `estimateTokens` with a rule for JSON, code, digits, CJK and emoji. */
-  readonly count?: (text: string) => number;
-}
-
 /** Makes a counter that calibrates itself, model by model, by the usage that providers report: after three requests its factor is theirs, and it stays between 0.5 and 2. Whoever shares it shares what it has learned. */
-export const createTokenCounter = (options: TokenCounterOptions = {}): TokenCounter => {
-  checkOptions('createTokenCounter()', options, rules);
-  const { count = estimateText } = options;
+export const createTokenCounter = (): TokenCounter => {
   const learned = new Map<string, Calibration>();
   const of = (model: string): Calibration => learned.get(model) ?? uncalibrated;
   return {
-    count,
+    count: estimateText,
     factor: (model) => factorOf(of(model)),
     learn: (sample) => {
       learned.set(sample.model, calibrated(of(sample.model), sample));
@@ -34,8 +25,6 @@ export const createTokenCounter = (options: TokenCounterOptions = {}): TokenCoun
 
 /** The default counter, without a memory: what has to be decided alike each time is decided by it. */
 export const plainCounter: TokenCounter = Object.freeze({ count: estimateText });
-
-const rules: Readonly<Record<keyof TokenCounterOptions, Rule>> = { count: isFunction };
 
 /** What a request was taken to cost, and what the provider counted. */
 export interface TokenSample {

@@ -42,13 +42,8 @@ export interface GuardAnswerOptions extends GuardOptions {
 }
 
 /**
- * Asks a check of every answer when it is whole: where words are enough, `guardOutput` sees them while they stream, and shows nothing of
- * them. The check gives one verdict, as that of `guardInput`. Here all has streamed: what shows an answer takes it back at the `error`
- * event, or at `messageDiscarded` where the model is asked again. What is refused is not stored, and is in no reply.
- *
- * All that a call would reply with is looked at, last of all interceptors under priority 1,000: answers, also of the closing
- * request, results of tools that are the answer, the text so far of a call that is interrupted. The model is asked again where it has
- * answered without tools, one more counted iteration each time. What it says beside tools is not looked at. Where a check fails, the call errors.
+ * Checks every answer when it is complete; the check returns a verdict like that of `guardInput`. The text has been streamed by then, so user interfaces take it back on `error` or `messageDiscarded`; use `guardOutput` to check while streaming. A refused answer is neither stored nor in the reply.
+ * It sees everything that a call would reply with (answers, closing answers, final tool results, the partial text of an interrupted call), after all interceptors of a priority below 1,000, and no text beside tool calls. If the model answered without tools, it is asked again, which counts as an iteration. If the check errors, so does the call.
  */
 export const guardAnswer = (
   check: (asked: GuardedAnswer) => GuardVerdict | ObservableInput<GuardVerdict>,

@@ -39,12 +39,8 @@ export interface GuardOptions {
 }
 
 /**
- * Asks a check of every input before anything else is done with it: of what a call begins with, and of what is said to a
- * running one later. The check returns, promises or emits one verdict; only `true` or `{ allowed: true }` lets the input pass.
- * Else, and where the check throws, fails, says nothing or anything odd, the call errors with `guardRejected`: no model has
- * been asked, and nothing is stored. An interrupt, a time-out and leaving the call leave an Observable that decides at once.
- *
- * Each input is looked at by itself, without the conversation before it. Guards of one agent are asked in their order.
+ * Checks every input before anything else happens with it: what a call starts with, and messages that steer it later. The check returns, promises or emits one verdict; only `true` or `{ allowed: true }` lets the input pass. Otherwise, and if the check errors, is empty or returns anything else, the
+ * call errors with `guardRejected`: no model is asked, and nothing is stored. An interrupt, a time-out or unsubscribing unsubscribes from the check. Each input is checked by itself, without the conversation; several guards are asked in order.
  */
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,

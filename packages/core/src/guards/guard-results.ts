@@ -27,11 +27,8 @@ export interface GuardedResult {
 export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
 
 /**
- * Asks a check of every result of a tool before the model sees it, errors and results that were brought later among them: pages
- * and files may hold orders for the model. The check gives one verdict, as that of `guardInput`. A result that is refused,
- * or could not be checked, is replaced by an error result for the model, `The result was withheld: …` with the reason, and the
- * call goes on; the `details` of it are `{ withheld }`, the error with its cause, for the program. It is asked after all interceptors
- * of `postActing` with a priority under 1,000. Progress of tools (`actingChunk`) is dropped, because nothing has checked it; `extras` go on to other tools.
+ * Checks every tool result before the model sees it, errors and late results included: pages and files may contain instructions for the model. The check returns a verdict like that of `guardInput`. A refused result, or one whose check failed, is replaced by an error result `The result was withheld: …`
+ * with the reason, and the call continues; its `details` are `{ withheld: error }`. Runs after all `postActing` interceptors of a priority below 1,000. Progress (`actingChunk`) is dropped, because nothing has checked it; `extras` are passed on to other tools.
  */
 export const guardResults = (
   check: (asked: GuardedResult) => GuardVerdict | ObservableInput<GuardVerdict>,

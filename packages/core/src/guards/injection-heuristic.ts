@@ -15,10 +15,8 @@ export interface InjectionHeuristicOptions extends GuardOptions {
 }
 
 /**
- * Refuses an input whose `injectionSignals` weigh too much together. It is a heuristic: easy to get around for whoever tries, and
- * wrong about some who mean no harm, such as those who write about injections. It stops what is crude, and secures nothing:
- * what a call must not do, its tools must not be able to. To log instead of refusing, call `injectionSignals` in a guard of your
- * own that says `true`; for the results of tools, call it in `guardResults`.
+ * Refuses input whose `injectionSignals` weigh too much together. It is a heuristic: easy to evade, and sometimes wrong about harmless text, such as an article on injections. It stops crude attempts and secures nothing: a call's tools must not be able to do what it must not do.
+ * To log instead of refusing, call `injectionSignals` in a guard of your own that returns `true`; for tool results, in `guardResults`.
  */
 export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Interceptor => {
   checkOptions('injectionHeuristic()', options, rules);
@@ -105,11 +103,10 @@ export interface InjectionPattern {
  * | `hiddenCharacters` | 2      | invisible characters within Latin words, directions that are turned around      |
  * | `roleMarkers`      | 1      | a line such as `System:`                                                        |
  *
- * What is only found between quotation marks or backticks counts one less: such a text may be about it.
+ * A sign that is only found in quotation marks or backticks weighs one less: the text may be about it.
  *
- * It knows words, and no meaning. Whoever wants to can say the same in others, in another language, in letters that look alike, or in
- * small steps; and a text may show them and mean no harm. Use it to log, to ask twice, or to stop what is crude, beside what
- * holds: tools that can do little, approval, and results that are not trusted. The list changes. It takes linear time.
+ * It recognizes words, not meaning: other words, languages or letters evade it, and harmless text may match. Use it to log, to ask twice, or to stop crude attempts, next to
+ * what holds: tools with few rights, approval, and untrusted results. The list changes. Runs in linear time.
  */
 export const injectionSignals = (
   text: string,

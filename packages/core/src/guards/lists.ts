@@ -5,9 +5,7 @@ import { checkOptions, defined } from '../options.js';
 import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
 
 /**
- * Refuses what holds none of these, a user's message without text among it. Words are found as by `denyList`; a RegExp is tested
- * on the text as it came, all of it where it has `^` and `$`. It says what an input is about, not that there is nothing
- * else in it: only a RegExp from end to end says that. What brings results of tools, and no message, passes.
+ * Refuses input that contains none of these patterns, and user messages without text. Words match as in `denyList`; a RegExp is tested on the raw text. A match says what an input is about, not that there is nothing else in it: only a RegExp with `^` and `$` does. Input that only brings tool results passes.
  */
 export const allowList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('allowList()', options, guardRules);
@@ -23,12 +21,8 @@ export const allowList = (patterns: Patterns, options: GuardOptions = {}): Inter
 };
 
 /**
- * Refuses what holds any of these. Words are found as whole words in any case, however their characters are encoded (NFKC),
- * whatever white space is between them and whatever invisible characters are in them; in scripts that do not part their words,
- * anywhere. A RegExp is tested as it is, on the text as it came and on that which is read; one with the flag `g` or `y`
- * is refused, and one that backtracks without end is for the one who wrote it to avoid: put `maxInputLength` before it.
- *
- * Letters that look like others (Cyrillic `а`), numbers for letters and other spellings are not seen through.
+ * Refuses input that contains one of these patterns. Words match as whole words, case-insensitively, regardless of encoding (NFKC), white space and invisible characters; in scripts without spaces they match anywhere. A RegExp is tested on the raw and on the normalized text; the flags `g` and `y` are refused.
+ * Look-alike letters (Cyrillic `а`), digits for letters and other spellings are not recognized. To bound the time of a slow RegExp, put `maxInputLength` before it.
  */
 export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('denyList()', options, guardRules);

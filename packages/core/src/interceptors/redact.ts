@@ -31,14 +31,10 @@ export interface RedactOptions extends InterceptorOptions {
 }
 
 /**
- * Takes what matches out of the texts of a call: out of its input, of the messages that it is steered with, of everything
- * that the model is sent, earlier messages and the system prompt included, of the results of tools, and of what the model
- * writes, while it streams, and of what subscribers see of a tool: its progress, of which the last characters of a text are held back as well, and the `details` of its result. Of both, errors and
- * objects that are not plain are shown as plain ones, as they were searched. Not out of `preCall`, which shows the input as it came, of thinking, which its provider has signed, and of the arguments of tools. A match of no characters is none.
+ * Removes matches from a call: from its input and steered messages, from everything the model is sent (history and system prompt included), from tool results, their `details` and progress, and from what the model writes, while it streams. Errors and other objects
+ * in progress and details are passed on as the plain data that was searched. Not covered: `preCall` (the input as it came), thinking (signed by the provider), tool arguments. Empty matches are ignored.
  *
- * A match that is longer than the window is removed while it streams too, where its first characters, not more than the
- * window, are a match already and each further one goes on with it, as in `/sk-[a-z]+/`. Any other may be shown in part;
- * it is not stored, unless a part of it is itself a match: `/key(-[a-z]{600})?/` leaves what stands behind `key`.
+ * A match longer than the window is removed while it streams if its beginning, within the window, already matches and each further character extends it, as in `/sk-[a-z]+/`. Any other may be shown in part; it is not stored, unless a part of it matches by itself.
  */
 export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
   checkOptions('redact()', options, rules);

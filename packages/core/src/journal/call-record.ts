@@ -1,12 +1,14 @@
 import type { CallInfo } from '../call-info.js';
+import { historyIn } from '../memories/conversation.js';
 import { type CallOptions, plainOptionsIn } from '../call-options.js';
 import { MillraceError } from '../errors.js';
-import { isMessage, hasFields, isString, isOptional } from '../shape.js';
+import { type Check, hasFields, isArrayOf, isMessage, isOptional, isString } from '../shape.js';
+import type { InputMessage } from '../input.js';
 import { isRecord, parsedJson } from '../json.js';
-import { readUse } from '../layer.js';
+import { type Layer, readUse } from '../layer.js';
 import type { Message } from '../message.js';
 import { withPlainResults } from '../plain-details.js';
-import type { Recorded, StepForm } from '../step.js';
+import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 
 /** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
@@ -17,11 +19,17 @@ export interface CallRecord {
   /** What is random in the idempotency keys of its tools. Absent: nothing, as in earlier versions. */
   readonly keySeed?: string;
   readonly input: readonly Message[];
-  readonly options: CallOptions & Pick<Recorded, 'onUncertain'>;
+  readonly options: CallOptions & RecordedOptions;
   readonly given: readonly string[];
   readonly forkedFrom?: ForkOrigin;
   readonly history?: readonly Message[];
   readonly forks?: readonly Fork[];
+}
+
+/** What is recorded of layers. */
+interface RecordedOptions {
+  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+  readonly history?: readonly InputMessage[];
 }
 
 export interface Fork {
@@ -49,15 +57,21 @@ export const callRecord = (
   keySeed: string,
   input: readonly Message[],
   options: Readonly<Record<string, unknown>>,
-): CallRecord => ({
-  version: 1,
-  keySeed,
-  agent: agent.at(-1) ?? '',
-  ...(sessionId === undefined ? {} : { sessionId }),
-  input: withPlainResults(input),
-  options: plainOptionsIn(options),
-  given: givenIn(options),
-});
+): CallRecord => {
+  const history = historyIn(layersIn(options));
+  return {
+    version: 1,
+    keySeed,
+    agent: agent.at(-1) ?? '',
+    ...(sessionId === undefined ? {} : { sessionId }),
+    input: withPlainResults(input),
+    options: { ...plainOptionsIn(options), ...(history && { history }) },
+    given: givenIn(options),
+  };
+};
+
+const layersIn = ({ use }: Readonly<Record<string, unknown>>): readonly Layer[] =>
+  readUse('The call', use);
 
 /** Layers that a call must not go on without: any other 'use' is not enough. */
 const lasting: readonly string[] = ['approval', 'output'];
@@ -65,10 +79,13 @@ const lasting: readonly string[] = ['approval', 'output'];
 /** Where options of earlier versions are given now. */
 const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', approve: 'approval' };
 
+/** Layers that a call can go on without: what would have interrupted it, and its history, which is recorded. */
+const spare: readonly string[] = ['interruptOn', 'history', 'conversation'];
+
 const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] => {
-  const layers = readUse('The call', options['use']).map(({ name }) => name);
-  // A call can go on without what would have interrupted it.
-  const isNeeded = layers.length === 0 || layers.some((name) => name !== 'interruptOn');
+  const layers = layersIn(options).map(({ name }) => name);
+  const needed = layers.filter((name) => !spare.includes(name));
+  const isNeeded = layers.length === 0 || needed.length > 0;
   return [
     ...otherOptions.filter((name) => options[name] !== undefined && (name !== 'use' || isNeeded)),
     ...lasting.filter((name) => layers.includes(name)),
@@ -76,21 +93,20 @@ const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] 
 };
 
 export const isCallRecord = (value: unknown): value is CallRecord =>
-  isRecord(value) &&
-  value['version'] === 1 &&
-  typeof value['agent'] === 'string' &&
-  ['sessionId', 'keySeed'].every((key) => ['string', 'undefined'].includes(typeof value[key])) &&
-  isListOf(value['input'], isMessage) &&
-  isRecord(value['options']) &&
-  isListOf(value['given'], isString) &&
-  (value['history'] === undefined || isListOf(value['history'], isMessage)) &&
-  (value['forks'] === undefined || isListOf(value['forks'], isFork));
+  hasFields(value, {
+    version: (version) => version === 1,
+    agent: isString,
+    sessionId: isOptional(isString),
+    keySeed: isOptional(isString),
+    input: isArrayOf(isMessage),
+    options: isRecord,
+    given: isArrayOf(isString),
+    history: isOptional(isArrayOf(isMessage)),
+    forks: isOptional(isArrayOf(isFork)),
+  });
 
-const isFork = (value: unknown): value is Fork =>
-  hasFields(value, { from: isString, to: isString, calls: (calls) => isListOf(calls, isString) });
-
-const isListOf = (value: unknown, isOne: (item: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isOne);
+const isFork: Check = (value) =>
+  hasFields(value, { from: isString, to: isString, calls: isArrayOf(isString) });
 
 export const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(

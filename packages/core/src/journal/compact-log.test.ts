@@ -92,7 +92,7 @@ const agentOf = (
     ),
     tools: tools(driver),
     use: [journal(createCallStore(driver)), ...use],
-    defaults: { limits: { maxIterations: turns + 1, maxToolCalls: turns + 1 } },
+    limits: { maxIterations: turns + 1, maxToolCalls: turns + 1 },
   });
 
 const written = async (turns: number, script: Script): Promise<number> => {

@@ -38,7 +38,6 @@ const slow = (scheduler: SchedulerLike, options: Partial<AgentOptions> = {}) =>
         ),
     },
     tools: [noop],
-    defaults: { scheduler },
     ...options,
   });
 
@@ -55,7 +54,7 @@ describe('an agent that is drained', () => {
     const durable = journal(createCallStore(inProcessCalls()));
     marbles(({ scheduler, expectObservable }) => {
       const agent = slow(scheduler, { use: [durable] });
-      expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('-----(a|)', {
+      expectObservable(reasons(agent.call$('?', { callId: 'c', scheduler }))).toBe('-----(a|)', {
         a: 'aborted',
       });
       expectObservable(durable.drain$({ scheduler }), '--^').toBe('-----(a|)', {
@@ -102,12 +101,12 @@ describe('an agent that is drained', () => {
             }),
           ],
           use: [durable],
-          defaults: { limits: { parallel }, ...(scheduler && { scheduler }) },
+          limits: { parallel },
         });
       };
       marbles(({ scheduler, expectObservable }) => {
         const agent = agentIn(scheduler);
-        expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('20ms (a|)', {
+        expectObservable(reasons(agent.call$('?', { callId: 'c', scheduler }))).toBe('20ms (a|)', {
           a: 'aborted',
         });
         expectObservable(durable.drain$({ scheduler }), '--^').toBe('20ms (a|)', {
@@ -133,11 +132,15 @@ describe('an agent that is drained', () => {
     marbles(({ scheduler, expectObservable }) => {
       const calm = draining();
       const agent = slow(scheduler, { use: [calm] });
-      expectObservable(reasons(agent.call$('?'))).toBe('----------(a|)', { a: 'answer' });
+      expectObservable(reasons(agent.call$('?', { scheduler }))).toBe('----------(a|)', {
+        a: 'answer',
+      });
       expectObservable(calm.drain$({ scheduler }), '--^').toBe('----------(a|)', {
         a: { resumable: [], lost: 0 },
       });
-      expectObservable(reasons(agent.call$('?')), '---^').toBe('---(a|)', { a: 'busy' });
+      expectObservable(reasons(agent.call$('?', { scheduler })), '---^').toBe('---(a|)', {
+        a: 'busy',
+      });
     });
   });
 
@@ -145,7 +148,7 @@ describe('an agent that is drained', () => {
     marbles(({ scheduler, expectObservable }) => {
       const calm = draining();
       const agent = slow(scheduler, { use: [calm] });
-      expectObservable(reasons(agent.call$('?'))).toBe('----(a|)', { a: 'aborted' });
+      expectObservable(reasons(agent.call$('?', { scheduler }))).toBe('----(a|)', { a: 'aborted' });
       expectObservable(calm.drain$({ scheduler, timeoutMs: 2 }), '--^').toBe('----(a|)', {
         a: { resumable: [], lost: 1 },
       });
@@ -170,12 +173,11 @@ describe('an agent that is drained', () => {
       };
       const durable = journal(createCallStore(late));
       const agent = slow(scheduler, { use: [durable] });
-      expectObservable(reasons(sessions(agent).open('s').call$('?', { callId: 'c' }))).toBe(
-        '---(a|)',
-        {
-          a: 'aborted',
-        },
-      );
+      expectObservable(
+        reasons(sessions(agent).open('s').call$('?', { callId: 'c', scheduler })),
+      ).toBe('---(a|)', {
+        a: 'aborted',
+      });
       expectObservable(durable.drain$({ scheduler }), '-^').toBe('---(a|)', {
         a: { resumable: ['c'], lost: 0 },
       });
@@ -192,7 +194,7 @@ describe('an agent that is drained', () => {
       const never: CallStoreDriver = { ...inProcessCalls(), claim$: () => NEVER };
       const durable = journal(createCallStore(never));
       const agent = slow(scheduler, { use: [durable] });
-      expectObservable(reasons(agent.call$('?', { callId: 'c' }))).toBe('---(a|)', {
+      expectObservable(reasons(agent.call$('?', { callId: 'c', scheduler }))).toBe('---(a|)', {
         a: 'aborted',
       });
       expectObservable(durable.drain$({ scheduler, timeoutMs: 2 }), '-^').toBe('---(a|)', {

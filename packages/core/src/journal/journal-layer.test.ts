@@ -15,6 +15,7 @@ import {
 } from 'rxjs';
 import {
   createAgent,
+  history,
   type Layer,
   type MemoryFactory,
   inProcessMemory,
@@ -95,9 +96,8 @@ describe('a journal among other layers', () => {
         model: twoTurns('never', 5, scheduler),
         tools: [never],
         use: [durable, limit],
-        defaults: { scheduler },
       });
-      agent.call$('?', { callId: 'c' }).subscribe({ error: () => undefined });
+      agent.call$('?', { callId: 'c', scheduler }).subscribe({ error: () => undefined });
       expectObservable(durable.drain$({ scheduler }), '---------^').toBe('------------(a|)', {
         a: { resumable: ['c'], lost: 0 },
       });
@@ -129,9 +129,8 @@ describe('a journal among other layers', () => {
           toolUse('b', { user_prompt: '?' }, 'b'),
         ]),
         tools: [below('a', 'instant', 5), below('b', 'pay', 1)],
-        defaults: { scheduler },
       });
-      agent.call$('?', { callId: 'c' }).subscribe({ error: () => undefined });
+      agent.call$('?', { callId: 'c', scheduler }).subscribe({ error: () => undefined });
       expectObservable(
         durable.drain$({ scheduler }).pipe(map(({ lost }) => [lost, ...log])),
         '---^',
@@ -161,8 +160,8 @@ describe('a journal among other layers', () => {
         ]),
       );
       const agent = createAgent({ model, tools: [instant], use: [durable] });
-      const history = [{ role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] }] as const;
-      await agent.call('?', { callId: 'c', history });
+      const said = [{ role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] }] as const;
+      await agent.call('?', { callId: 'c', use: [history(said)] });
       const fork = await lastValueFrom(fork$(store, 'c', { at, sessionId: 's' }));
       const session = sessions(agent).open('s');
       expect((await durable.resume(session, fork)).reason).toBe('answer');

@@ -13,7 +13,8 @@ import {
   throwError,
   throwIfEmpty,
 } from 'rxjs';
-import { splitInput } from '../call/conversation.js';
+import { splitInput } from '../call/answer.js';
+import { conversation, saidBefore } from '../memories/conversation.js';
 import type { CallInfo } from '../call-info.js';
 import type { Callable } from '../callable.js';
 import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call-options.js';
@@ -24,7 +25,7 @@ import { isRecord } from '../json.js';
 import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../layer.js';
 import { noMemory } from '../memory.js';
 import type { Message } from '../message.js';
-import { checkOptions, having, oneOf, type Rule } from '../options.js';
+import { checkOptions, defined, having, oneOf, type Rule } from '../options.js';
 import { keySeed, placeOf } from '../places.js';
 import type { Reply } from '../reply.js';
 import { outcome } from '../run.js';
@@ -48,7 +49,7 @@ import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplaying, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
-export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent' | 'history'> {
+export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
   /**
    * What becomes of a tool that was running when its process ended: the call ends as `suspended`, for a person to bring the result
    * (`ask`, the default; without a session, `report`), the model is told that the outcome is unknown (`report`), or the tool runs again
@@ -142,10 +143,9 @@ export function journal(
       const layers = resuming({ journal: drained, onUncertain }, written);
       // Last, too: a journal among the layers of the call itself must not replace them.
       const use = [...(given.use ?? []), ...layers];
-      const made = grouped(written.options);
-      const { history, ...plain } = made;
-      const rest = written.sessionId === undefined ? made : plain;
-      const own = { ...withDefaults(rest, options), use, callId };
+      const before = grouped(written.options);
+      const laid = { ...before, ...defined(options), ...withDefaults(before, options) };
+      const own = { ...laid, use, callId };
       return view(target.with(...layers), written.input, own);
     };
     return running.track$(
@@ -265,28 +265,32 @@ const resuming = (
     }),
     info: { resumed: true },
   }),
-  history === undefined ? [] : [carrying(() => history, true)],
-  // A fork into a session, which has a history of its own.
-  sessionId === undefined || options.history === undefined || history !== undefined
+  ...(history === undefined ? [] : carrying(() => history, true)),
+  ...(history !== undefined || options.history === undefined
     ? []
-    : [carrying((call) => readHistory(options.history, call), false)],
+    : carrying((call) => readHistory(options.history, call), false)),
 ];
 
-const carrying = (read: (call: CallInfo) => readonly Message[], isNew: boolean): Layer =>
+const carrying = (
+  read: (call: CallInfo) => readonly Message[],
+  isNew: boolean,
+): readonly Layer[] => [
   trusted({
     name: 'carried',
     priority: 59,
     call: (context) => (next) => (call) => {
       const said = read(context.call);
+      context.local(saidBefore).messages = said;
       return next({
         ...call,
-        said,
         late: isNew && call.memory !== noMemory ? said : [],
         // What the forked call was brought is in what was said.
         ...(isNew && suspensionsIn(said).length === 0 && { input: splitInput(call.input).input }),
       });
     },
-  });
+  }),
+  conversation,
+];
 
 const begin = (context: LayerContext, log: CallLog): void => {
   const { call, countFrom, demand, hooks, interruption, local } = context;

@@ -38,19 +38,20 @@ import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../frozen.js';
-import type { Acted } from '../act.js';
+import { type Acted, ofUnknownEnd } from '../act.js';
 import type { Asked } from '../ask.js';
 import type { Decision } from '../decide-tool.js';
 import { isRecord } from '../json.js';
 import { areContentBlocks } from '../message.js';
 import { withPlainDetails } from '../plain-details.js';
 import { endReasons, type Reply } from '../reply.js';
+import { suspend } from '../tools/suspend.js';
 
 export interface CallLog {
   readonly journal: OpenJournal;
   readonly isOutermost: boolean;
   readonly isResumed: boolean;
-  readonly onUncertain?: Recorded['onUncertain'];
+  readonly onUncertain?: 'ask' | 'report' | 'rerun' | undefined;
 }
 
 export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
@@ -73,9 +74,21 @@ export const callSteps = (
     log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
   const hasEnded = journal.hasEnded === true;
   const passed = (): void => replaying?.passed();
-  const steps = { begin, hasEnded, isWritten, mayBeWritten, passed };
+  const uncertain = uncertainBy(log.onUncertain);
+  const steps = { begin, hasEnded, isWritten, mayBeWritten, passed, uncertain };
   return { ...log, ...steps, ...interruptible(steps, journal, context, listens) };
 };
+
+const uncertainBy =
+  (onUncertain: CallLog['onUncertain'] = 'ask'): Recorded['uncertain'] =>
+  ({ name }, isThere, isRemembered) => {
+    // Nobody could bring the result to a call that nothing remembers.
+    if (onUncertain === 'ask' && isRemembered) {
+      return { then: onUncertain, output: suspend({ uncertain: true, tool: name }) };
+    }
+    // Nor run a tool that has been taken away.
+    return onUncertain === 'rerun' && isThere ? { then: onUncertain } : ofUnknownEnd();
+  };
 
 const runs: Perform = (step) => step.run(1);
 

@@ -66,7 +66,7 @@ const sessionOf = (
     model: scriptedModel(...Array.from({ length: 40 }, () => answer)),
     tools,
     use: [journal(createCallStore(driver))],
-    defaults: { limits: { maxIterations: 4, parseBackoffMs: 0 } },
+    limits: { maxIterations: 4, parseBackoffMs: 0 },
   });
   return sessions(agent, { memory }).open('s');
 };

@@ -27,7 +27,7 @@ import {
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
-import { strictHistory } from '../call/index.js';
+import { strictHistory } from '../memories/conversation.js';
 import { begun, journalIn, storeWith } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */

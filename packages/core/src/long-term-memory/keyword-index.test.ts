@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createKeywordIndex, scoresByWords } from './keyword-index.js';
+import { createKeywordIndex, scoresByWords } from './in-process-long-term-memory.js';
 
 interface Item {
   readonly text: string;

@@ -133,7 +133,7 @@ describe('withLongTermMemory, agent', () => {
     const selecting = withLongTermMemory({ model, tools: [look], use }, settings);
     await createAgent(selecting).call('Tea?', forAnn);
     expect(namesIn(model)).toEqual(['record_memory', 'retrieve_memory']);
-    const given = withLongTermMemory({ model, defaults: { tools: [look] } }, settings);
+    const given = withLongTermMemory({ model, tools: [look] }, settings);
     await createAgent(given).call('Tea?', forAnn);
     expect(model.requests[1]?.tools).toHaveLength(3);
   });

@@ -1,8 +1,10 @@
-import { defer, map } from 'rxjs';
-import { appended$, type MemoryFactory } from '../memory.js';
+import { defer, EMPTY, map, type Observable } from 'rxjs';
+import { misuse } from '../errors.js';
+import type { Layer } from '../layer.js';
+import { appended$, kept$, type Memory, type MemoryFactory, noMemory } from '../memory.js';
 import { type AssistantMessage, type Message, toolUsesOf } from '../message.js';
 import { assertPaired } from '../run.js';
-import { checkInner, settled$, wholeOf } from './inner-memory.js';
+import { withResults } from '../tools/suspend.js';
 import { isWaiting, turnStarts } from './turns.js';
 
 /**
@@ -75,3 +77,62 @@ const lastAnswers = (messages: readonly Message[]): readonly Message[] =>
   messages.filter(
     ({ role }, index) => role !== 'assistant' || messages[index + 1]?.role !== 'assistant',
   );
+
+/** Refuses what makes no memories. */
+export const checkInner = (owner: string, inner: unknown): void => {
+  if (typeof inner === 'function') return;
+  throw misuse(`${owner} needs a factory of memories, such as inProcessMemory() makes.`);
+};
+
+const settled$ = (memory: Memory): Observable<readonly Message[]> =>
+  defer(() => memory.load$()).pipe(map(withResults));
+
+export const shownBy =
+  (
+    inner: MemoryFactory,
+    show: (
+      sessionId: string,
+      messages$: Observable<readonly Message[]>,
+    ) => ReturnType<Memory['load$']>,
+    /** Hears when all that there was is to be replaced. */
+    forget: (sessionId: string) => void = () => undefined,
+  ): MemoryFactory =>
+  (sessionId) => {
+    const memory = inner(sessionId);
+    return {
+      load$: () => show(sessionId, settled$(memory)),
+      append$: (...given) => defer(() => memory.append$(...given)),
+      ...wholeOf(memory, () => forget(sessionId)),
+    };
+  };
+
+/** What one that shows another memory passes on to it: all that it keeps can be read, and replaced where it can. */
+const wholeOf = (
+  memory: Memory,
+  forget: () => void = () => undefined,
+): Pick<Memory, 'all$' | 'replace$'> => ({
+  all$: () => kept$(memory),
+  ...(memory.replace$ !== undefined && {
+    replace$: (messages) =>
+      defer(() => {
+        forget();
+        return memory.replace$?.(messages) ?? EMPTY;
+      }),
+  }),
+});
+
+/** Has the calls of an agent remember through other memories, made of those of their sessions. */
+export const throughMemory = (
+  name: string,
+  wrap: (inner: MemoryFactory) => MemoryFactory,
+): Layer => ({
+  name,
+  priority: 54,
+  call:
+    ({ call: { sessionId = '' } }) =>
+    (next) =>
+    (call) =>
+      next(
+        call.memory === noMemory ? call : { ...call, memory: wrap(() => call.memory)(sessionId) },
+      ),
+});

@@ -1,7 +1,7 @@
 import { map } from 'rxjs';
 import type { MemoryFactory } from '../memory.js';
 import { checkOptions, type Rule, wholeNumber } from '../options.js';
-import { checkInner, shownBy } from './inner-memory.js';
+import { checkInner, shownBy } from './input-and-answer.js';
 import { lastTurnsFrom } from './turns.js';
 import { countMessages } from '../fitting/count-request.js';
 import { marker } from '../fitting/fit-messages.js';

@@ -50,9 +50,8 @@ const defaults: Policy = {
 };
 
 /**
- * Sends a request again when its error is retryable, only once if the model did not begin to answer in time: after the wait that the provider asked for, else
- * after one that doubles, with jitter. Each is announced by a `modelRetry` event. The attempts are also
- * bounded by the call's `retryBudget`. Around a model that retries already, this policy replaces that one.
+ * Sends a request again if its error is retryable; only once if the model did not begin to answer in time. Waits as long as the provider asks, else with exponential backoff and jitter. A `modelRetry` event reports each retry; the call's `retryBudget` limits
+ * their number. Around a model that retries already, this policy replaces that one.
  */
 export const retry = (model: Model, options: RetryOptions = {}): Model => {
   checkModel('retry()', model);
@@ -142,10 +141,7 @@ const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
 };
 
 /**
- * Gives a model up when it is silent for too long: its stream errors with `timeout`, which is retryable, and
- * its request is aborted. Content counts, bytes do not: a heartbeat keeps nothing alive. The clocks stand still while
- * demand is closed. Around `retry` they hold for each attempt. What a call says goes first, then the
- * outermost wrapper.
+ * Aborts a request with `timeout` (retryable) if the model sends no content for too long; heartbeats do not count. Time with closed demand does not count. Around `retry`, the limits hold for each attempt. The call's limits take precedence, then those of the outermost wrapper.
  */
 export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
   checkModel('timeouts()', model);
@@ -161,9 +157,7 @@ export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
 };
 
 /**
- * Asks the first model, and each further one when the one before fails with a retryable error before it has
- * shown anything. Each change is announced by a `modelFallback` event. An option that only some of the models
- * take is dropped for the others, with a `warning`.
+ * Asks the next model if one fails with a retryable error before any content. A `modelFallback` event reports each change. An option that only some of the models support is dropped for the others, with a `warning`.
  */
 export const fallback = (...models: readonly Model[]): Model => {
   models.forEach((model) => {

@@ -16,6 +16,7 @@ import { frozen } from '../frozen.js';
 import { noMemory } from '../memory.js';
 import {
   type AssistantMessage,
+  type Suspension,
   textBlock,
   textOf,
   type ToolMessage,
@@ -162,13 +163,15 @@ const settle = (
     executed: acted.filter(({ executed }) => executed).length,
     extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
-  if (!isCut && acted.some(({ result }) => result.suspended !== undefined)) {
+  const suspensions = isCut ? [] : acted.flatMap(suspensionOf);
+  if (suspensions.length > 0) {
     const warn = (message: string): void =>
       hooks.report(run.iteration, { type: 'warning', message });
     if (memory === noMemory) warn(lost);
     const names = Object.keys(answered.extras);
     if (names.length > 0) warn(extrasLost(names));
-    return end(answered, 'suspended', says(call, `${run.iteration}/suspended`, []));
+    const answer = says(call, `${run.iteration}/suspended`, []);
+    return { ...end(answered, 'suspended', answer), suspensions };
   }
   const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
   if (final !== undefined) {
@@ -179,6 +182,9 @@ const settle = (
     ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, 'Stopped.'))
     : end(answered, 'stopped', wordsOf(asked));
 };
+
+const suspensionOf = ({ toolUse, result }: Acted): readonly Suspension[] =>
+  result.suspended === undefined ? [] : [{ toolUse, request: result.suspended.request }];
 
 const useOf = (
   { toolUse, result, failed, executed, extras }: Acted,

@@ -6,7 +6,7 @@ export {
   synthesize,
   type SynthesizeOptions,
 } from './synthesize.js';
-export { createPlanTools, plan, type PlanOptions, withPlan } from './plan.js';
+export { plan, type PlanOptions, withPlan } from './plan.js';
 export { isPlan, type Plan, type PlanStatus, type PlanStep, planText } from './plan-state.js';
 export type {
   PlanningOptions,

@@ -5,7 +5,8 @@ import { filter, map } from 'rxjs';
 import { createAgent, type Interceptor, on, textOf } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { changedPlan, type PlanChange } from './plan-state.js';
-import { completeTask, createPlanTools, isPlan, type Plan, planText, withPlan } from './index.js';
+import { completeTask, isPlan, type Plan, planText, withPlan } from './index.js';
+import { createPlanTools } from './plan.js';
 import { sessions } from '../sessions/index.js';
 
 enablePatches();

@@ -24,7 +24,7 @@ const agentOf = (
     model,
     tools: [look, completeTask()],
     use: [insertAfter(acting, synthesize(options)), ...(cites ? [retrieve(retriever)] : [])],
-    defaults: { limits: { maxIterations } },
+    limits: { maxIterations },
   });
   return { agent, model };
 };

@@ -59,10 +59,8 @@ describe('the preset guarded', () => {
 
   it('M: answers behind ten tools', async () => {
     const model = scriptedModel(...spinning(10), [text('Enough.')]);
-    const defaults = {
-      limits: { maxToolCalls: undefined, timeouts: { callMs: undefined } },
-    } as never;
-    const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
+    const limits = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
+    const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
     expect(reply).toMatchObject({ reason: 'answer', iterations: 11 });
     expect(reply.toolUses).toHaveLength(10);
     expect(model.requests[10]?.toolChoice).toBe('none');
@@ -207,10 +205,10 @@ describe('the preset guarded', () => {
 
   it('M: is what its options say first', async () => {
     const model = scriptedModel(...spinning(2), [text('Enough.')]);
-    const defaults = { limits: { maxToolCalls: 2, timeouts: { toolMs: 1 } } };
-    const reply = await createAgent(guarded({ model, tools: [spin], defaults })).call('?');
+    const limits = { maxToolCalls: 2, timeouts: { toolMs: 1 } };
+    const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
     expect(reply.toolUses).toHaveLength(2);
-    expect(guarded({ model, defaults }).defaults).toMatchObject({
+    expect(guarded({ model, limits })).toMatchObject({
       limits: { maxToolCalls: 2, timeouts: { callMs: 30_000, toolMs: 1 } },
     });
     expect(() => guarded(guarded({ model }))).not.toThrow();

@@ -4,9 +4,8 @@ import { fitContext } from '../fitting/fit-context.js';
 import type { TokenCounter } from '../fitting/token-counter.js';
 import { maxInputLength } from '../guards/max-input-length.js';
 import { type Interceptor, isInterceptor } from '../interceptor.js';
-import { inputAndAnswer } from '../memories/input-and-answer.js';
+import { inputAndAnswer, throughMemory } from '../memories/input-and-answer.js';
 import { windowMemory } from '../memories/window-memory.js';
-import { throughMemory } from '../memories/inner-memory.js';
 import { retry, type RetryOptions } from '../models/retry.js';
 import { isRecord } from '../json.js';
 import { checkOptions, having, isObject, type Rule, wholeNumber } from '../options.js';
@@ -57,8 +56,11 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const { guards = [maxInputLength({ characters: 32_000, mediaBytes: 20_000_000 })] } = limits;
   const { contextWindow = 128_000, reserve = 4_096, counter } = limits;
   const { calls = createSemaphore({ max: maxCalls, maxQueue, what: 'calls' }) } = limits;
+  const timeouts = { callMs: 30_000, toolMs: 15_000 };
+  const limited = { maxIterations: 15, maxToolCalls: 10, timeouts };
   return {
     ...options,
+    ...withDefaults({ limits: limited }, options),
     model: limits.retry === false ? options.model : retry(options.model, limits.retry),
     use: [
       guards.flat(),
@@ -75,16 +77,6 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
       // Memory is written at the end, and only then.
       withoutPhase(storeMemory),
     ],
-    defaults: withDefaults(
-      {
-        limits: {
-          maxIterations: 15,
-          maxToolCalls: 10,
-          timeouts: { callMs: 30_000, toolMs: 15_000 },
-        },
-      },
-      options.defaults,
-    ),
   };
 };
 

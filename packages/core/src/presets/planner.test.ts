@@ -37,7 +37,7 @@ const run = async (
   defaults = {},
 ) => {
   const model = scriptedModel(...answers);
-  const agent = createAgent(planner({ name: 'p', model, tools: [look], defaults }, settings));
+  const agent = createAgent(planner({ name: 'p', model, tools: [look], ...defaults }, settings));
   const events = await record(agent.stream$('Where is it?', { callId: 'c' }));
   const last = events.at(-1);
   if (last?.type !== 'postCall') throw new Error('No reply.');
@@ -202,7 +202,7 @@ describe('the preset planner', () => {
     expect(most).toBe(5);
     most = 0;
     const defaults = { limits: { parallel: 2 } };
-    await createAgent(planner({ model: model(), tools: [slow], defaults }, bare)).call('?');
+    await createAgent(planner({ model: model(), tools: [slow], ...defaults }, bare)).call('?');
     expect(most).toBe(2);
   });
 
@@ -334,7 +334,7 @@ describe('the preset planner', () => {
 
   it('T11: its own tools are there whatever is selected', async () => {
     const model = scriptedModel([text('Yes.')]);
-    const own = { model, defaults: { tools: [look] }, use: [selectTools({ maxTools: 1 })] };
+    const own = { model, tools: [look], use: [selectTools({ maxTools: 1 })] };
     const settings = { calling: 'native', plan: true, analyse: false } as const;
     await createAgent(planner(own, settings)).call('?');
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual([

@@ -24,7 +24,7 @@ import { isPrompt, type PlanningPrompts } from '../planning/planning-options.js'
 import { rewriteQuestion } from '../planning/rewrite-question.js';
 import { withPlan } from '../planning/plan.js';
 import type { InputSchema } from '../schema.js';
-import { type StepsOptions, stepsDialect } from '../text-tools/dialects.js';
+import { stepsDialect, type StepsOptions } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 /** What may be otherwise in an agent that plans. */
@@ -73,8 +73,11 @@ export const planner = <const Output extends InputSchema | undefined = undefined
   const thinking = { ...calls, use: [...(calls.use ?? []), ...afterActing(settings)] };
   // The plan is brought up to date before it is thought about: right behind the tools, and first in a turn.
   const keeping = plan ? withPlan(thinking, promptOf(prompts.plan)) : thinking;
+  // What is said of the plan takes turns, too.
+  const limits = { maxIterations: plan ? 12 : 6, parallel: 5 };
   const planning = {
     ...keeping,
+    ...withDefaults({ limits }, keeping),
     use: [
       ...(keeping.use ?? []),
       ...(analyse ? [insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)))] : []),
@@ -82,11 +85,6 @@ export const planner = <const Output extends InputSchema | undefined = undefined
         ? []
         : [rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) })]),
     ],
-    // What is said of the plan takes turns, too.
-    defaults: withDefaults(
-      { limits: { maxIterations: plan ? 12 : 6, parallel: 5 } },
-      keeping.defaults,
-    ),
   };
   return longTermMemory === undefined
     ? planning

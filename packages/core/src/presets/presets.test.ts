@@ -41,7 +41,7 @@ describe('the preset action', () => {
   it('M: is what its options say first', async () => {
     const model = scriptedModel(says('Hello.'));
     const agent = createAgent(
-      action({ model, tools: [look], defaults: { request: { temperature: 0 } } }, { strict: true }),
+      action({ model, tools: [look], request: { temperature: 0 } }, { strict: true }),
     );
     await expect(agent.call('?', { limits: { maxParseRetries: 0 } })).resolves.toMatchObject({
       reason: 'answer',
@@ -110,10 +110,11 @@ describe('the preset flat', () => {
 describe('the preset native', () => {
   it('M: has ten iterations, and leaves the model as it is', async () => {
     const model = scriptedModel(says('Hello.'));
-    const options = native({ model, tools: [look], defaults: { request: { temperature: 1 } } });
+    const options = native({ model, tools: [look], request: { temperature: 1 } });
     expect(options).toMatchObject({
       model,
-      defaults: { limits: { maxIterations: 10, parallel: true }, request: { temperature: 1 } },
+      limits: { maxIterations: 10, parallel: true },
+      request: { temperature: 1 },
     });
     expect((await createAgent(options).call('?')).reason).toBe('answer');
   });

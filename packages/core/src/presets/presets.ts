@@ -2,9 +2,9 @@ import { map } from 'rxjs';
 import type { AgentOptions } from '../agent-options.js';
 import { withDefaults } from '../call-options.js';
 import { on } from '../interceptor.js';
+import type { LimitOptions } from '../limits.js';
 import type { InputSchema } from '../schema.js';
-import type { DialectOptions } from '../text-tools/dialect.js';
-import { actionDialect, flatDialect } from '../text-tools/dialects.js';
+import { actionDialect, type DialectOptions, flatDialect } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 /** An agent of a model that has tools of its own: 10 iterations, 5 tools at once. It says what `createAgent` does by itself. */
@@ -12,7 +12,7 @@ export const native = <const Output extends InputSchema | undefined = undefined>
   options: AgentOptions<Output>,
 ): AgentOptions<Output> => ({
   ...options,
-  defaults: withDefaults({ limits: { maxIterations: 10, parallel: true } }, options.defaults),
+  ...withDefaults({ limits: { maxIterations: 10, parallel: true } }, options),
 });
 
 /**
@@ -26,12 +26,12 @@ export const action = <const Output extends InputSchema | undefined = undefined>
 ): AgentOptions<Output> => ({
   ...options,
   model: textTools(options.model, actionDialect(dialect)),
-  defaults: withDefaults(
+  ...withDefaults(
     {
       request: { temperature: 0.7, maxTokens: 8_000 },
       limits: { maxParseRetries: 2, parseBackoffMs: 800, maxToolErrors: 2, toolBackoffMs: 800 },
     },
-    options.defaults,
+    options,
   ),
 });
 
@@ -47,18 +47,14 @@ export const flat = <const Output extends InputSchema | undefined = undefined>(
   ...options,
   model: textTools(options.model, flatDialect(dialect)),
   use: [calmAtTheEnd, ...(options.use ?? [])],
-  defaults: withDefaults(
-    {
-      request: { temperature: 0.7 },
-      limits: {
-        maxIterations: 10,
-        temperatureRamp: { step: 0.2, max: 1.5 },
-        maxObservation: 500,
-      },
-    },
-    options.defaults,
-  ),
+  ...withDefaults({ request: { temperature: 0.7 }, limits: flatLimits }, options),
 });
+
+const flatLimits: LimitOptions = {
+  maxIterations: 10,
+  temperatureRamp: { step: 0.2, max: 1.5 },
+  maxObservation: 500,
+};
 
 /** Before the interceptors of the agent's own, which may say otherwise. */
 const calmAtTheEnd = on(

@@ -8,10 +8,7 @@ export interface Fused<T> {
 const k = 60;
 
 /**
- * Merges rankings, each the best first, into one by reciprocal rank fusion: a place counts 1 / (60 + place), and what
- * stands in several rankings has the sum. Of equals, the one that an earlier ranking holds, or holds first, comes
- * first. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and individual rank
- * learning methods”, SIGIR 2009.
+ * Merges rankings by reciprocal rank fusion: a place counts 1 / (60 + place), summed over the rankings. Among equals, the earlier ranking wins. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and individual rank learning methods”, SIGIR 2009.
  */
 export const fuseRankings = <T>(rankings: readonly (readonly T[])[]): readonly Fused<T>[] => {
   const scores = new Map<T, number>();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { strictHistory } from '../call/conversation.js';
+import { strictHistory } from '../memories/conversation.js';
 import { toolResults } from '../tools/suspend.js';
 import { text } from '../testing/index.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';

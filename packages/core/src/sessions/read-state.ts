@@ -1,5 +1,5 @@
 import { frozen } from '../frozen.js';
-import { isRecord, isTooDeep } from '../json.js';
+import { isObject, isRecord, isTooDeep } from '../json.js';
 import type { Usage } from '../usage.js';
 import {
   type EarlierCall,
@@ -95,8 +95,6 @@ export const holdsMore = (value: unknown, most: number): boolean => {
   }
   return false;
 };
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 const mostBlocks = 10_000;
 

@@ -34,11 +34,10 @@ describe('the layers of a session', () => {
     const agent = createAgent({
       model: scriptedModel(NEVER),
       use: [journal(slowJournal(time, 15))],
-      defaults: { scheduler: time },
     });
     const session = sessions(agent, { onBusy: 'queue' }).open('s');
     const left = ['a', 'b'].map((callId) =>
-      session.call$('?', { callId }).subscribe({ error: () => undefined }),
+      session.call$('?', { callId, scheduler: time }).subscribe({ error: () => undefined }),
     );
     const seen: unknown[] = [];
     timer(200, time).subscribe(() => {
@@ -69,11 +68,12 @@ describe('the layers of a session', () => {
       run: () => of('Done.').pipe(delay(20, time)),
     });
     const model = scriptedModel([toolUse('wait')], [text('One.')], [text('Two.')]);
-    const defaults = { scheduler: time };
-    const agent = createAgent({ model, tools: [wait], use: [impatient], defaults });
+    const agent = createAgent({ model, tools: [wait], use: [impatient] });
     const session = sessions(agent, { onBusy: 'queue' }).open('s');
     const said: string[] = [];
-    merge(session.call$('1'), session.call$('2')).subscribe((reply) => said.push(textOf(reply)));
+    merge(...['1', '2'].map((asked) => session.call$(asked, { scheduler: time }))).subscribe(
+      (reply) => said.push(textOf(reply)),
+    );
     time.flush();
     expect(said).toEqual(['One.', 'Two.']);
   });
@@ -84,7 +84,6 @@ describe('the layers of a session', () => {
     const agent = createAgent({
       model: scriptedModel([text('One.')], [text('Two.')]),
       use: [durable],
-      defaults: { scheduler: time },
     });
     const session = sessions(agent).open('s');
     const ends: string[] = [];
@@ -92,10 +91,10 @@ describe('the layers of a session', () => {
       next: ({ reason }: { readonly reason: string }) => void ends.push(`${name} ${reason}`),
       error: (error: unknown) => void ends.push(`${name} ${String(error)}`),
     });
-    session.call$('1', { callId: 'a' }).subscribe(end('a'));
+    session.call$('1', { callId: 'a', scheduler: time }).subscribe(end('a'));
     time.flush();
-    durable.resume$(session, 'a').subscribe(end('again'));
-    session.call$('2').subscribe(end('b'));
+    durable.resume$(session, 'a', { scheduler: time }).subscribe(end('again'));
+    session.call$('2', { scheduler: time }).subscribe(end('b'));
     time.flush();
     expect([...ends].sort()).toEqual(['a answer', 'again answer', 'b answer']);
   });
@@ -177,12 +176,14 @@ describe('the layers of a session', () => {
     const time = new VirtualTimeScheduler();
     const agent = createAgent({
       model: scriptedModel(NEVER),
-      defaults: { scheduler: time, limits: { timeouts: { callMs: 60 } } },
+      limits: { timeouts: { callMs: 60 } },
     });
     const session = sessions(agent).open('s');
     const codes: unknown[] = [];
-    const first = session.call$('1', { limits: { timeouts: { callMs: 2_000 } } }).subscribe();
-    session.call$('2', { onBusy: 'steer' }).subscribe({
+    const first = session
+      .call$('1', { scheduler: time, limits: { timeouts: { callMs: 2_000 } } })
+      .subscribe();
+    session.call$('2', { onBusy: 'steer', scheduler: time }).subscribe({
       error: (error: unknown) => codes.push(Reflect.get(Object(error), 'code')),
     });
     time.maxFrames = 100;

@@ -18,7 +18,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
-import { failures, type OnFailure } from '../call/conversation.js';
+import { conversation, failures, type OnFailure } from '../memories/conversation.js';
 import { pendingApprovals } from '../decide-tool.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
@@ -59,6 +59,7 @@ export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => 
   placing(place, entry),
   waiting(place, entry),
   superseding,
+  conversation,
 ];
 
 const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));

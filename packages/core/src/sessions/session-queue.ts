@@ -7,10 +7,8 @@ import { createTrampoline } from '../trampoline.js';
 import type { RunningCall } from './steering.js';
 
 /**
- * What a call does that finds its session busy: it errors with `busy` (`reject`, as `exhaustMap` drops), waits for its turn
- * (`queue`, as `concatMap`), ends the running call and all that wait as `interrupted`, then begins (`switch`, as
- * `switchMap`), or hands its input to the running call and emits that call's events and reply (`steer`, as a
- * `mergeMap` into one conversation would; then only its `demand`, `signal`, `interruptOn(…)` and `callMs` hold).
+ * What a call does if its session is busy: it errors with `busy` (`reject`), waits for its turn (`queue`), interrupts the running and the waiting calls, then starts (`switch`), or adds its input to the running call and emits that call's events and reply (`steer`; of its own
+ * options, only `demand`, `signal`, `callMs` and `interruptOn(…)` apply).
  */
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 

@@ -18,7 +18,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import type { OnFailure } from '../call/conversation.js';
+import type { OnFailure } from '../memories/conversation.js';
 import type { Agent } from '../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../callable.js';
 import { type CallOptions, isContext, withDefaults } from '../call-options.js';
@@ -217,7 +217,8 @@ const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): 
         const running = onBusy === 'steer' ? own.queue.running : undefined;
         if (running !== undefined && !isWithin(given.parent, running.call)) {
           arrival.begun();
-          return join$(input, withDefaults(agent.defaults, given), layers, running, view);
+          const { limits } = withDefaults(agent, given);
+          return join$(input, { ...given, limits }, layers, running, view);
         }
         return begun(own, { onBusy, maxQueue, arrival });
       };

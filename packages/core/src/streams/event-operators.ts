@@ -34,10 +34,8 @@ export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, Too
   );
 
 /**
- * Emits the text of the answer as it arrives, also of the closing request: no thinking and no arguments of
- * tools. What a call below says for the root (`speaks`) is part of the answer. An answer that was not streamed, such as the final answer of a tool or one of a cache, and one that an interceptor has edited since, is emitted as a whole with
- * `postCall`. Strings do not say whose they are: group the events of several calls with `byCall()` first. Nor can they be taken back: a message that is discarded leaves its text here; `textSoFar()` takes it back.
- * Completes with the events.
+ * Emits the text of the answer as it arrives, that of sub-agents that speak for the agent included; no thinking, no tool arguments. An answer that was not streamed, or that an interceptor edited, is emitted as a whole
+ * with `postCall`. It cannot take back a message that is discarded; `textSoFar()` can. For one call at a time: group several with `byCall()` first. Completes with the events.
  */
 export const text = (options?: CallsHeard): OperatorFunction<AgentEvent, string> =>
   pipe(
@@ -70,8 +68,7 @@ const newText = (event: AgentEvent, roots: Map<string, Map<string, string>>): st
 };
 
 /**
- * Emits the text of the answer so far: of the message that arrives, starting over with the next one and, empty, when it is discarded. The last value is the text of
- * the reply, edited or not. For one call at a time: group several with `byCall()`. Put `sampleDeltas()` before it to emit less often. Completes with the events.
+ * Emits the text of the answer so far. It starts over with each message, and is empty after a discarded one; the last value is the text of the reply. For one call at a time: group several with `byCall()`. Put `sampleDeltas()` before it to emit less often. Completes with the events.
  */
 export const textSoFar = (): OperatorFunction<AgentEvent, string> =>
   pipe(
@@ -105,10 +102,7 @@ export const replies = (options?: CallsHeard): OperatorFunction<AgentEvent, Repl
   );
 
 /**
- * Groups events by `callId`: emits one Observable a call, when its first event is heard, which completes behind
- * its last one (`postCall` or `error`). So nothing is kept for calls that are over; give it all events of a call, or
- * it cannot know. A sub-agent's call is a call of its own, and a call that was joined late begins in its middle. The
- * groups are hot: subscribe to each when it comes.
+ * Groups events by `callId`: emits an Observable for each call on its first event; that completes after `postCall` or `error`, so nothing is kept for calls that have ended. Give it all events of a call. A sub-agent's call is a group of its own. The groups are hot: subscribe immediately.
  */
 export const byCall = (): OperatorFunction<AgentEvent, GroupedObservable<string, AgentEvent>> =>
   groupBy(({ callId }) => callId, {

@@ -4,11 +4,8 @@ import { createQueue, type Queue } from './queue.js';
 import { queuedMap } from './queued-map.js';
 
 /**
- * A `concatMap` over events for a consumer that is slower than they come: the deltas of a message that wait behind
- * the running inner Observable become one event, with their texts joined, and `seq` and `at` of the last. Nothing is
- * lost: structural events are neither merged nor dropped, none gets past a delta of its root call, and `seq` still
- * increases; only deltas of calls that run at once may change places. It completes with the last inner Observable;
- * an error of the source comes behind what waits, an error of an inner one at once. Cold or hot, as the events are.
+ * A `concatMap` over events for a slow consumer: deltas of a message that wait for the running inner Observable are merged into one event, with joined text and the last `seq` and `at`. Other events are never merged or dropped, no delta of their root call
+ * overtakes them, and `seq` still increases. Completes with the last inner Observable. An error of the source comes after what waits, an error of an inner one immediately.
  */
 export const coalesceMap = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
   project: (event: Event) => Inner,
@@ -22,10 +19,7 @@ interface Entry<Event> {
 }
 
 /**
- * Makes a queue of events that merges deltas while at least `mergeFrom` events wait: a delta goes into the
- * waiting event of its call that it continues, and takes it along to its own place, so that `seq` still
- * increases. Nothing gets past a structural event of the same root call; so only deltas of calls that run at
- * once change places. Each event costs constant time, and a text is joined once.
+ * Makes a queue that merges deltas while at least `mergeFrom` events wait: a delta is merged with the waiting event that it continues, and takes its own place in the order. Nothing overtakes a structural event of its root call. Each event costs constant time; text is joined once.
  */
 export const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Queue<Event> => {
   const queue = createQueue<Entry<Event>>();

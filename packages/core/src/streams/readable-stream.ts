@@ -7,10 +7,7 @@ import { checkOptions, numberFrom } from '../options.js';
 import { pullFrom } from './pull-from.js';
 
 /**
- * Turns a WHATWG ReadableStream into an Observable that reads its next chunk only while demand is open (default:
- * always). Cold: it takes the reader on subscription and cancels it at once on unsubscribe, which cancels the
- * stream. A stream can be read once: hand over a function that opens one to subscribe more than once. One that is
- * locked, or has been read by this before, is a `config` error.
+ * Turns a WHATWG ReadableStream into an Observable that reads only while demand is open (default: always). Cold; unsubscribing cancels the stream. A stream can be read once: pass a function that opens one to subscribe more than once. A locked or used stream is a `config` error.
  */
 export const fromReadableStream = <T>(
   source: ReadableStream<T> | (() => ReadableStream<T>),
@@ -80,10 +77,7 @@ export interface ReadableStreamOptions {
 }
 
 /**
- * Makes a WHATWG ReadableStream of an Observable: the sink for HTTP responses and `pipeThrough`. It subscribes
- * at the first read; values that wait for the reader close the demand that `open` is handed, so that the source
- * itself is paused; `cancel()` unsubscribes at once. An error of the Observable errors the stream, behind what
- * waits.
+ * Turns an Observable into a WHATWG ReadableStream, such as the body of an HTTP response. It subscribes on the first read; waiting values close the demand that `open` gets, which pauses the source; `cancel()` unsubscribes. An error of the Observable errors the stream after the values that wait.
  */
 export const toReadableStream = <T>(
   open: (demand: Demand) => Observable<T>,

@@ -27,10 +27,8 @@ import { createEventQueue, isDelta } from './merge-deltas.js';
 import type { Queue } from './queue.js';
 
 /**
- * Lets deltas through at most once every `ms` milliseconds, for a consumer that draws frames: the first at once, those
- * that come sooner together, one event for each message, with their texts joined, and `seq` and `at` of the last. A
- * structural event does not wait: what waits goes before it, so that the order stays. Nothing is lost; at the end and
- * before an error, what waits is let through. Cold or hot as the events are; the waits run on `scheduler`.
+ * Emits deltas at most every `ms` milliseconds, for a consumer that draws frames: the first immediately, later ones merged into one event for each message, with joined text and the last `seq` and `at`. Other events do not wait; waiting deltas are emitted before them, so the order stays. Nothing is
+ * lost: at the end, and before an error, what waits is emitted. The waits run on `scheduler`.
  */
 export const sampleDeltas = <Event extends AgentEvent>(
   ms: number,

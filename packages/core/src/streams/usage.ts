@@ -3,10 +3,8 @@ import type { AgentEvent } from '../events.js';
 import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /**
- * An operator, for `events$.pipe(usage$)`: emits the running total of all that calls cost, sub-agents included,
- * whenever it has grown: each request once, though the replies of the calls above tell it again. A request counts when its message is whole; one that was cut counts with the reply of its call,
- * and is not known of a call that fails. Each subscription counts from zero; one that comes in the middle of a call
- * counts what that call has cost before with its reply. Ends as the events do.
+ * Emits the running total of the usage of all calls, sub-agents included, whenever it grows: `events$.pipe(usage$)`. A request counts once, when its message is complete; one that was cut counts with its call's reply, and not at all if the call fails. Each
+ * subscription counts from zero. Completes with the events.
  */
 export const usage$ = (event$: Observable<AgentEvent>): Observable<Usage> =>
   defer(() => {

@@ -151,7 +151,7 @@ describe('agentTool', () => {
       () =>
         helperOf({
           model: scriptedModel([toolUse('x')]),
-          defaults: { limits: { maxIterations: 1, onLimit: 'partial' } },
+          limits: { maxIterations: 1, onLimit: 'partial' },
         }),
       "The agent 'helper' has used up all its steps. What it has said:\nAll steps are used up.",
       false,

@@ -19,6 +19,7 @@ import { endReasons, type Reply } from '../reply.js';
 import type { InputSchema } from '../schema.js';
 import { begin, concluded, withOutput$ } from '../call/answer.js';
 import type { Call } from '../call/call.js';
+import { history } from '../memories/conversation.js';
 import type { CallContext } from '../call-context.js';
 import { lend, refuseHalted, spentBelow } from '../places.js';
 import type { StepRun } from '../compose/step-runs.js';
@@ -122,13 +123,13 @@ const answer$ = (
 ): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
   defer(() => {
     const { call, interruption } = context;
-    const history = historyOf(asked, call.callId);
-    const said = history.length === 0 ? {} : { history };
+    const said = saidBefore(asked, call.callId);
+    const use = said.length === 0 ? {} : { use: [history(said)] };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const lending = { toolUseId: 'step', stepId: 'steps', speaks: true };
     const parent = lend(context, asked.toolkit, lending, begun, abort, isOver);
-    const last$ = defer(() => run(inputOf(asked.input), { parent, ...said })).pipe(
+    const last$ = defer(() => run(inputOf(asked.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
       takeLast(1),
@@ -150,7 +151,7 @@ const answer$ = (
     );
   });
 
-const historyOf = (call: Call, callId: string): readonly Message[] => [
+const saidBefore = (call: Call, callId: string): readonly Message[] => [
   ...call.recalled,
   ...call.history,
   ...contextMessages(`${callId}/context`, textFound(call.found)),

@@ -204,7 +204,7 @@ describe('debate', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const [con, verdict] = [script('c1', 'c2'), script('v')];
       const session = sessions(createAgent({ name: 'pro', model: model('-t---') })).open('s');
-      const pro = asAgent(session, { name: 'pro', defaults: { scheduler } });
+      const pro = asAgent(session, { name: 'pro' });
       scheduler.schedule(() => session.interrupt(), 2);
       const judged$ = of('?').pipe(
         debate({ agents: [named('con', con), pro], judge: named('judge', verdict) }),

@@ -1,5 +1,6 @@
 import { concatMap, EMPTY, map, type Observable, of, takeLast } from 'rxjs';
 import type { Agent } from '../agent.js';
+import { history as said, historyIn } from '../memories/conversation.js';
 import type { CallOptions } from '../call-options.js';
 import type { OutputOf } from '../callable.js';
 import { createStep } from '../compose/step-runs.js';
@@ -24,9 +25,8 @@ import { tool } from '../tool.js';
 import { addTools } from '../tools/added-tools.js';
 import type { Tool } from '../tools/types.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
-import { checkAgents, checkNames, inTurns$ } from './take-turns.js';
+import { checkAgents, checkNames, inTurns$, messagesIn } from './take-turns.js';
 import { fitName, fitNames, oneLine } from './agent-tool.js';
-import { messagesIn } from './transcript.js';
 
 /** What an agent is made of whose conversations move between agents. */
 export interface HandoffOptions<
@@ -60,7 +60,7 @@ export const handoff = <const Output extends InputSchema | undefined = undefined
   }
   const play: Play = { transfers, filter, maxHandoffs };
   const step = createStep((input, given) => {
-    const { history = [] } = given;
+    const history = historyIn(given.use) ?? [];
     const active = lastOf(history, names) ?? start ?? names[0] ?? '';
     return inTurns$<Turn>({ active, history, input, moves: 0 }, (turn) =>
       'reply' in turn ? EMPTY : spoken$(turn, given, play),
@@ -103,9 +103,8 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   const agent = transfers.agents.get(active);
   if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
   const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
-  const { use = [] } = given;
-  const added = tools.length === 0 ? {} : { use: [...use, addTools(...tools)] };
-  return agent.call$(input, { ...given, history, ...added }).pipe(
+  const layers = [said(history), ...(tools.length === 0 ? [] : [addTools(...tools)])];
+  return agent.call$(input, { ...given, use: [...(given.use ?? []), ...layers] }).pipe(
     map((reply): Turn => {
       const move = transfers.moveIn(reply);
       // Whoever speaks within a member, the member has the conversation.

@@ -303,10 +303,7 @@ describe('hub', () => {
     marbles(({ model, scheduler, expectObservable }) => {
       const b = script('b1');
       const session = sessions(createAgent({ name: 'a', model: model('-t---') })).open('s');
-      const agents = [
-        asAgent(session, { name: 'a', defaults: { scheduler } }),
-        named('b', b),
-      ] as const;
+      const agents = [asAgent(session, { name: 'a' }), named('b', b)] as const;
       scheduler.schedule(() => session.interrupt(), 2);
       const transcript$ = of('?').pipe(hub({ agents }), map(said));
       expectObservable(transcript$).toBe('--(r|)', { r: ['a: t'] });

@@ -18,6 +18,8 @@ export {
   type HubOptions,
   type HubRounds,
   type HubTurns,
+  type ReplyOf,
+  type Transcript,
 } from './take-turns.js';
 export {
   carryAll,
@@ -31,4 +33,3 @@ export {
 } from './handoff.js';
 export { silent, speaking } from '../places.js';
 export { type ModelRoute, routeBy, type RouteByOptions } from './route-by.js';
-export type { ReplyOf, Transcript } from './transcript.js';

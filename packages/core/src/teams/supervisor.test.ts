@@ -98,7 +98,7 @@ describe('supervisor', () => {
       use: [selectTools({ select: () => ['clock'] })],
     });
     await lead.call('?');
-    const other = supervisor({ model, agents: [worker('a', '')], defaults: { tools: [clock] } });
+    const other = supervisor({ model, agents: [worker('a', '')], tools: [clock] });
     await other.call('?');
     expect(model.requests.map(({ tools = [] }) => tools.map(({ name }) => name))).toEqual([
       ['clock', 'a'],

@@ -18,13 +18,14 @@ import type { CallOptions } from '../call-options.js';
 import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import type { StepRun } from '../compose/step-runs.js';
 import { MillraceError, misuse } from '../errors.js';
-import { silent } from '../places.js';
-import type { Input } from '../input.js';
+import type { Input, InputMessage } from '../input.js';
 import { isRecord } from '../json.js';
+import { history, historyIn } from '../memories/conversation.js';
+import { type ContentBlock, isContentBlock, textBlock } from '../message.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
+import { silent } from '../places.js';
 import type { Reply } from '../reply.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
-import { allHeard, hearing, type ReplyOf, type Transcript } from './transcript.js';
 
 /** Agents that speak in turn, or one at a time as somebody decides. */
 export type HubOptions<Agents extends readonly Agent[] = readonly Agent[]> =
@@ -54,7 +55,7 @@ export interface HubTurns<Agents extends readonly Agent[] = readonly Agent[]> {
 
 /**
  * Composes agents into a conversation in which each hears what the others say. One whose turn it is gets, as its input, what was asked and what was said since it spoke last,
- * with the names of who said it; what was before is its `history`, the own words as its own. Emits the list of replies once nobody is next, and none of them is the
+ * with the names of who said it; what was before is its history, the own words as its own. Emits the list of replies once nobody is next, and none of them is the
  * answer: nobody speaks for an agent that `asAgent` makes of it. A reply without words, or that was interrupted or stopped, is not heard by the others; one that was interrupted ends the hub. An
  * error of one is an error of the whole, and one that suspends is an `invalidState` error. An agent that remembers is `asAgent(session, { name })`: it gets what is new, and knows the rest.
  */
@@ -199,9 +200,10 @@ const reply$ = (
   asked: Input,
   options: CallOptions,
 ): Observable<Reply> => {
-  const { history, input } = hearing(agent.name, asked, transcript);
-  const before = [...(options.history ?? []), ...history];
-  return agent.call$(input, { ...options, history: before }).pipe(
+  const { history: heard, input } = hearing(agent.name, asked, transcript);
+  const { use = [] } = options;
+  const before = history([...(historyIn(use) ?? []), ...heard]);
+  return agent.call$(input, { ...options, use: [...use, before] }).pipe(
     map((reply) => {
       if (reply.reason === 'suspended') throw cannotWait(owner, agent.name);
       return reply.name === agent.name ? reply : Object.freeze({ ...reply, name: agent.name });
@@ -263,3 +265,81 @@ const nameOf = (agent: unknown): string | undefined =>
   isRecord(agent) && typeof agent['call$'] === 'function' && typeof agent['name'] === 'string'
     ? agent['name']
     : undefined;
+
+/** What was said, in the order in which it was said. The name of each reply is that of the agent whose turn it was. */
+export type Transcript<Said extends Reply = Reply> = readonly Said[];
+
+/** What an agent says. */
+export type ReplyOf<AnyAgent> = AnyAgent extends Agent<infer Output> ? Reply<Output> : never;
+
+interface Hearing {
+  readonly history: readonly InputMessage[];
+  readonly input: Input;
+}
+
+const nothingNew = 'Nobody else has said anything. Go on.';
+
+/** What an agent gets to hear: as its input what was asked and what the others have said, or, when it has had a turn before, what they have said since; all before that is its history. */
+const hearing = (name: string, asked: Input, transcript: Transcript): Hearing => {
+  const turns = transcript.findLastIndex((reply) => reply.name === name) + 1;
+  const news = saidIn(transcript.slice(turns), name);
+  if (turns === 0) return { history: [], input: withSaid(asked, news) };
+  const before = saidIn(transcript.slice(0, turns), name);
+  return {
+    history: [...messagesIn(asked), ...before],
+    input: news.length === 0 ? nothingNew : news,
+  };
+};
+
+const allHeard = (asked: Input, transcript: Transcript): Input =>
+  withSaid(asked, saidIn(transcript));
+
+const withSaid = (asked: Input, said: readonly InputMessage[]): Input =>
+  said.length === 0 ? asked : [...messagesIn(asked), ...said];
+
+/** What one hears of it: the own words as the assistant's, those of others as users' with their names. */
+const saidIn = (transcript: Transcript, own?: string): readonly InputMessage[] =>
+  transcript.flatMap<InputMessage>(({ reason, content, name = '' }) => {
+    const words = content.filter(isContentBlock).filter(isSaid);
+    if (words.length === 0 || isCut(reason)) return [];
+    return name === own
+      ? [{ role: 'assistant', name, content: words }]
+      : [{ role: 'user', name, content: words }];
+  });
+
+const isCut = (reason: Reply['reason']): boolean =>
+  reason === 'interrupted' || reason === 'stopped';
+
+const isSaid = (block: ContentBlock): boolean => block.type !== 'text' || block.text.trim() !== '';
+
+/** An input as a list of messages, to which others can be added. What cannot be read is left to the call that gets it. */
+export const messagesIn = (input: Input): readonly InputMessage[] => {
+  if (typeof input === 'string') return [userMessage(input)];
+  if (!isList(input)) return [fromOthers(input)];
+  const parts: readonly (ContentBlock | InputMessage | string)[] = input;
+  const blocks = parts.filter(isBlock);
+  if (blocks.length === parts.length) return [{ role: 'user', content: blocks }];
+  return parts.flatMap((part) =>
+    isBlock(part) ? [] : typeof part === 'string' ? [userMessage(part)] : [part],
+  );
+};
+
+const isList = (input: Input): input is Extract<Input, readonly unknown[]> => Array.isArray(input);
+
+const isBlock = (part: ContentBlock | InputMessage | string): part is ContentBlock =>
+  isContentBlock(part);
+
+/** A text as a message of a user's. */
+const userMessage = (text: string): InputMessage => ({
+  role: 'user',
+  content: [textBlock(text)],
+});
+
+const fromOthers = (message: InputMessage): InputMessage =>
+  message.role === 'assistant'
+    ? {
+        role: 'user',
+        content: message.content.filter(isContentBlock),
+        ...(message.name === undefined ? {} : { name: message.name }),
+      }
+    : message;

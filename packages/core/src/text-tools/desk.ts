@@ -1,4 +1,4 @@
-import type { Dialect } from './dialect.js';
+import type { Dialect } from './dialects.js';
 import type { Findings, Reading } from './findings.js';
 import type { LabelWords, Undecided } from './peek.js';
 import type { ReadingNeeds } from './read-entry.js';

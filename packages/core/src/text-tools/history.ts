@@ -11,7 +11,7 @@ import {
   type UserMessage,
 } from '../message.js';
 import { written as argumentsText } from '../tool-parts.js';
-import type { Dialect, DialectWriter } from './dialect.js';
+import type { Dialect, DialectWriter } from './dialects.js';
 import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './peek.js';
 
 type Needs = Pick<Dialect, 'write' | 'maxUses' | 'labels' | 'words'>;

@@ -1,6 +1,9 @@
-export type { Dialect, DialectOptions, DialectPrompts, DialectWriter } from './dialect.js';
 export {
   actionDialect,
+  type Dialect,
+  type DialectOptions,
+  type DialectPrompts,
+  type DialectWriter,
   flatDialect,
   linesDialect,
   stepsDialect,

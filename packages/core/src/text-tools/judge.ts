@@ -1,6 +1,6 @@
 import { parsedJson } from '../json.js';
 import type { ModelChunk, ModelReport, Malformed } from '../model.js';
-import type { Dialect, DialectPrompts, PromptNeeds } from './dialect.js';
+import type { Dialect, DialectPrompts, PromptNeeds } from './dialects.js';
 import { amongText, type Fault, type Findings } from './findings.js';
 import type { ToolTable } from './read-entry.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { corpusTools } from './corpus/sample.test-support.js';
-import type { Dialect } from './dialect.js';
+import type { Dialect } from './dialects.js';
 import { createReader } from './reader.js';
 import { dialects } from './reading.test-support.js';
 

@@ -2,7 +2,7 @@ import type { ModelChunk, ToolDeclaration } from '../model.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import { createActionStates } from './action-states.js';
 import type { Desk, Found, Place, State } from './desk.js';
-import type { Dialect } from './dialect.js';
+import type { Dialect } from './dialects.js';
 import { createFenceMarks } from './fence-marks.js';
 import { amongText, createFindings, type Findings, forget, hasActed, nothing } from './findings.js';
 import { createJsonStates } from './json-states.js';

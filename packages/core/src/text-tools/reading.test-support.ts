@@ -2,8 +2,13 @@ import { asyncScheduler, from, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
 import type { Model, ModelChunk, ModelReport, ModelRequest } from '../model.js';
 import { corpusTools, type DialectName } from './corpus/sample.test-support.js';
-import type { Dialect } from './dialect.js';
-import { actionDialect, flatDialect, linesDialect, stepsDialect } from './dialects.js';
+import {
+  actionDialect,
+  type Dialect,
+  flatDialect,
+  linesDialect,
+  stepsDialect,
+} from './dialects.js';
 import { textTools } from './text-tools.js';
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {

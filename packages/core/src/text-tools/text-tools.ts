@@ -7,7 +7,7 @@ import { isRecord } from '../json.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 import { around, checkModel, inTime } from '../models/ready.js';
 import type { Usage } from '../usage.js';
-import type { Dialect, PromptNeeds } from './dialect.js';
+import type { Dialect, PromptNeeds } from './dialects.js';
 import { type Judgement, judge } from './judge.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';

@@ -330,7 +330,7 @@ describe('T12: an approval', () => {
     const moved = { approve: () => true } as object;
     const place = "has no option 'approve'. Give approval(approver) to 'use'.";
     await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
-    expect(() => createAgent({ model, defaults: moved })).toThrow(place);
+    expect(() => createAgent({ model, ...moved })).toThrow(place);
     expect(() => approval(true as never)).toThrow('approval() takes a function');
   });
 

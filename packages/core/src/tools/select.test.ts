@@ -119,13 +119,14 @@ describe('T11: a selection of tools', () => {
   it('is waited for, and cut by an interrupt', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const select = () => of(['mail']).pipe(delay(5, scheduler));
-      const agent = createAgent({ model: model(['(tf|)']), tools, defaults: { scheduler } });
+      const agent = createAgent({ model: model(['(tf|)']), tools });
       const reason$ = agent
-        .call$('?', { use: [selectTools({ select })] })
+        .call$('?', { scheduler, use: [selectTools({ select })] })
         .pipe(map(({ reason }) => reason));
       expectObservable(reason$).toBe('-----(r|)', { r: 'answer' });
       const cut$ = agent
         .call$('?', {
+          scheduler,
           use: [selectTools({ select: () => NEVER }), interruptOn(timer(3, scheduler))],
         })
         .pipe(map(({ reason }) => reason));

@@ -12,7 +12,7 @@ import {
   toolOutput,
   toolResults,
 } from '../index.js';
-import { strictHistory } from '../call/index.js';
+import { strictHistory } from '../memories/conversation.js';
 import { unpaired } from '../run.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';

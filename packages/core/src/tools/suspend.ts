@@ -1,3 +1,4 @@
+import { notAwaited } from '../call/answer.js';
 import { MillraceError } from '../errors.js';
 import { parsedJson } from '../json.js';
 import type { InputMessage } from '../input.js';
@@ -99,11 +100,7 @@ export const assertResumes = (
   const waiting = suspensionsIn(history).map(({ toolUse }) => toolUse.id);
   const given = (brought?.content ?? []).map(({ toolUseId }) => toolUseId);
   const unknown = given.find((id) => !waiting.includes(id));
-  if (unknown !== undefined) {
-    throw refused(
-      `No tool use '${unknown}' waits for a result. Those that do: ${waiting.join(', ') || 'none'}.`,
-    );
-  }
+  if (unknown !== undefined) throw notAwaited(unknown, waiting);
   const twice = given.find((id, index) => given.indexOf(id) !== index);
   if (twice !== undefined) throw refused(`There are two results for the tool use '${twice}'.`);
   const missing = waiting.filter((id) => !given.includes(id));

@@ -20,7 +20,7 @@ const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
     agent: createAgent({
       model,
       tools: [spin],
-      defaults: { limits: { maxIterations: 50 } },
+      limits: { maxIterations: 50 },
       use: [journalIn(driver), ...budgets],
     }),
     spent: () => ({ tokens: model.requests.length * 100, toolCalls: runs }),

@@ -44,7 +44,7 @@ const agentOf = (model: Model, ...budgets: readonly Budget[]) =>
   createAgent({
     model,
     tools: [spin],
-    defaults: { limits: { maxIterations: 1_000 } },
+    limits: { maxIterations: 1_000 },
     use: budgets,
   });
 /** The same agent with a budget more. */
@@ -72,7 +72,7 @@ describe('budgets', () => {
       const agent = createAgent({
         model,
         tools: [spin],
-        defaults: { limits: { maxIterations: 1_000 } },
+        limits: { maxIterations: 1_000 },
         use: [budget(options)],
       });
       const events = await lastValueFrom(

@@ -25,14 +25,9 @@ export interface Semaphore {
   /** How many wait for one now. */
   readonly waiting: number;
   /**
-   * Waits for a slot, subscribes to the work, and frees the slot when that completes, errors or is
-   * left: in the same tick, before its end is heard. Cold: each subscription takes a slot of its
-   * own. Who leaves while it waits leaves at once. Errors with `queueFull`, which is retryable,
-   * where too many wait already.
-   *
-   * Who comes with the `key` of one that holds a slot begins at once and shares it; the slot is
-   * free when the last of them is done. With something that a family of calls shares for a key, a call that is made
-   * within another one never waits for it.
+   * Waits for a slot, subscribes to the work, and frees the slot in the same tick as the work completes, errors or is unsubscribed. Cold: each subscription takes
+   * a slot of its own. Unsubscribing leaves the queue. Errors with `queueFull` (retryable) if too many wait. With the `key` of a current holder, the work starts immediately
+   * and shares that slot, which is free once the last of them has ended.
    */
   hold$<T>(
     work: () => Observable<T>,
@@ -107,12 +102,9 @@ export interface ConcurrencyLimit {
 }
 
 /**
- * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then `model:
- * limited(openai('…'))`. Others wait in order. A slot is taken on subscription and freed when the answer completes, errors or is left.
- *
- * Waiting emits a `queued` event and counts into `callMs` and `iterationMs`. `retry(limited(model))` frees its slot between attempts,
- * `limited(retry(model))` keeps it; `fallback(limited(a), b)` asks `b` when the queue is full. Do not share its semaphore with whole
- * calls: they would wait for themselves.
+ * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then `model: limited(openai('…'))`. Further requests wait in order.
+ * Waiting emits a `queued` event and counts towards `callMs` and `iterationMs`. `retry(limited(model))` frees the slot between attempts, `limited(retry(model))` keeps it;
+ * `fallback(limited(a), b)` asks `b` if the queue is full. Do not share its semaphore with `limitCalls`: calls would wait for themselves.
  */
 export const limitConcurrency = (
   max: number,
@@ -136,10 +128,8 @@ export const limitConcurrency = (
 };
 
 /**
- * Holds a place of a semaphore while the call runs, so that no more calls than that run at once, whichever agents they belong to. A `queued` event reports the wait,
- * which counts towards `callMs`. A call that is aborted or interrupted while it waits leaves the queue; a full queue is a `queueFull` error. Calls that the tools of a call make
- * share its place. What a guard rejects does not wait. A tool of a call that waits for a session whose call waits for that call's place waits until a
- * time-out.
+ * Limits concurrent calls across all agents that share the semaphore. A `queued` event reports the wait, which counts towards `callMs`; aborting or interrupting the call leaves the queue. A full queue
+ * errors with `queueFull`. Calls made by tools share the slot of their parent. Input that a guard rejects does not wait. A tool that calls a busy session whose call waits for the same slot waits until a time-out.
  */
 export const limitCalls = (semaphore: Semaphore): Layer => {
   checkOptions('limitCalls()', { semaphore }, { semaphore: isSemaphore }, ['semaphore']);

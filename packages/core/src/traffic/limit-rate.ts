@@ -24,14 +24,9 @@ export interface LimitRateOptions {
 }
 
 /**
- * Keeps requests within a provider's limits per minute, across all models and agents that share it: `const limited =
- * limitRate({ requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Others wait in order. Both limits are token
- * buckets of one minute, so a burst may follow a pause.
- *
- * The tokens of a request are reserved before it is sent and settled by the usage that its answer reports. A request of more
- * tokens than a minute allows waits for a full bucket. Retries inside are counted, not delayed; with
- * `retry(limited(model))` they wait, too. Waiting emits a `queued` event and counts into `callMs` and `iterationMs`, not into
- * `firstChunkMs`. Put it nearest to the model: `limitConcurrency(20)(limited(model))`.
+ * Keeps requests within a provider's limits per minute, across all models and agents that share it: `const limited = limitRate({ requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Both limits are token buckets of one minute, so a burst may follow a pause. Further requests wait in order.
+ * Tokens are reserved before the request and corrected by the usage that the answer reports; a request larger than a minute's tokens waits for a full bucket. In `limited(retry(model))`, retries count but do not wait; in `retry(limited(model))` they wait. Waiting emits a `queued` event and counts
+ * towards `callMs` and `iterationMs`, not `firstChunkMs`. Put it next to the model: `limitConcurrency(20)(limited(model))`.
  */
 export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) => {
   checkOptions('limitRate()', options, rules);

@@ -42,18 +42,18 @@ export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptO
   const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
     effectTool(name, effect$, name === 'refund' ? { approve: approval$ } : {}),
   );
-  const defaults = { limits: { maxIterations: 10 } };
+  const limits = { maxIterations: 10 };
   const clerk = createAgent({
     name: 'clerk',
     model: scriptModel(([task]) => clerkPlanOf(task === undefined ? '' : textOf(task)), pace),
     tools: effects.filter(({ name }) => name === 'pay' || name === 'book'),
-    defaults,
+    limits,
   });
   return createAgent({
     name: 'script',
     model: scriptModel(() => plan, pace),
     tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
-    defaults,
+    limits,
     ...(journal === undefined ? {} : { use: [journal] }),
   });
 };

@@ -1,5 +1,6 @@
 import {
   createAgent,
+  history,
   type Input,
   type InputMessage,
   MillraceError,
@@ -30,7 +31,7 @@ export const agentWork = (
   const { message_history_window_size: size = 0 } = params;
   const tools = toolsOf(params, resources);
   const system = templateOf(sys_prompt);
-  const defaults = {
+  const settings = {
     request: defined({ temperature, maxTokens: max_tokens }),
     limits: defined({ maxIterations: max_rounds }),
   };
@@ -40,12 +41,12 @@ export const agentWork = (
     defer(() => {
       const instructions = render(system, scope);
       const agent = createAgent({
-        ...{ name: id, model, tools, defaults },
+        ...{ name: id, model, tools, ...settings },
         ...(instructions !== '' && { instructions }),
         ...(schema !== undefined && { use: [output(schema)] }),
       });
-      const history = size === 0 ? [] : scope.sys.history.slice(-size);
-      return agent.call$(inputOf(scope), { ...childCall(id, scope), history });
+      const said = size === 0 ? [] : scope.sys.history.slice(-size);
+      return agent.call$(inputOf(scope), { ...childCall(id, scope), use: [history(said)] });
     }).pipe(
       map((reply) => ({ ...reply, ...sourcesOf(scope) })),
       map((reply) => workedBy(reply, schema === undefined ? textOutput : structuredOutput)),

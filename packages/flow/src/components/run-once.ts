@@ -37,7 +37,7 @@ export const runOnce$ = (
     tools: [tool],
     use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, concluding] }],
     // The output is for other components, and not for a model.
-    defaults: { limits: { maxObservation: 1_000_000 } },
+    limits: { maxObservation: 1_000_000 },
   }).call$(JSON.stringify(input), childCall(id, scope));
 
 /** What stands in the place of a model: it asks for the tool, and is not asked again. */

@@ -49,7 +49,9 @@ describe('a call that was cut', () => {
           return merge(
             ...[one, other].map((agent) =>
               process.durable
-                .resumeStream$(sessions(agent, { memory: process.memory }).open('s'), callId)
+                .resumeStream$(sessions(agent, { memory: process.memory }).open('s'), callId, {
+                  scheduler: process.scheduler,
+                })
                 .pipe(
                   tap({ complete: () => ends.push('done') }),
                   catchError((error: unknown) => {

@@ -29,9 +29,6 @@ export const lastText = ({ messages }: ModelRequest): string =>
 
 /** What an agent of a call has that is cut. What had begun runs again. */
 export const options = (
-  { durable, scheduler }: Process,
-  defaults: AgentOptions['defaults'] = {},
-): Pick<AgentOptions, 'use' | 'defaults'> => ({
-  use: [durable],
-  defaults: { scheduler, ...defaults },
-});
+  { durable }: Process,
+  limited: Pick<AgentOptions, 'limits'> = {},
+): Pick<AgentOptions, 'use' | 'limits'> => ({ use: [durable], ...limited });

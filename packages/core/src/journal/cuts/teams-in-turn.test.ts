@@ -33,7 +33,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         name: 'failing',
         model: script(process, [pay('ann')], [pay('bob')]),
         tools: [process.effect('pay')],
-        defaults: { limits: { maxIterations: 1, onLimit: 'error' } },
+        limits: { maxIterations: 1, onLimit: 'error' },
       });
       return leader(process, script(process, [ask('failing', 'Pay.')], [text('No.')]), failing);
     },

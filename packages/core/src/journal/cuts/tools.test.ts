@@ -13,7 +13,7 @@ import {
   toolResults,
   transient,
 } from '../../index.js';
-import { createPlanTools } from '../../planning/index.js';
+import { createPlanTools } from '../../planning/plan.js';
 import { guardResults } from '../../guards/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';

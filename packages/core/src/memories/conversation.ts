@@ -1,0 +1,315 @@
+import {
+  catchError,
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  from,
+  map,
+  type Observable,
+  of,
+  take,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { opened$, type Said, splitInput } from '../call/answer.js';
+import type { Call } from '../call/call.js';
+import type { CallInfo } from '../call-info.js';
+import { contained } from '../contained.js';
+import { deadline, limitsOf } from '../deadline.js';
+import {
+  failAs,
+  isMillraceError,
+  messageOf,
+  MillraceError,
+  misuse,
+  toMillraceError,
+} from '../errors.js';
+import type { Hooks } from '../hooks.js';
+import { type InputMessage, readHistory } from '../input.js';
+import { type Layer, type LayerContext, trusted, type Use } from '../layer.js';
+import { noMemory } from '../memory.js';
+import {
+  type Message,
+  textOf,
+  type ToolMessage,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../message.js';
+import { cutObservation, rejectedResult } from '../observation.js';
+import { remember$ } from '../remember.js';
+import type { Reply } from '../reply.js';
+import { failed$, outcome, paired, progress, unpaired } from '../run.js';
+import { isMessage } from '../shape.js';
+import { cell, recorded } from '../step.js';
+import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
+
+/** Loads the history from memory, with results for suspended tools in their places, and stores what the loop has not stored yet. Takes the place of the kernel's own layer, which knows no history. */
+export const conversation: Layer = trusted({
+  name: 'conversation',
+  priority: 60,
+  single: true,
+  call: (context) => (next) => (call) =>
+    opened$(
+      call,
+      context,
+      (goesOn) => said$(call, context, goesOn),
+      (opened) => {
+        if (opened.memory === noMemory) return next(opened);
+        if (context.local(failures).mode === 'keep') {
+          context.local(outcome).failed$ = (error) => keptOnFailure$(opened, context, error);
+        }
+        return next(opened).pipe(
+          catchError((error: unknown) =>
+            concat(
+              failed$(context, error),
+              throwError(() => toMillraceError(error)),
+            ),
+          ),
+          concatMap((reply) => saved$(opened, reply, context).pipe(defaultIfEmpty(reply))),
+        );
+      },
+    ),
+});
+
+const saved$ = (
+  { memory, history, input, late }: Call,
+  { id, role, name, content, iterations }: Reply,
+  { hooks, local }: LayerContext,
+): Observable<never> => {
+  const end = local(outcome);
+  end.isRemembered = true;
+  end.failed$ = undefined;
+  const { run = local(progress).run } = end;
+  // A layer may have made the reply by itself.
+  const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
+  const said = messages.findLast((message) => message.id === id);
+  const isSaid =
+    content.every(({ type }) => type === 'text') &&
+    textOf({ content }) === textOf(said ?? { content: [] });
+  const last: Message = {
+    id: said === undefined ? id : `${id}/reply`,
+    role,
+    content,
+    ...(name === undefined ? {} : { name }),
+  };
+  const lacking = [...messages.slice(stored), ...(isSaid ? [] : [last])];
+  return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
+};
+
+export const failures = cell('call', (): { mode: OnFailure } => ({ mode: 'keep' }));
+
+/** What memory keeps of a call that fails: the input and the tool calls, or nothing that was not stored before. */
+export type OnFailure = 'keep' | 'discard';
+
+const keepMs = 5_000;
+
+/** Stores what a failed call leaves. An aborted call leaves nothing. Never errors. */
+const keptOnFailure$ = (opened: Call, context: LayerContext, error: unknown): Observable<never> => {
+  if (isMillraceError(error) && error.code === 'aborted') return EMPTY;
+  const { hooks, scheduler } = context;
+  return kept$(opened, context).pipe(
+    deadline(keepMs, scheduler, 'The memory'),
+    catchError((cause: unknown) => {
+      const message = `What the failed call leaves was not stored. ${messageOf(cause)}`;
+      hooks.report(hooks.iteration(), { type: 'warning', message });
+      return EMPTY;
+    }),
+  );
+};
+
+const kept$ = (
+  { memory, history, input }: Call,
+  { hooks, local }: LayerContext,
+): Observable<never> =>
+  defer(() => {
+    const { run, acting } = local(progress);
+    const { messages, stored } = run ?? {
+      messages: [...history, ...input],
+      stored: history.length,
+    };
+    // A journaled call may be resumed, and brings the results of its tools itself.
+    const open = acting === undefined || local(recorded).by !== undefined ? [] : [acting];
+    const begun = open.flatMap(({ asked, results }): readonly Message[] => [
+      asked,
+      { id: `${asked.id}/results`, role: 'tool', content: results },
+    ]);
+    const lacking = [...messages.slice(stored), ...begun];
+    // Results that were brought can be brought again.
+    const place = { iteration: hooks.iteration(), late: [] };
+    return remember$({ memory, hooks }, place, paired(lacking), true);
+  });
+
+/** What was said before: in memory, or by the caller; with the results that were waited for. */
+const said$ = (
+  { memory, input: asked, options, late: past }: Call,
+  { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+  /** Whether the call is to run: only then results are taken. */
+  goesOn: boolean,
+): Observable<Said> => {
+  const { results: brought, input } = splitInput(asked);
+  const results = goesOn ? brought : undefined;
+  const { maxObservation } = limitsOf(options.limits);
+  const { messages } = local(saidBefore);
+  return (messages === undefined ? loaded$(memory) : of(messages)).pipe(
+    concatMap((said) => {
+      const history = repaired(
+        usable(said, results === undefined ? input : asked, call),
+        hooks,
+        local(strictness).isStrict,
+      );
+      if (goesOn) assertResumes(history, results);
+      if (results === undefined) return of({ history, late: past });
+      return brought$(hooks, history, results).pipe(
+        map((edited) => cutResults(edited, maxObservation)),
+        map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
+      );
+    }),
+  );
+};
+
+/** What was said before the call, in the place of what memory holds. */
+export const saidBefore = cell('call', (): { messages?: readonly Message[] } => ({}));
+
+const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
+  memory === noMemory
+    ? of([])
+    : defer(() => memory.load$()).pipe(
+        contained(),
+        failAs('memory', 'The memory could not be read'),
+        take(1),
+        defaultIfEmpty([]),
+      );
+
+const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
+  ...results,
+  content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
+});
+
+/** Checked, because a memory is foreign code. */
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+const usable = (
+  loaded: readonly Message[],
+  input: readonly Message[],
+  { callId }: CallInfo,
+): readonly Message[] => {
+  if (!isList(loaded)) {
+    throw new MillraceError('memory', 'The memory gave no list of messages.');
+  }
+  if (!loaded.every(isMessage)) {
+    throw new MillraceError('memory', 'The memory gave something that is no message.');
+  }
+  const history = withResults(loaded);
+  if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
+    throw new MillraceError(
+      'conflict',
+      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+    );
+  }
+  return history;
+};
+
+/** Leads results that were brought for suspended tools through the interceptors of `postActing`, as it would have been done at once. */
+const brought$ = (
+  hooks: Hooks,
+  history: readonly Message[],
+  results: ToolMessage,
+): Observable<ToolMessage> => {
+  const uses = usesIn(history);
+  return from(results.content).pipe(
+    concatMap((result) => {
+      const toolUse = uses.get(result.toolUseId);
+      return toolUse === undefined ? [result] : after$(hooks, toolUse, result);
+    }),
+    toArray(),
+    map((content) => ({ ...results, content })),
+  );
+};
+
+const after$ = (
+  hooks: Hooks,
+  toolUse: ToolUseBlock,
+  result: ToolResultBlock,
+): Observable<ToolResultBlock> => {
+  const after = { type: 'postActing', toolUse, result, ms: 0 } as const;
+  return hooks.emit$(0, after, (event) => {
+    if (event !== undefined) return of({ ...event.result, toolUseId: toolUse.id });
+    const rejected = rejectedResult(toolUse.id);
+    hooks.report(0, { ...after, result: rejected });
+    return of(rejected);
+  });
+};
+
+const repaired = (
+  history: readonly Message[],
+  { report }: Pick<Hooks, 'report'>,
+  isStrict: boolean,
+): readonly Message[] => {
+  const fault = unpaired(history);
+  if (fault === undefined) return history;
+  if (isStrict) {
+    throw new MillraceError(
+      'memory',
+      `The history holds ${fault}: it cannot be sent to a model. Without strictHistory() it is repaired.`,
+    );
+  }
+  const message = `The history holds ${fault}. Each tool call without a result has got an error result.`;
+  report(0, { type: 'warning', message });
+  return paired(history);
+};
+
+/** A layer that says what was said before a call. */
+interface HistoryLayer extends Layer {
+  readonly messages: readonly InputMessage[];
+}
+
+/**
+ * Returns layers that show earlier messages before the input of a call: they are never stored, and `prepare` does not guard them. Messages of other agents are
+ * shown as their texts. For a call without a session: a session has a history of its own, and errors with `config`. Given to a call, it replaces that of its agent. A journal
+ * records the messages. The call errors with `invalidRequest` if they cannot be read.
+ */
+export const history = (messages: readonly InputMessage[]): readonly Layer[] => {
+  const said: HistoryLayer = trusted({
+    name: 'history',
+    priority: 59,
+    single: true,
+    messages,
+    call:
+      ({ call: info, local }) =>
+      (next) =>
+      (call) => {
+        if (call.memory === noMemory) local(saidBefore).messages = readHistory(messages, info);
+        // In a team, an agent that remembers has heard what was said.
+        else if (info.parentId === undefined) throw ofSession();
+        return next(call);
+      },
+  });
+  return [said, conversation];
+};
+
+const ofSession = (): MillraceError =>
+  misuse(
+    "history(): a session has its own history. Leave it out of 'use', or make the call without a session.",
+  );
+
+/** What was said before a call, by the last `history` among its layers. */
+export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
+  use.flat().findLast(isHistory)?.messages;
+
+const isHistory = (layer: Layer): layer is HistoryLayer =>
+  layer.name === 'history' && 'messages' in layer && Array.isArray(layer.messages);
+
+const strictness = cell('call', () => ({ isStrict: false }));
+
+/** Refuses a history in which a tool call has no result, with the error code `memory`. Without it such a history is repaired, and a `warning` says so. */
+export const strictHistory = (): Layer =>
+  trusted({
+    name: 'strictHistory',
+    priority: 59,
+    call: (context) => (next) => (call) => {
+      context.local(strictness).isStrict = true;
+      return next(call);
+    },
+  });
