@@ -1,8 +1,8 @@
-import { defer, finalize, filter, NEVER, type Observable, of, startWith, Subject } from 'rxjs';
+import { defer, filter, Observable, of, Subject } from 'rxjs';
 import { MillraceError } from '../errors.js';
 import { made$ } from '../contained.js';
 import { sessionIn } from './call-record.js';
-import type { CallStoreDriver, NewRecord, RecordRange, StoredRecord } from './call-store-driver.js';
+import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
 /** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */
 export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
@@ -16,37 +16,36 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
   };
   return {
     claim$: (callId) =>
-      defer(() => {
+      new Observable((subscriber) => {
         const call = calls.get(callId) ?? begun();
         if (call.isOpen) throw taken(callId);
         calls.set(callId, call);
         call.isOpen = true;
         let isHeld = true;
-        return NEVER.pipe(
-          startWith({
-            append$: (records: readonly NewRecord[]) =>
-              made$(() => {
-                if (!isHeld) throw taken(callId);
-                for (const record of records) {
-                  const position = call.records.length + 1;
-                  call.records.push(Object.freeze({ ...record, position }));
-                }
-                call.sessionId ??= sessionIn(callId, records);
-                call.updatedAt = now();
-                changed$.next(callId);
-              }),
-          }),
-          finalize(() => {
-            isHeld = false;
-            call.isOpen = false;
-            if (call.records.length === 0) calls.delete(callId);
-          }),
-        );
+        subscriber.add(() => {
+          isHeld = false;
+          call.isOpen = false;
+          if (call.records.length === 0) calls.delete(callId);
+        });
+        subscriber.next({
+          append$: (records) =>
+            made$(() => {
+              if (!isHeld) throw taken(callId);
+              for (const record of records) {
+                const position = call.records.length + 1;
+                call.records.push(Object.freeze({ ...record, position }));
+              }
+              call.sessionId ??= sessionIn(callId, records);
+              call.updatedAt = now();
+              changed$.next(callId);
+            }),
+        });
       }),
     read$: (callId, range = {}) =>
-      defer(() => {
+      new Observable((subscriber) => {
         const records = calls.get(callId)?.records.slice(range.after).filter(isIn(range)) ?? [];
-        return records.length === 0 ? of() : of(records);
+        if (records.length > 0) subscriber.next(records);
+        subscriber.complete();
       }),
     changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
     list$: (of) =>
