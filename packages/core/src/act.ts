@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import { concatMap, defer, map, type Observable, of, throwError, timer } from 'rxjs';
+import { concatMap, defer, map, type Observable, throwError, timer } from 'rxjs';
 import { freezeResult, frozen } from './frozen.js';
 import { cutObservation, rejectedResult } from './observation.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
@@ -39,7 +39,10 @@ export interface Acted extends CostBelow {
 
 type Needs = Parameters<typeof decision$>[0] &
   Parameters<typeof createUncertain>[0] &
-  Pick<Context, 'call' | 'limits' | 'holds' | 'local' | 'perform' | 'activateOnly'>;
+  Pick<
+    Context,
+    'call' | 'limits' | 'holds' | 'isInterruptible' | 'local' | 'perform' | 'activateOnly'
+  >;
 
 /** Answers a tool call in two steps, the decision and the run. Emits one result, with one `preActing` and one `postActing` event. `known` answers it without a run. */
 export const act$ = (
@@ -123,7 +126,7 @@ const createDeciding = (
         const refused = refusal(run, plan, before === undefined) ?? known;
         return refused === undefined
           ? decision$(context, run, toolUse, plan)
-          : of(answered(toolUse, refused));
+          : answered(toolUse, refused);
       });
     },
     cut$: ({ message }: Cut): Observable<Decision> =>
@@ -171,7 +174,7 @@ const createActing = (
   /** It was decided in this process: no other one can have begun it. */
   isNew: boolean,
 ) => {
-  const { scheduler, toolkit, holds } = context;
+  const { scheduler, toolkit } = context;
   const position = `${run.iteration}/${plan.index}`;
   let hasRun = false;
   let startedAt = scheduler.now();
@@ -194,7 +197,7 @@ const createActing = (
       run,
       { ...given, ...changed, index: plan.index, ms },
       note,
-    ).pipe(holding(holds, position));
+    ).pipe(holding(context, position));
     return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(concatMap(() => acted$));
   };
   return {
@@ -286,31 +289,29 @@ const finish$ = (
     });
   const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
   const payload = finalAnswer ? { ...after, finalAnswer } : after;
-  return hooks.emit$(iteration, payload, (event) =>
-    made$((): Acted => {
-      if (event !== undefined) {
-        const { suspended } = event.result;
-        if (suspended !== undefined) {
-          hooks.report(iteration, {
-            type: 'suspended',
-            toolUse,
-            request: frozen(suspended.request),
-          });
-        }
-        return {
-          ...ran,
-          result: cut({ ...event.result, toolUseId: toolUse.id }),
-          extras,
-          finalAnswer:
-            event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
-          stop: event.stop === true,
-        };
+  return hooks.emit$(iteration, payload, (event): Acted => {
+    if (event !== undefined) {
+      const { suspended } = event.result;
+      if (suspended !== undefined) {
+        hooks.report(iteration, {
+          type: 'suspended',
+          toolUse,
+          request: frozen(suspended.request),
+        });
       }
-      const result = rejectedResult(toolUse.id);
-      hooks.report(iteration, { ...after, result });
-      return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
-    }),
-  );
+      return {
+        ...ran,
+        result: cut({ ...event.result, toolUseId: toolUse.id }),
+        extras,
+        finalAnswer:
+          event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
+        stop: event.stop === true,
+      };
+    }
+    const result = rejectedResult(toolUse.id);
+    hooks.report(iteration, { ...after, result });
+    return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
+  });
 };
 
 const failuresInRow = (uses: readonly Use[], name: string): number => {

@@ -71,7 +71,8 @@ type Needs = Pick<
   | 'limits'
   | 'retryBudget'
   | 'toolUseIds'
->;
+> &
+  Partial<Pick<Context, 'isInterruptible'>>;
 
 /** Asks the model for one message, as a step. `position` is its place in the call. */
 export const ask$ = (
@@ -116,7 +117,7 @@ export const asking = (
   position: string,
   { messages, ...options }: ModelRequest,
 ): Asking => {
-  const { call, hooks, holds, toolUseIds } = context;
+  const { call, hooks, toolUseIds } = context;
   let draft: Draft | undefined;
   let earlier = noUsage;
   const begun = (attempt: number): Draft => {
@@ -150,9 +151,9 @@ export const asking = (
         const answered$ = (finish: Finish): Observable<Asked> =>
           hooks
             .emit$(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
-              made$(() => (event === undefined ? cutShort('vetoed', own) : answeredBy(event))),
+              event === undefined ? cutShort('vetoed', own) : answeredBy(event),
             )
-            .pipe(holding(holds, position));
+            .pipe(holding(context, position));
         const answeredBy = (event: After): Asked => ({
           status: 'answered',
           message: sameMessage(own.message(), event.message, toolUseIds),
@@ -167,7 +168,7 @@ export const asking = (
         });
         return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
           event === undefined
-            ? made$(() => cutShort('vetoed', own))
+            ? cutShort('vetoed', own)
             : receive$(context, { iteration }, stage.show, event, own, answering).pipe(
                 concatMap(answered$),
               ),

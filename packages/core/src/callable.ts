@@ -1,7 +1,6 @@
 import {
   concatMap,
   defer,
-  filter,
   lastValueFrom,
   type Observable,
   type ObservableInput,
@@ -12,7 +11,6 @@ import { type CallOptions, checkCallOptions } from './call-options.js';
 import { asStep } from './compose/step-runs.js';
 import type { AgentEvent } from './events.js';
 import type { Input } from './input.js';
-import { isRecord } from './json.js';
 import { defined, type Rule } from './options.js';
 import type { Reply } from './reply.js';
 import type { Demand } from './demand.js';
@@ -89,7 +87,7 @@ export const toCallable = <Output>(
   const reply$: Callable<Output>['call$'] = <Own extends InputSchema | undefined>(
     input: Input,
     options?: CallOptions<Own>,
-  ) => see$(replyOf, input, options).pipe(filter(holds<OutputOf<Own, Output>>));
+  ) => ofType<OutputOf<Own, Output>>(see$(replyOf, input, options));
   return {
     stream$,
     call$: reply$,
@@ -117,7 +115,10 @@ const laidOver = (own: CallOptions, { use, ...options }: CallOptions): CallOptio
 
 const inOrder: Flatten = (project) => concatMap(project);
 
-const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);
+/** What a schema has read is of its type, which no guard can say. */
+const ofType = <Output>(reply$: Observable<Reply>): Observable<Reply<Output>> =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  reply$ as Observable<Reply<Output>>;
 
 /** Lets a `for await` pull from an Observable. Each iteration subscribes at its first `next()`; waiting values close the demand; `return()` unsubscribes immediately. */
 const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({

@@ -32,7 +32,7 @@ import {
 import { copied, frozen } from './frozen.js';
 import { readJson } from './json-text/read-json.js';
 import { isRecord, isTooDeep } from './json.js';
-import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
+import { abortsUnlessComplete, createLazyAbort, type LazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
 import { cell, offTheClock } from './step.js';
@@ -91,8 +91,7 @@ export const decision$ = (
   const check$ = (toolUse: ToolUseBlock): Observable<Checked> =>
     checked$(context, tool, toolUse, plan);
   return check$(asked).pipe(
-    approved(context, run, { tool, lent, check$ }),
-    abortsUnlessComplete(abort),
+    approved(context, run, { tool, lent, check$ }, abort),
     map((checked): Decision => {
       refuseHalted(lent);
       const { toolUse } = checked;
@@ -292,14 +291,14 @@ const approved = (
   context: Needs,
   run: OpenRun,
   use: Pending,
+  abort: LazyAbort,
 ): MonoTypeOperatorFunction<Checked> => {
   const approvers = [use.tool.approve, ...context.local(approversOfCall)].filter(isApprover);
-  return (checked$) =>
-    approvers.reduce(
-      (before$, approver) =>
-        before$.pipe(concatMap((checked) => afterApproval$(context, run, use, approver, checked))),
-      checked$,
-    );
+  const asked = (before$: Observable<Checked>, approver: false | Approver): Observable<Checked> =>
+    before$.pipe(concatMap((checked) => afterApproval$(context, run, use, approver, checked)));
+  return approvers.length === 0
+    ? identity
+    : (checked$) => approvers.reduce(asked, checked$).pipe(abortsUnlessComplete(abort));
 };
 
 const isApprover = (approver: Tool['approve']): approver is false | Approver =>

@@ -1,7 +1,5 @@
 import {
-  concatMap,
   defaultIfEmpty,
-  defer,
   filter,
   identity,
   map,
@@ -12,6 +10,7 @@ import {
 } from 'rxjs';
 import { freezeResult, frozen } from './frozen.js';
 import type { CallInfo } from './call-info.js';
+import { made$, thenMap } from './contained.js';
 import { contentThrough, type MessageChunk } from './content-through.js';
 import { type MillraceError, toMillraceError } from './errors.js';
 import {
@@ -40,7 +39,7 @@ export interface Hooks {
   emit$<Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
-    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T>;
   /** Whether there are interceptors of a type of event. */
   intercepts(type: ModifiableType): boolean;
@@ -48,7 +47,7 @@ export interface Hooks {
   intercepted$<Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
-    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T>;
   /** Leads the chunks of one message through the transforms there are. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
@@ -141,7 +140,7 @@ export const createHooks = ({
     iteration: number,
     payload: Payload,
     arrive: (event: EventOf<Payload['type']>) => void,
-    next: (event: EventOf<Payload['type']> | undefined) => Observable<T>,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T> => {
     // Frozen before, too: who edits in place would edit what later requests are made of.
     const own: ModifiablePayload = payload;
@@ -154,7 +153,7 @@ export const createHooks = ({
       arrive(out);
       return out;
     };
-    if (ofType.length === 0 && isOfType(event)) return defer(() => next(arrived(event)));
+    if (ofType.length === 0 && isOfType(event)) return made$(() => next(arrived(event)));
     return through$<ModifiableEvent>(
       event,
       ofType.map(({ stage }) => stage),
@@ -162,7 +161,7 @@ export const createHooks = ({
       filter(isOfType),
       map((out) => arrived(freezeEvent(out))),
       defaultIfEmpty(undefined),
-      concatMap(next),
+      thenMap(next),
     );
   };
   const delivers =

@@ -98,13 +98,8 @@ export const prepare = (
   interceptor({ kind: 'prepare', operator, ...placed('prepare()', operator, options) });
 
 /**
- * Applies an operator to the content of every message of the model while it streams: it may map, drop, merge or add
- * chunks, and is subscribed to anew for each message. If it completes before the message does, or emits
- * `stopMessage()`, the request is cancelled at once and the call ends with what there is, reason `stopped`; with
- * feedback the message is discarded and the model asked again, twice in a row at most, then the call errors with
- * `guardRejected`. A synchronous operator costs least; one that is slower than the model holds what waits. With `failOpen` the
- * chunks that it had not answered are passed on as they were; text that it had taken apart may be lost.
- * A message that its provider pauses comes in several responses, each transformed by itself.
+ * Applies an operator to the content of every message of the model while it streams: it may map, drop, merge or add chunks, and is subscribed to for each message. If it completes early, or emits `stopMessage()`, the request is cancelled and the call ends with the text so far, reason `stopped`; with feedback, the message
+ * is discarded and the model asked again, up to twice in a row, then the call errors with `guardRejected`. With `failOpen`, chunks that a failed operator has not passed on are passed on unchanged; text that it had split may be lost. If a provider pauses a message, each of its responses is transformed by itself.
  */
 export const transformChunks = (
   operator: ChunkTransform,

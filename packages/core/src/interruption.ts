@@ -1,6 +1,7 @@
 import {
   AsyncSubject,
   defer,
+  identity,
   type MonoTypeOperatorFunction,
   noop,
   type Observable,
@@ -123,13 +124,13 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
   };
 };
 
-/** Holds a step as long as the source runs. It is subscribed to once. */
-export const holding = <T>(holds: Holds, stepId: string): MonoTypeOperatorFunction<T> => {
+/** Holds a step as long as the source runs, if an interrupt can come. It is subscribed to once. */
+export const holding = <T>(
+  context: { readonly holds: Holds; readonly isInterruptible?: boolean },
+  stepId: string,
+): MonoTypeOperatorFunction<T> => {
+  const { holds, isInterruptible = true } = context;
   let end = noop;
-  return tap({
-    subscribe: () => {
-      end = holds.begin(stepId);
-    },
-    finalize: () => end(),
-  });
+  const begin = (): void => void (end = holds.begin(stepId));
+  return isInterruptible ? tap({ subscribe: begin, finalize: () => end() }) : identity;
 };

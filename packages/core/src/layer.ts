@@ -20,7 +20,7 @@ import {
 } from 'rxjs';
 import type { Call } from './call/call.js';
 import type { CallInfo } from './call-info.js';
-import { contained } from './contained.js';
+import { contained, hearing } from './contained.js';
 import type { JoinableDemand } from './demand.js';
 import { MillraceError, misuse, toMillraceError } from './errors.js';
 import type { AgentEvent } from './events.js';
@@ -99,10 +99,7 @@ export interface Layer {
   };
   /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
-  /**
-   * Wraps the whole call, from before its first event until after its last, outside of every `call`. Made with the call, before anything happens in it. If what it
-   * returns errors before it has subscribed to the call, no layer begins, and the call fails.
-   */
+  /** Wraps the whole call, from before its first event until after its last, outside of every `call`. Errors before it has subscribed to the call keep all layers from starting, and fail the call. */
   readonly open?: (context: LayerContext) => <T>(call$: Observable<T>) => Observable<T>;
   /**
    * Wraps the call: passes it on with `next(call)`, as it is or edited, at most once; answers it without the loop, as with `answerWith`; or errors, which
@@ -383,13 +380,9 @@ const oneOf$ = <T>(
       else subscriber.complete();
     };
     const error = (cause: unknown): void => subscriber.error(cause);
-    let inner: Subscriber<T> | undefined;
-    // Before the subscription: a step that is synchronous must be left from within it.
-    subscriber.add(() => inner?.unsubscribe());
-    new Observable<T>((own) => {
-      inner = own;
-      source().subscribe(own);
-    }).subscribe({ next, error, complete });
+    const inner = hearing<T>({ next, error, complete });
+    subscriber.add(inner);
+    source().subscribe(inner);
   });
 
 const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>

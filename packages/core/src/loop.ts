@@ -1,4 +1,4 @@
-import { EMPTY, expand, first, map, of, type OperatorFunction, pipe } from 'rxjs';
+import { EMPTY, expand, filter, of, type OperatorFunction, pipe } from 'rxjs';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { MillraceError } from './errors.js';
@@ -18,25 +18,20 @@ export const loop = (
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(
-    expand((run: Run) => {
+    expand((run: Run, turns) => {
+      if (run.iteration < turns && !hasEnded(run)) throw stuck();
       latest.run = run;
       return hasEnded(run)
         ? EMPTY
-        : phases
-            .reduce((run$, phase) => run$.pipe(phase), of<Run>(run))
-            .pipe(map(later(run)), inTime, inTurn);
+        : phases.reduce((run$, phase) => run$.pipe(phase), of<Run>(run)).pipe(inTime, inTurn);
     }),
-    first(hasEnded),
+    filter(hasEnded),
   );
 };
 
 /** A turn that asks nothing would be followed by another like it, for ever. */
-const later =
-  (before: Run) =>
-  (after: Run): Run => {
-    if (hasEnded(after) || after.iteration > before.iteration) return after;
-    throw new MillraceError(
-      'invalidState',
-      'A turn of the loop neither asked the model nor ended the run. Its phases need `reasoning`, or one that does the same.',
-    );
-  };
+const stuck = (): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    'A turn of the loop neither asked the model nor ended the run. Its phases need `reasoning`, or one that does the same.',
+  );

@@ -122,10 +122,7 @@ export interface PartialOutputOptions {
 }
 
 /**
- * Emits the structured output of calls as far as it has been written, from their events: at most one every so many
- * milliseconds for each call, and the whole one as soon as its message is whole. Texts may be cut; numbers and
- * words are whole or missing. It is a preview: nothing has been validated before `reply.output`. A message that is discarded
- * begins anew, and sub-agents are left out that do not speak for the root. Cold or hot, and ends, as the events do.
+ * Emits previews of the structured output while it is written, from the events of calls: one every so many milliseconds for each call, and the complete one with its message. Strings may be cut; numbers and words are complete or missing; nothing is validated before `reply.output`. A discarded message starts over. Leaves out sub-agents that do not speak for the root. Completes with the events.
  */
 export const partialOutput$ = <Output = unknown>(
   event$: Observable<AgentEvent>,

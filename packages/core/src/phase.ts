@@ -1,4 +1,5 @@
-import { concatMap, map, type MonoTypeOperatorFunction, type Observable, of } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { thenMap } from './contained.js';
 import type { Context } from './context.js';
 import type { OpenRun, Run } from './run.js';
 
@@ -19,11 +20,7 @@ export const alsoEnded = (create: PhaseFactory): PhaseFactory => {
 export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
 
 /** Makes a phase that works on an open run; an ended one passes it untouched. */
-export const phase = (work: (run: OpenRun) => Observable<Run>): Phase =>
-  concatMap((run) => (run.status === 'open' ? work(run) : of(run)));
+export const phase = (work: (run: OpenRun) => Run | Observable<Run>): Phase =>
+  thenMap((run) => (run.status === 'open' ? work(run) : run));
 
-export const everyRun = (work: (run: Run) => Observable<Run>): Phase =>
-  concatMap((run) => work(run));
-
-export const transition = (change: (run: OpenRun) => Run): Phase =>
-  map((run) => (run.status === 'open' ? change(run) : run));
+export const everyRun = (work: (run: Run) => Run | Observable<Run>): Phase => thenMap(work);

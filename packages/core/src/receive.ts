@@ -1,14 +1,5 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  type Observable,
-  of,
-  reduce,
-  takeWhile,
-  throwError,
-} from 'rxjs';
-import { contained } from './contained.js';
+import { catchError, defer, type Observable, reduce, takeWhile, throwError } from 'rxjs';
+import { contained, thenMap } from './contained.js';
 import type { MessageChunk } from './content-through.js';
 import { discard, type Draft } from './draft.js';
 import { MillraceError, revised, toMillraceError } from './errors.js';
@@ -76,10 +67,8 @@ export const receive$ = (
         return chunk.type !== 'stop';
       }),
       reduce(() => true, true),
-      concatMap(() => {
-        if (draft.finish !== 'pause' || nth === maxResponses) {
-          return of(finishOf(draft, model.name));
-        }
+      thenMap(() => {
+        if (draft.finish !== 'pause' || nth === maxResponses) return finishOf(draft, model.name);
         draft.resume();
         return finished$(nth + 1);
       }),

@@ -183,7 +183,7 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
     local(outcome).input = input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, setup.answer(context));
-    return answer(callOf(setup, input, scheduler.now())).pipe(take(1));
+    return answer(callOf(setup, input, scheduler.now()));
   });
 
 const complete = (reply: Reply, context: CallContext): void => {

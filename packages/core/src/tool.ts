@@ -1,4 +1,3 @@
-import { defer } from 'rxjs';
 import {
   checkOptions,
   defined,
@@ -10,6 +9,7 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
+import { made$ } from './contained.js';
 import type { PatternEngine } from './schema/compile.js';
 import { createValidator, type Infer, type InputSchema } from './schema.js';
 import { emissions } from './tools/emissions.js';
@@ -30,9 +30,8 @@ export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
   /** Whether a run may start: yes, no, or a function that decides, with the validated input. It may change the input. Default: yes. */
   readonly approve?: boolean | Approver<Infer<Schema>>;
   /**
-   * Does the work. It may return a value, a Promise, a generator, an AsyncIterable or an Observable;
-   * what the latter three emit is progress, shown at once. The output is what a generator returns in the end, else all
-   * strings that were emitted, joined, else the last value. What it throws is told to the model.
+   * Does the work. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; values of the latter three are progress. The output is what a generator returns, else all
+   * emitted strings joined, else the last value. Errors are reported to the model.
    */
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
   /** Whether parameters that a JSON Schema does not name are left out; else they are a fault. Default: true. */
@@ -77,7 +76,7 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
     run$: (value, context) =>
       // What the validator has passed is of the schema's type, which no guard can say.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      defer(() => emissions(run(value as Infer<Schema>, context), context.demand)),
+      made$(() => emissions(run(value as Infer<Schema>, context), context.demand)),
   };
 };
 

@@ -3,10 +3,7 @@ import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 /** Runs a task; one that comes while another runs waits for it, or, where it says so, until no other waits either. */
 export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
 
-/**
- * Makes a queue that runs tasks one after the other, never nested: synchronous turns do not overflow the stack, and all subscribers see one
- * event before any sees the next. RxJS's `queueScheduler` is global: an error in one call would drop the turns of another.
- */
+/** Runs tasks one after another, never nested: synchronous turns do not overflow the stack, and all subscribers see events in the same order. RxJS's global `queueScheduler` would drop the turns of other calls on an error. */
 export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];
   let idle: (() => void)[] = [];

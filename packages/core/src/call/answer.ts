@@ -1,4 +1,4 @@
-import { concatMap, defer, map, type Observable, of } from 'rxjs';
+import { concatMap, defer, isObservable, map, type Observable, of } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
 import { requestOf } from '../call-options.js';
 import { limitsOf } from '../deadline.js';
@@ -122,25 +122,23 @@ export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
 export const opened$ = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
-  said$: (goesOn: boolean) => Observable<Said>,
+  said: (goesOn: boolean) => Said | Observable<Said>,
   next: Answer,
 ): Observable<Reply> => {
   const { call: info, interruption, local, perform, scheduler } = context;
   const goesOn = call.status === 'prepared' && interruption.current === undefined;
   const { own } = local(instructionsOf);
-  const openedBy$ = (before$: Observable<Said>, isCut = false): Observable<Opening> => {
-    const createdAt = scheduler.now();
-    const instructions = told(own, info);
-    return before$.pipe(
-      map((said) => ({ ...said, instructions, createdAt, ...(isCut && { isCut }) })),
-    );
+  const openedBy$ = (before: Said | Observable<Said>, isCut = false): Observable<Opening> => {
+    const opening = { instructions: told(own, info), createdAt: scheduler.now() };
+    const whole = (said: Said): Opening => ({ ...opening, ...said, ...(isCut && { isCut }) });
+    return isObservable(before) ? before.pipe(map(whole)) : of(whole(before));
   };
   return perform<Opening>({
     kind: 'open',
     id: 'open',
     input: call.input,
-    run: () => openedBy$(said$(goesOn)),
-    cut: () => openedBy$(of({ history: [], late: call.late }), true),
+    run: () => openedBy$(said(goesOn)),
+    cut: () => openedBy$({ history: [], late: call.late }, true),
     form: openingForm(info, own),
   }).pipe(
     concatMap(({ isCut = false, ...opening }) => {
@@ -216,12 +214,12 @@ export const opening: Layer = trusted({
   priority: 60,
   single: true,
   call: (context) => (next) => (call) => {
-    const nothing$ = (goesOn: boolean): Observable<Said> => {
+    const nothing = (goesOn: boolean): Said => {
       const awaited = goesOn ? splitInput(call.input).results?.content[0] : undefined;
       if (awaited !== undefined) throw notAwaited(awaited.toolUseId, []);
-      return of({ history: [], late: call.late });
+      return { history: [], late: call.late };
     };
-    return opened$(call, context, nothing$, next);
+    return opened$(call, context, nothing, next);
   },
 });
 

@@ -217,19 +217,19 @@ const reviewed$ = (
 ): Observable<Reply> =>
   hooks.intercepted$(reply.iterations, { type: 'postCall', reply }, (event) =>
     event === undefined
-      ? of(stopped(call, reply))
-      : withOutput$(output, reply, sameReply(reply, event.reply)),
+      ? stopped(call, reply)
+      : withOutput(output, reply, sameReply(reply, event.reply)),
   );
 
 /** An output that was read from a text which an interceptor has edited is read again: it must not say what the text does not. */
-const withOutput$ = (
+const withOutput = (
   output: Call['output'],
   reply: Reply,
   { output: given, ...edited }: Reply,
-): Observable<Reply> => {
+): Reply | Observable<Reply> => {
   const isStale =
     output !== undefined && given === reply.output && textOf(edited) !== textOf(reply);
-  if (!isStale) return of(given === undefined ? edited : { ...edited, output: given });
+  if (!isStale) return given === undefined ? edited : { ...edited, output: given };
   return output
     .read$(textOf(edited))
     .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));

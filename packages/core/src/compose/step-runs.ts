@@ -10,9 +10,7 @@ export type StepRun<Out = unknown> = (input: Input, options: CallOptions) => Obs
 const runs = new WeakMap<object, StepRun>();
 
 /**
- * Makes a step of a function, for `sequential`, `parallel`, `race`, `route` and `asAgent`. It gets an input and the options that whoever
- * runs the step has for the calls below: pass them on, `agent.call$(input, options)`, so that these belong to the call above, end with
- * it, and are heard there. What takes part in an answer and does not give it goes with `silent(options)`. The next input waits.
+ * Makes a step of a function of an input and options, for `sequential`, `parallel`, `race`, `route` and `asAgent`. Pass the options on, `agent.call$(input, options)`, so that the calls belong to the call above. For calls that do not give the answer, use `silent(options)`. The next input waits.
  */
 export const createStep = <Out>(run: StepRun<Out>): OperatorFunction<Input, Out> => {
   if (typeof run !== 'function') {

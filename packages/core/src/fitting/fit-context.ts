@@ -96,7 +96,7 @@ const learning = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Int
 const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
   contextWindow: wholeNumber(1),
   reserve: wholeNumber(0),
-  counter: having('count', 'a TokenCounter, such as { count: (text) => text.length / 4 }'),
+  counter: having('count', 'an object with count(text)'),
 };
 
 const noRoom = (): MillraceError =>

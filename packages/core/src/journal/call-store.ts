@@ -40,6 +40,7 @@ import {
   isLongOpening,
   readable,
 } from './conversation-log.js';
+import { thenMap } from '../contained.js';
 import { createDemand, type Demand } from '../demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
@@ -181,8 +182,6 @@ const journalOf = (
   let lastSeq = from;
   const begins = `${callId}/${callStep}`;
   startAt(log.position);
-  const flushed$ = <T>(then: () => Observable<T>): Observable<T> =>
-    isIdle() ? then() : concat(writing$(), defer(then));
   // Nothing is written down of a call that has not begun: it was refused.
   let held: AgentEvent[] | undefined = steps.size === 0 ? [] : undefined;
   const writeEvent = (event: AgentEvent): void => {
@@ -243,20 +242,18 @@ const journalOf = (
         if (written !== undefined) return of(known(id, written));
         if (id.length > maxId) throw tooLong(id);
         // A store that fails stops the call before the next effect.
-        return flushed$(() =>
-          work().pipe(
-            concatMap((value) => {
-              const text = stepText(id, value);
-              const record$ = (shared = value): Observable<unknown> => {
-                steps.set(id, { text });
-                writeStep(id, value, text, shared);
-                return flushed$(() => of(value));
-              };
-              return isLongOpening(id, text) && isRecord(value)
-                ? shared$(session(), value).pipe(concatMap(record$))
-                : record$();
-            }),
-          ),
+        return (isIdle() ? work() : concat(writing$(), defer(work))).pipe(
+          thenMap((value) => {
+            const text = stepText(id, value);
+            const record = (shared = value): unknown => {
+              steps.set(id, { text });
+              writeStep(id, value, text, shared);
+              return isIdle() ? value : concat(writing$(), of(value));
+            };
+            return isLongOpening(id, text) && isRecord(value)
+              ? shared$(session(), value).pipe(thenMap(record))
+              : record();
+          }),
         );
       }),
   };

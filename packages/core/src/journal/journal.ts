@@ -1,14 +1,13 @@
 import {
-  concat,
   concatMap,
   defer,
+  endWith,
   filter,
   identity,
   lastValueFrom,
-  merge,
   type Observable,
   of,
-  take,
+  takeUntil,
   tap,
   throwError,
   throwIfEmpty,
@@ -18,6 +17,7 @@ import { conversation, saidBefore } from '../memories/conversation.js';
 import type { CallInfo } from '../call-info.js';
 import type { Callable } from '../callable.js';
 import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call-options.js';
+import { thenMap } from '../contained.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { type Input, readHistory } from '../input.js';
@@ -323,11 +323,10 @@ const recordedAnswer = (
 ): Answer => {
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
     // A call below another is begun by that one's.
-    if (!isOutermost) return concat(recall$, of(undefined));
+    if (!isOutermost) return of(undefined);
     const form = isResumed ? goingOn : beginning(info.callId);
     const run = () => of(callRecord(info, local(keySeed).id, input, given));
-    const record$ = perform({ kind: 'call', id: callStep, input, run, form });
-    return record$.pipe(concatMap((begun) => concat(recall$, of(begun))));
+    return perform({ kind: 'call', id: callStep, input, run, form });
   };
   const ended$ = (): Observable<Reply> =>
     perform<Reply>({
@@ -341,10 +340,11 @@ const recordedAnswer = (
     );
   return (call) =>
     noted$(local(outcome).input ?? call.input).pipe(
+      thenMap(() => recall$()?.pipe(endWith(undefined))),
       concatMap(() =>
         isOutermost && hasEnded
           ? ended$()
-          : merge(interrupt$, next(call).pipe(throwIfEmpty(noReply))).pipe(take(1)),
+          : next(call).pipe(throwIfEmpty(noReply), takeUntil(interrupt$)),
       ),
     );
 };

@@ -16,6 +16,7 @@ import {
   throwError,
   map,
 } from 'rxjs';
+import { thenMap } from '../contained.js';
 import { fatal, MillraceError } from '../errors.js';
 import type { EventType } from '../events.js';
 import type { Hooks } from '../hooks.js';
@@ -58,7 +59,8 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
   readonly around: (next: Perform) => Perform;
   readonly begin: Perform;
   readonly interrupt$: Observable<never>;
-  readonly recall$: Observable<never>;
+  /** Finds the interrupt that the call had before, if it may have had one. */
+  readonly recall$: () => Observable<never> | undefined;
 }
 
 export const callSteps = (
@@ -138,11 +140,11 @@ const interruptible = (
           if (!isAnswered) interruption.release(recalled);
           listens.begins(id, shown);
         },
-        ended: () => {
+        ended$: () => {
           // Counted before it is recorded: an interrupt that comes meanwhile does not undo it.
           ended += 1;
           // The value of a step that an interrupt cut is recorded after the interrupt.
-          return interruption.current === undefined ? [] : [interrupt$];
+          return interruption.current === undefined ? undefined : interrupt$;
         },
       },
       next,
@@ -154,7 +156,7 @@ const interruptible = (
   return {
     around,
     interrupt$,
-    recall$: defer(() =>
+    recall$: () =>
       mayBeWritten(interruptStep)
         ? begin<Noted>({
             kind: 'interrupt',
@@ -169,8 +171,7 @@ const interruptible = (
             }),
             ignoreElements(),
           )
-        : EMPTY,
-    ),
+        : undefined,
   };
 };
 
@@ -214,13 +215,13 @@ interface StepListener {
   readonly replayed: (id: string, warning: string | undefined) => void;
   readonly begins: (id: string, shown: readonly string[]) => void;
   /** A step has made its value. Returns what must be recorded before it. */
-  readonly ended?: () => readonly Observable<never>[];
+  readonly ended$?: () => Observable<never> | undefined;
 }
 
 const recording = (
   journal: OpenJournal,
   callId: string,
-  { replayed, begins, ended }: StepListener,
+  { replayed, begins, ended$ }: StepListener,
   next: Perform,
 ): Perform => {
   const { cutShort = new Set<string>() } = journal;
@@ -241,11 +242,10 @@ const recording = (
       if (isParallel(id)) running.begin(id);
       const before = Math.max(0, ...shown.values());
       return next({ ...step, run: (attempt) => step.run(before + attempt) }).pipe(
-        concatMap((value) => {
+        thenMap((value) => {
           made = { value };
-          const [first$] = ended?.() ?? [];
-          const written$ = of(write(value));
-          return first$ === undefined ? written$ : concat(first$, written$);
+          const first$ = ended$?.();
+          return first$ === undefined ? write(value) : concat(first$, of(write(value)));
         }),
       );
     };

@@ -235,10 +235,10 @@ const after$ = (
 ): Observable<ToolResultBlock> => {
   const after = { type: 'postActing', toolUse, result, ms: 0 } as const;
   return hooks.emit$(0, after, (event) => {
-    if (event !== undefined) return of({ ...event.result, toolUseId: toolUse.id });
+    if (event !== undefined) return { ...event.result, toolUseId: toolUse.id };
     const rejected = rejectedResult(toolUse.id);
     hooks.report(0, { ...after, result: rejected });
-    return of(rejected);
+    return rejected;
   });
 };
 

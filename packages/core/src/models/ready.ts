@@ -16,9 +16,7 @@ export const ready = (model: Model): Model =>
   inTime(model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model);
 
 /**
- * Gives a model that has no native structured output a tool to answer with: an `outputSchema` becomes that
- * tool's input, and what the model says to it becomes the text of its answer, while it arrives. A request that
- * forces another tool is sent without it.
+ * Gives a model without native structured output a tool to answer with: the `outputSchema` becomes its input, and its arguments are streamed as the text of the answer. Left out if a request forces another tool.
  */
 export const answerTool = (model: Model): Model => {
   checkModel('answerTool()', model);

@@ -6,7 +6,6 @@ import {
   map,
   mergeMap,
   type Observable,
-  of,
   startWith,
   toArray,
 } from 'rxjs';
@@ -47,7 +46,7 @@ const lost =
 export const acting = (context: Needs): Phase =>
   phase((run) => {
     const asked = unanswered(run);
-    if (asked === undefined) return of(run);
+    if (asked === undefined) return run;
     const { parallel, maxToolCalls } = context.limits;
     const latest = context.local(progress);
     latest.acting = { asked, results: [] };

@@ -1,12 +1,12 @@
-import { concat, identity, type Observable, of, throwError } from 'rxjs';
+import { concat, identity, of, throwError } from 'rxjs';
 import type { Context } from '../context.js';
 import { endInterrupted, says, wordsOf } from '../end-interrupted.js';
 import { MillraceError } from '../errors.js';
 import { noMemory } from '../memory.js';
 import { type AssistantMessage, textOf } from '../message.js';
-import { type Phase, phase, transition } from '../phase.js';
+import { type Phase, phase } from '../phase.js';
 import { remember$, type Remembering } from '../remember.js';
-import { assertPaired, end, type OpenRun, type Run } from '../run.js';
+import { assertPaired, end, type OpenRun } from '../run.js';
 import { close$, type ClosingNeeds } from './closing.js';
 
 /** Ends the run if it has been interrupted. */
@@ -14,7 +14,7 @@ export const checkInterrupt = (
   context: Pick<Context, 'call' | 'interruption' | 'isInterruptible'>,
 ): Phase =>
   context.isInterruptible
-    ? transition((run) =>
+    ? phase((run) =>
         context.interruption.current === undefined ? run : endInterrupted(run, context),
       )
     : identity;
@@ -22,14 +22,14 @@ export const checkInterrupt = (
 /** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */
 export const storeMemory = (context: Remembering): Phase =>
   context.memory === noMemory
-    ? transition((run) => {
+    ? phase((run) => {
         assertPaired(unstored(run));
         return stored(run);
       })
     : phase((run) => {
         const messages = unstored(run);
         return messages.length + run.late.length === 0
-          ? of(run)
+          ? run
           : concat(remember$(context, run, messages), of(stored(run)));
       });
 
@@ -45,9 +45,9 @@ type Needs = ClosingNeeds & Pick<Context, 'limits'>;
 
 /** Ends the run when its iterations are used up: with one closing request without tools, an error, or what there is. */
 export const limit = (context: Needs): Phase =>
-  phase((run): Observable<Run> => {
+  phase((run) => {
     const { maxIterations, onLimit } = context.limits;
-    if (run.iteration < maxIterations) return of(run);
+    if (run.iteration < maxIterations) return run;
     switch (onLimit) {
       case 'answer':
         return close$(run, context, {
@@ -58,7 +58,7 @@ export const limit = (context: Needs): Phase =>
       case 'error':
         return throwError(() => usedUp(context));
       case 'partial':
-        return of(end(run, 'maxIterations', partialOf(run, context)));
+        return end(run, 'maxIterations', partialOf(run, context));
     }
   });
 

@@ -1,5 +1,6 @@
-import { concatMap, map, type Observable, of, timer } from 'rxjs';
+import { map, type Observable, timer } from 'rxjs';
 import { ask$, type Asked, type Stage } from '../ask.js';
+import { thenMap } from '../contained.js';
 import { discard, discardUnlessKept } from '../draft.js';
 import { endInterrupted, endStopped } from '../end-interrupted.js';
 import { waited$ } from '../step.js';
@@ -49,14 +50,14 @@ export const reasoning = (context: Needs): Phase =>
     const run = nextIteration(before);
     const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
-      concatMap((asked) => {
+      thenMap((asked) => {
         const spent = spend(run, asked.usage, 'reasoning');
         const decided = decide(spent, asked, context);
-        const kept$ = (then: Run): Observable<Run> =>
-          paced$(run, discardUnlessKept(context, then, asked.message), context);
+        const kept = (then: Run): Run | Observable<Run> =>
+          paced(run, discardUnlessKept(context, then, asked.message), context);
         return context.output === undefined || decided.status !== 'answer'
-          ? kept$(decided)
-          : read$(spent, decided, context.output, context).pipe(concatMap(kept$));
+          ? kept(decided)
+          : read$(spent, decided, context.output, context).pipe(thenMap(kept));
       }),
     );
   });
@@ -237,15 +238,15 @@ const remind = (run: OpenRun, message: AssistantMessage, context: CorrectionNeed
 };
 
 /** Lets a model that wrote what cannot be read wait before it is asked again: the more often it did, the longer. */
-const paced$ = (
+const paced = (
   before: OpenRun,
   after: Run,
   context: Pick<Context, 'limits' | 'scheduler' | 'perform'>,
-): Observable<Run> => {
+): Run | Observable<Run> => {
   const misread = ({ corrections: { malformed = 0 } }: OpenRun): number => malformed;
   const isAgain = after.status === 'open' && misread(after) > misread(before);
   const ms = isAgain ? misread(after) * context.limits.parseBackoffMs : 0;
-  if (ms === 0) return of(after);
+  if (ms === 0) return after;
   const rested$ = waited$(context, `${after.iteration}/backoff`, timer(ms, context.scheduler));
   return rested$.pipe(map(() => after));
 };

@@ -16,9 +16,7 @@ export const native = <const Output extends InputSchema | undefined = undefined>
 });
 
 /**
- * An agent of a model without tools of its own, in the dialect `action`: a thought, then one action as JSON. Temperature 0.7; 8,000 tokens a
- * message; one tool a step; two repairs of an action and two failures of a tool, each after 0.8 s times their number. What the options say
- * goes before that.
+ * Options of an agent whose model has no tools of its own, in the dialect `action`: a thought, then one action as JSON. Temperature 0.7, 8,000 tokens a message, one tool per turn, two corrections and two tool failures in a row, each after 0.8 s times their number. Your options take precedence.
  */
 export const action = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -36,9 +34,7 @@ export const action = <const Output extends InputSchema | undefined = undefined>
 });
 
 /**
- * An agent of any model at all, in the dialect `flat`: each reply is one JSON object. 10 steps; a temperature of 0.7 that rises by 0.2 with each
- * text in which no action can be read; observations of 500 characters; the closing attempt at temperature 0, and a `maxIterations` error where it says
- * nothing. What the options say goes before that.
+ * Options of an agent of any model, in the dialect `flat`: each answer is one JSON object. 10 iterations; temperature 0.7, plus 0.2 for each unreadable answer; tool results up to 500 characters; the closing request at temperature 0, and a `maxIterations` error if it is empty. Your options take precedence.
  */
 export const flat = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,

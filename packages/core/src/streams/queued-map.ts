@@ -16,9 +16,7 @@ import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 import type { Queue } from './queue.js';
 
 /**
- * A `concatMap` whose values wait in a queue of the caller's, which may make fewer of them, tell how many there
- * are, or refuse one by throwing. An error of the source comes behind what waits; one of an inner Observable or
- * of the queue comes at once. Inner Observables that complete at once do not nest.
+ * A `concatMap` whose values wait in a queue of the caller, which may merge, count or refuse (by throwing) them. An error of the source comes after what waits, one of an inner Observable or the queue immediately. Inner Observables that complete synchronously do not nest.
  */
 export const queuedMap = <In extends object, Inner extends ObservableInput<unknown>>(
   project: (value: In) => Inner,

@@ -1,4 +1,4 @@
-import { concat, defer, from, isObservable, type Observable, of } from 'rxjs';
+import { defer, from, isObservable, type Observable } from 'rxjs';
 import type { Finish, Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
 
 /** One answer of the script: its chunks, a stream of them, or a function of the request that gives either. */
@@ -46,7 +46,7 @@ export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedMo
 };
 
 const finished = (chunks: readonly ModelChunk[]): Observable<ModelChunk> =>
-  chunks.at(-1)?.type === 'finish' ? from(chunks) : concat(from(chunks), of(finish()));
+  from(chunks.at(-1)?.type === 'finish' ? chunks : [...chunks, finish()]);
 
 /** A delta of text. */
 export const text = (delta: string): ModelChunk => ({ type: 'text', text: delta });

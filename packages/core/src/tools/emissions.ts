@@ -1,19 +1,14 @@
-import {
-  concatMap,
-  from,
-  isObservable,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-} from 'rxjs';
-import { contained } from '../contained.js';
+import { from, isObservable, map, type Observable, type ObservableInput } from 'rxjs';
+import { contained, thenMap } from '../contained.js';
 import type { Demand } from '../demand.js';
 import { pulls } from '../from-pull.js';
 import { readEmissions, type ToolEmission, toOutput } from '../tool-output.js';
 
 /** Reads whatever the code of a tool returned: a value, a Promise, a generator, an AsyncIterable or an Observable. */
-export const emissions = (returned: unknown, demand: Demand): Observable<ToolEmission> => {
+export const emissions = (
+  returned: unknown,
+  demand: Demand,
+): ToolEmission | Observable<ToolEmission> => {
   if (isObservableLike(returned)) {
     const value$ = from(returned).pipe(contained());
     return readEmissions(value$.pipe(map((value) => ({ done: false, value }))));
@@ -21,9 +16,9 @@ export const emissions = (returned: unknown, demand: Demand): Observable<ToolEmi
   if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
   if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
   if (isPromiseLike(returned)) {
-    return from(returned).pipe(concatMap((settled) => emissions(settled, demand)));
+    return from(returned).pipe(thenMap((settled) => emissions(settled, demand)));
   }
-  return of({ type: 'output', output: toOutput(returned) });
+  return { type: 'output', output: toOutput(returned) };
 };
 
 const has = (value: unknown, key: PropertyKey): boolean =>

@@ -1,4 +1,4 @@
-import { defer } from 'rxjs';
+import { made$ } from '../contained.js';
 import { misuse } from '../errors.js';
 import type { Infer, InputSchema } from '../schema.js';
 import { type NoParameters, tool, type ToolDefinition } from '../tool.js';
@@ -25,7 +25,7 @@ export const toolMethod =
       const own: Tool = {
         ...shape,
         run$: (input, context) =>
-          defer(() => {
+          made$(() => {
             // Read anew, so that a subclass may override it.
             const method = decorated.access.get(this);
             // What the validator has passed is of the schema's type, which no guard can say.
