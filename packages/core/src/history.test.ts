@@ -13,13 +13,16 @@ import {
   textOf,
   tool,
   toolResults,
+  watch,
 } from './index.js';
 import { strictHistory } from './memories/conversation.js';
 import { unpaired } from './run.js';
-import { record, scriptedModel, text, toolUse } from './testing/index.js';
+import { record, type ScriptedModel, scriptedModel, text, toolUse } from './testing/index.js';
 import { asAgent } from './teams/index.js';
 import { sessions } from './sessions/index.js';
-import { journal } from './journal/index.js';
+import { leftAt } from './journal/dying-driver.test-support.js';
+import { type CallStoreDriver, journal } from './journal/index.js';
+import { journalIn } from './journal/stored-calls.test-support.js';
 
 const user = (said: string): InputMessage => ({ role: 'user', content: [textBlock(said)] });
 const assistant = (said: string, name?: string): InputMessage => ({
@@ -156,6 +159,45 @@ describe('history()', () => {
       "has no option 'history'. Give history(messages) to 'use'.",
     );
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
+  });
+
+  it('I8: a call replaces the history of its agent, and a session of the agent refuses it', async () => {
+    const model = scriptedModel([text('a')], [text('b')]);
+    const agent = createAgent({ model, use: [history([user('example')])] });
+    await agent.call('?');
+    await agent.call('?', { use: [history([user('other')])] });
+    const shown = model.requests.map(({ messages }) => messages.map((it) => textOf(it)));
+    expect(shown).toEqual([
+      ['example', '?'],
+      ['other', '?'],
+    ]);
+    const session = sessions(agent).open('s');
+    await expect(session.call('?')).rejects.toMatchObject({ code: 'config' });
+  });
+
+  it('G5: the layers of an operator and those of the program around it add up', async () => {
+    const model = scriptedModel([text('a1')], [text('a2')]);
+    const seen: string[] = [];
+    const step = createAgent({ name: 'a', model }).asOperator({
+      use: [watch(({ type }) => void (type === 'preCall' && seen.push('heard')))],
+    });
+    const team = sessions(asAgent(step, { name: 'team' })).open('s');
+    await team.call('q1');
+    await team.call('q2');
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['q1', 'a1', 'q2']);
+    expect(seen).toEqual(['heard', 'heard']);
+  });
+
+  it('S6: a call that ends before its history is recorded resumes with it', async () => {
+    const agentOf = (model: ScriptedModel, driver: CallStoreDriver) =>
+      createAgent({ model, use: [journalIn(driver)] });
+    const driver = await leftAt('call', (dying) =>
+      agentOf(scriptedModel([text('lost')]), dying).call$('?', { callId: 'c', use: [history([user('one')])] }),
+    );
+    const model = scriptedModel([text('a')]);
+    const resumed = agentOf(model, driver);
+    expect(textOf(await journalIn(driver).resume(resumed, 'c'))).toBe('a');
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['one', '?']);
   });
 
   it('I15: is trimmed, and the task never', async () => {

@@ -182,7 +182,7 @@ describe('fitContext', () => {
     expect(given({})).toThrow("fitContext() needs 'contextWindow'");
     expect(given({ contextWindow: 4_096 })).toThrow("'reserve' leaves nothing");
     expect(given({ contextWindow: 8_000, counter: {} })).toThrow(
-      "'counter' must be a TokenCounter",
+      "'counter' must be an object with count(text)",
     );
     expect(given({ contextWindow: 8_000, window: 1 })).toThrow("has no option 'window'");
     expect(given({ contextWindow: 0.5 })).toThrow('a whole number of at least 1');
