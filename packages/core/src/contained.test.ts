@@ -15,7 +15,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { contained } from './contained.js';
+import { contained, made$, thenMap } from './contained.js';
 import {
   type AgentOptions,
   createAgent,
@@ -176,5 +176,73 @@ describe('contained', () => {
     expect(textOf(await createAgent({ model }).call('?', { use: [interruptOn(stop$)] }))).toBe(
       'Hi.',
     );
+  });
+});
+
+describe('thenMap', () => {
+  it('S2: passes a value on immediately, waits for an Observable, and completes after both', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const slow$ = cold<string>('--(s|)');
+      const source$ = cold<string>('-a---|');
+      expectObservable(source$.pipe(thenMap((value) => `${value}!`))).toBe('-r---|', { r: 'a!' });
+      expectObservable(source$.pipe(thenMap(() => slow$))).toBe('---s-|');
+      expectSubscriptions(slow$.subscriptions).toBe('-^-!');
+      const later$ = cold<string>('------(s|)');
+      expectObservable(source$.pipe(thenMap(() => later$))).toBe('-------(s|)');
+    });
+  });
+
+  it('S2: leaves its source and what it waits for', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const [source$, inner$] = [cold('-a--'), cold('----x')];
+      expectObservable(source$.pipe(thenMap(() => inner$)), '^--!').toBe('');
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it('errors with what it throws, and with an error of either, and leaves the other', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<string>('-a--');
+      const thrown$ = source$.pipe(
+        thenMap((): string => {
+          throw new Error('thrown');
+        }),
+      );
+      expectObservable(thrown$).toBe('-#', {}, new Error('thrown'));
+      expectSubscriptions(source$.subscriptions).toBe('^!');
+      const inner$ = cold<string>('---x');
+      expectObservable(cold<string>('-a-#').pipe(thenMap(() => inner$))).toBe('---#');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it.each([
+    ['its source', () => of(1, 2, 3).pipe(thenMap((value) => value))],
+    ['what it waits for', () => of(0).pipe(thenMap(() => of(1, 2, 3)))],
+    ['what made$ makes', () => made$(() => of(1, 2, 3))],
+  ])('can be left while %s emits synchronously', (_what, make) => {
+    const made: number[] = [];
+    make()
+      .pipe(
+        tap((value) => made.push(value)),
+        take(1),
+      )
+      .subscribe();
+    expect(made).toEqual([1]);
+  });
+
+  it('made$ is cold, and errors with what it throws', () => {
+    let count = 0;
+    const source$ = made$(() => (count += 1));
+    expect(count).toBe(0);
+    source$.subscribe();
+    source$.subscribe();
+    expect(count).toBe(2);
+    const seen: unknown[] = [];
+    made$((): number => {
+      throw new Error('thrown');
+    }).subscribe({ error: (error: unknown) => seen.push(error) });
+    expect(seen).toEqual([new Error('thrown')]);
   });
 });
