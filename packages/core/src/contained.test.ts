@@ -180,7 +180,7 @@ describe('contained', () => {
 });
 
 describe('thenMap', () => {
-  it('S2: passes a value on immediately, waits for an Observable, and completes after both', () => {
+  it('passes a value on immediately, waits for an Observable, and completes after both', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const slow$ = cold<string>('--(s|)');
       const source$ = cold<string>('-a---|');
@@ -192,7 +192,7 @@ describe('thenMap', () => {
     });
   });
 
-  it('S2: leaves its source and what it waits for', () => {
+  it('leaves its source and what it waits for', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const [source$, inner$] = [cold('-a--'), cold('----x')];
       expectObservable(source$.pipe(thenMap(() => inner$)), '^--!').toBe('');
