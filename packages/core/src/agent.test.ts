@@ -556,6 +556,16 @@ describe('a misuse gets an error with the fix', () => {
       /interceptors, such as on\(type/,
     ],
     [
+      'an option of sessions that is a layer',
+      () => sessions(createAgent({ model }), { approve: () => true } as never),
+      /sessions\(\) has no option 'approve'. Give approval\(approver\) to 'use'/,
+    ],
+    [
+      'a layer that is given as an option',
+      () => createAgent({ model }).call$('?', { approval: () => true } as never),
+      /no option 'approval'. Give approval\(approver\) to 'use'/,
+    ],
+    [
       'an option that has moved',
       () => createAgent({ model, defaults: { limits: {} } } as never),
       /no option 'defaults'. Write 'request' and 'limits' beside/,

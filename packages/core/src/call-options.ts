@@ -133,6 +133,7 @@ const moved: Readonly<Record<string, string>> = {
   journal: "Give journal(store) to 'use'.",
   history: "Give history(messages) to 'use'.",
   addTools: "Give addTools(…) to 'use'.",
+  approval: "Give approval(approver) to 'use'.",
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   interruptOn: "Give interruptOn(source$) to 'use'.",

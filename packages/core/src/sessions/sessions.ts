@@ -21,7 +21,7 @@ import {
 import type { OnFailure } from '../memories/conversation.js';
 import type { Agent } from '../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../callable.js';
-import { type CallOptions, isContext, withDefaults } from '../call-options.js';
+import { type CallOptions, checkMoved, isContext, withDefaults } from '../call-options.js';
 import { contained } from '../contained.js';
 import { failAs, MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
@@ -122,7 +122,7 @@ export const sessions = <Output>(
   options: SessionsOptions = {},
 ): Sessions<Output> => {
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
-  checkOptions('sessions()', options, { ...callRules, memory: isFunction });
+  checkMoved('sessions()', options, { ...callRules, memory: isFunction });
   const { memory, ...defaults } = options;
   const placeOf = placesOf(agent, memory);
   return {
