@@ -223,11 +223,22 @@ describe('an agent', () => {
   });
 
   it('is immutable: what its options hold later changes nothing', async () => {
-    const options = { model: scriptedModel([text('a')]), use: [] as Interceptor[] };
+    const model = scriptedModel([text('a')]);
+    const options = {
+      model,
+      use: [] as Interceptor[],
+      request: { temperature: 0 },
+      limits: { maxIterations: 3, timeouts: { callMs: 1_000 } },
+    };
     const agent = createAgent(options);
     options.use.push(on('preReasoning', () => NEVER));
     options.model = scriptedModel();
+    options.request.temperature = 2;
+    options.limits.timeouts.callMs = 0;
+    options.limits = { maxIterations: 1, timeouts: { callMs: 0 } };
     expect(textOf(await agent.call('?'))).toBe('a');
+    expect(model.requests[0]).toMatchObject({ temperature: 0 });
+    expect(agent.limits).toEqual({ maxIterations: 3, timeouts: { callMs: 1_000 } });
   });
 
   it('X19: tools cannot leave anything in the metadata of other calls', async () => {

@@ -46,7 +46,8 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   answer: CallSetup['answer'] = runLoop,
 ): Agent<OutputOf<Output, Default>> => {
   const use = layersIn(owner, options);
-  const { name = 'agent', model: ownModel, instructions, context = [], limits = {} } = options;
+  const { name = 'agent', model: ownModel, instructions, context = [] } = options;
+  const settings = withDefaults(options, {});
   const hot = createHotEvents();
   const tools = Object.freeze([...(options.tools ?? [])]);
   const toolkit = createToolkit(tools);
@@ -69,7 +70,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       use: [...layers, ...readUse('The call', given.use)],
       options: {
         ...rest,
-        ...withDefaults(options, given),
+        ...withDefaults(settings, given),
         context: [...context, ...layers.flatMap(contextOf), ...(rest.context ?? [])],
       },
       given,
@@ -83,7 +84,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     ...toCallable((input, given, view) => begin$(layers, input, given, view)),
     name,
     tools,
-    limits,
+    limits: settings.limits,
     events$: hot.events$,
     with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
   });
