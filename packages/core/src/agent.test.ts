@@ -572,14 +572,9 @@ describe('a misuse gets an error with the fix', () => {
       /sessions\(\) has no option 'approve'. Give approval\(approver\) to 'use'/,
     ],
     [
-      'a layer that is given as an option',
-      () => createAgent({ model }).call$('?', { approval: () => true } as never),
-      /no option 'approval'. Give approval\(approver\) to 'use'/,
-    ],
-    [
       'an option that has moved',
       () => createAgent({ model, defaults: { limits: {} } } as never),
-      /no option 'defaults'. Write 'request' and 'limits' beside/,
+      /no option 'defaults'. Give 'request' and 'limits' to createAgent/,
     ],
     [
       'an unknown call option',

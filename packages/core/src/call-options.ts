@@ -131,16 +131,14 @@ const moved: Readonly<Record<string, string>> = {
   maxQueue: ofSessions,
   onFailure: ofSessions,
   journal: "Give journal(store) to 'use'.",
-  history: "Give history(messages) to 'use'.",
+  history: "Give history(messages) to 'use', without a session.",
   addTools: "Give addTools(…) to 'use'.",
-  approval: "Give approval(approver) to 'use'.",
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   interruptOn: "Give interruptOn(source$) to 'use'.",
   output: "Give output(schema) to 'use'.",
   speaks: 'Give the options to speaking(…), or leave them to silent(…), of @millrace/core/teams.',
-  defaults:
-    "Write 'request' and 'limits' beside the other options, and give the rest to each call.",
+  defaults: "Give 'request' and 'limits' to createAgent().",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };

@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom } from 'rxjs';
+import { concat, lastValueFrom, NEVER, of } from 'rxjs';
 import { fitContext } from './fitting/index.js';
 import {
+  conversation,
   createAgent,
   history,
   inProcessMemory,
   type InputMessage,
+  type Layer,
   type Message,
   sequential,
   suspend,
@@ -18,7 +20,7 @@ import {
 import { strictHistory } from './memories/conversation.js';
 import { unpaired } from './run.js';
 import { record, type ScriptedModel, scriptedModel, text, toolUse } from './testing/index.js';
-import { asAgent } from './teams/index.js';
+import { asAgent, handoff, hub } from './teams/index.js';
 import { sessions } from './sessions/index.js';
 import { leftAt } from './journal/dying-driver.test-support.js';
 import { type CallStoreDriver, journal } from './journal/index.js';
@@ -156,7 +158,7 @@ describe('history()', () => {
       message: expect.stringContaining('a session has its own history'),
     });
     expect(() => agent.call$('?', { history: [] } as never)).toThrow(
-      "has no option 'history'. Give history(messages) to 'use'.",
+      "has no option 'history'. Give history(messages) to 'use', without a session.",
     );
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
   });
@@ -173,6 +175,40 @@ describe('history()', () => {
     ]);
     const session = sessions(agent).open('s');
     await expect(session.call('?')).rejects.toMatchObject({ code: 'config' });
+  });
+
+  it('I8: a layer that gives a call a memory needs the conversation beside it', async () => {
+    const model = scriptedModel([text('a1')], [text('a2')]);
+    const memory = inProcessMemory()('s');
+    const remembers: Layer = {
+      name: 'remembers',
+      priority: 54,
+      call: () => (next) => (call) => next({ ...call, memory }),
+    };
+    const agent = createAgent({ model, use: [remembers] });
+    await expect(agent.call('q1')).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("needs the layer 'conversation'"),
+    });
+    const whole = agent.with(conversation);
+    await whole.call('q1');
+    await whole.call('q2');
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['q1', 'a1', 'q2']);
+    expect(await lastValueFrom(memory.load$())).toHaveLength(4);
+  });
+
+  it('G5: an agent of a team keeps its own history until something was said there', async () => {
+    const [model, other] = [scriptedModel([text('a1')], [text('a2')]), scriptedModel([text('b1')])];
+    const own = { use: [history([user('example')])] };
+    const agents = [
+      createAgent({ name: 'a', model, ...own }),
+      createAgent({ name: 'b', model: other }),
+    ] as const;
+    await lastValueFrom(of('q').pipe(hub({ agents })));
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['example', 'q']);
+    const handed = handoff({ agents: [{ agent: agents[0], description: 'All.' }] });
+    await handed.call('q');
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['example', 'q']);
   });
 
   it('G5: the layers of an operator and those of the program around it add up', async () => {
@@ -192,7 +228,10 @@ describe('history()', () => {
     const agentOf = (model: ScriptedModel, driver: CallStoreDriver) =>
       createAgent({ model, use: [journalIn(driver)] });
     const driver = await leftAt('call', (dying) =>
-      agentOf(scriptedModel([text('lost')]), dying).call$('?', { callId: 'c', use: [history([user('one')])] }),
+      agentOf(scriptedModel([text('lost')]), dying).call$('?', {
+        callId: 'c',
+        use: [history([user('one')])],
+      }),
     );
     const model = scriptedModel([text('a')]);
     const resumed = agentOf(model, driver);
@@ -221,6 +260,12 @@ describe('history()', () => {
       use: [history([user('one')])],
     });
     expect([...known.keys()]).toEqual(['c/call', 'c/open', 'c/1', 'c/reply']);
+  });
+
+  it('S6: an engine whose steps do not complete ends a call all the same', async () => {
+    const durable = journal((_id, work) => concat(work(), NEVER));
+    const agent = createAgent({ model: scriptedModel([text('a')]), use: [durable] });
+    expect(textOf(await agent.call('?', { callId: 'c' }))).toBe('a');
   });
 
   it('T13: a result that it waits for can be brought', async () => {

@@ -89,7 +89,7 @@ export { sampleDeltas } from './streams/sample-deltas.js';
 export { usage$ } from './streams/usage.js';
 export type { Answer, Layer, LayerContext, OutputLayer, Use } from './layer.js';
 export type { Call } from './call/call.js';
-export { history, strictHistory } from './memories/conversation.js';
+export { conversation, history, strictHistory } from './memories/conversation.js';
 export {
   type Cell,
   cell,

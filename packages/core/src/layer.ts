@@ -107,10 +107,7 @@ export interface Layer {
    * call is passed on as it was. A layer that waits in a step of its context is not passed over: the interrupt cuts the step, and the layer decides.
    */
   readonly call?: (context: LayerContext) => (next: Answer) => Answer;
-  /**
-   * Wraps every step. A layer has three moves: pass the step on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call. Completing
-   * empty is a cut, too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value.
-   */
+  /** Wraps every step. Pass it on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call. Completing empty is a cut too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value. */
   readonly step?: (context: LayerContext) => (next: Perform) => Perform;
   /** Wraps every model that the call asks, whichever it is. What it throws fails the call. */
   readonly model?: (context: LayerContext) => (next: Model) => Model;

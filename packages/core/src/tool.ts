@@ -29,10 +29,7 @@ export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'approve'> {
   readonly input?: Schema;
   /** Whether a run may start: yes, no, or a function that decides, with the validated input. It may change the input. Default: yes. */
   readonly approve?: boolean | Approver<Infer<Schema>>;
-  /**
-   * Does the work. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; values of the latter three are progress. The output is what a generator returns, else all
-   * emitted strings joined, else the last value. Errors are reported to the model.
-   */
+  /** Does the work. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; values of the latter three are progress. The output is what a generator returns, else all emitted strings joined, else the last value. Errors are reported to the model. */
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
   /** Whether parameters that a JSON Schema does not name are left out; else they are a fault. Default: true. */
   readonly pruneInput?: boolean;

@@ -15,6 +15,7 @@ import {
   type ToolMessage,
   toolUsesOf,
 } from '../message.js';
+import { noMemory } from '../memory.js';
 import { ready } from '../models/ready.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
@@ -214,6 +215,7 @@ export const opening: Layer = trusted({
   priority: 60,
   single: true,
   call: (context) => (next) => (call) => {
+    if (call.memory !== noMemory) throw misuse(unread);
     const nothing = (goesOn: boolean): Said => {
       const awaited = goesOn ? splitInput(call.input).results?.content[0] : undefined;
       if (awaited !== undefined) throw notAwaited(awaited.toolUseId, []);
@@ -222,6 +224,8 @@ export const opening: Layer = trusted({
     return opened$(call, context, nothing, next);
   },
 });
+
+const unread = "A call with a memory needs the layer 'conversation'.";
 
 /** Begins a call, once the layers further out have let it begin. */
 export const beginning: Layer = trusted({

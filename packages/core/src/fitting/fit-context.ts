@@ -45,7 +45,7 @@ export interface FitContextOptions {
 }
 
 /**
- * Makes every request fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. It leaves out what `fitMessages` does, in steps of a tenth of the window, and never changes memory. It runs after all other
+ * Makes every request fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. It leaves out the oldest turns first and never the task, in steps of a tenth of the window, and never changes memory. It runs after all other
  * interceptors, and its counter learns from the usage that the model reports. Errors with `contextTooLong` if what must stay is too long.
  */
 export const fitContext = (options: FitContextOptions): readonly Interceptor[] => {

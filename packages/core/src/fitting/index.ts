@@ -8,4 +8,3 @@ export {
   shortenOnOverflow,
   withEviction,
 } from './fit-context.js';
-export { fitMessages, type FitOptions, type Fitted } from './fit-messages.js';

@@ -16,7 +16,7 @@ export interface GuardOutputOptions extends InterceptorOptions {
 
 /**
  * Stops an answer while it is written, before a match is shown: the request is cancelled as soon as no further text can undo the match (after `\b` or `$`, that takes one more character; after a lookahead, the window or the end of the text). How the text is split into pieces makes no difference to matches up to the
- * length of the window, lookahead included, that look back 32 characters or less. With `feedback` the model is asked again, up to twice in a row; then the call errors with `guardRejected`. Does not look at thinking or tool arguments.
+ * length of the window, lookahead included, that look back 32 characters or less. An empty match stops the answer where it is. With `feedback` the model is asked again, up to twice in a row; then the call errors with `guardRejected`. Does not look at thinking or tool arguments.
  */
 export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {}): Interceptor => {
   checkOptions('guardOutput()', options, rules);

@@ -32,9 +32,9 @@ export interface RedactOptions extends InterceptorOptions {
 
 /**
  * Removes matches from a call: from its input and steered messages, from everything the model is sent (history and system prompt included), from tool results, their `details` and progress, and from what the model writes, while it streams. Errors and other objects
- * in progress and details are passed on as the plain data that was searched. Not covered: `preCall` (the input as it came), thinking (signed by the provider), tool arguments. Empty matches are ignored.
+ * in progress and details are passed on as the plain data that was searched; the last characters of progress are held back. Not covered: `preCall` (the input as it came), thinking (signed by the provider), tool arguments. Empty matches are ignored.
  *
- * A match longer than the window is removed while it streams if its beginning, within the window, already matches and each further character extends it, as in `/sk-[a-z]+/`. Any other may be shown in part; it is not stored, unless a part of it matches by itself.
+ * A match longer than the window is removed while it streams if its beginning, within the window, already matches and each further character extends it, as in `/sk-[a-z]+/`. Any other may be shown in part; it is not stored, unless a part of it matches by itself: `/key(-[a-z]{600})?/` removes `key` and leaves what follows.
  */
 export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
   checkOptions('redact()', options, rules);

@@ -7,6 +7,7 @@ import {
   lastValueFrom,
   type Observable,
   of,
+  take,
   takeUntil,
   tap,
   throwError,
@@ -178,7 +179,8 @@ export function journal(
 }
 
 const storeOf = (step$: OpenJournal['step$']): JournalStore => ({
-  open$: (_callId, run) => run({ step$ }),
+  // An engine may not complete.
+  open$: (_callId, run) => run({ step$: (id, work) => step$(id, work).pipe(take(1)) }),
 });
 
 const holds = <Output>(reply: Reply): reply is Reply<Output> => isRecord(reply);

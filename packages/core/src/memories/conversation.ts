@@ -45,7 +45,7 @@ import { isMessage } from '../shape.js';
 import { cell, recorded } from '../step.js';
 import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
 
-/** Loads the history from memory, with results for suspended tools in their places, and stores what the loop has not stored yet. Takes the place of the kernel's own layer, which knows no history. */
+/** A layer that reads and stores the conversation in the `memory` of a call, and places late results of suspended tools. Sessions and `history` bring it; a layer of yours that sets `call.memory` needs it beside it. */
 export const conversation: Layer = trusted({
   name: 'conversation',
   priority: 60,
@@ -267,7 +267,7 @@ interface HistoryLayer extends Layer {
 
 /**
  * Returns layers that show earlier messages before the input of a call: they are never stored, and `prepare` does not guard them. Messages of other agents are
- * shown as their texts. For a call without a session: a session has a history of its own, and errors with `config`. Given to a call, it replaces that of its agent. A journal
+ * shown as their texts. For a call without a session: a session has a history of its own, and errors with `config`. Given to a call, it replaces that of its agent, and so does what a team hands down. A journal
  * records the messages. The call errors with `invalidRequest` if they cannot be read.
  */
 export const history = (messages: readonly InputMessage[]): readonly Layer[] => {

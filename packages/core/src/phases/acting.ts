@@ -40,7 +40,7 @@ const extrasLost = (names: readonly string[]): string =>
   `The call is suspended, and no tool has taken these extras yet: ${names.join(', ')}. They are lost.`;
 
 const lost =
-  'The call is suspended, and nothing remembers it: no later call can go on with it. Make it in a session: sessions(agent).open(id).';
+  'The call is suspended, and nothing remembers it. Make it in a session: sessions(agent).open(id).';
 
 /** Runs the tools that the model asked for, and answers it in the order that it asked. */
 export const acting = (context: Needs): Phase =>

@@ -34,7 +34,7 @@ export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, Too
   );
 
 /**
- * Emits the text of the answer as it arrives, that of sub-agents that speak for the agent included; no thinking, no tool arguments. An answer that was not streamed, or that an interceptor edited, is emitted as a whole
+ * Emits the text of the answer as it arrives, also of the closing request, and that of sub-agents that speak for the agent; no thinking, no tool arguments. An answer that was not streamed, or that an interceptor edited, is emitted as a whole
  * with `postCall`. It cannot take back a message that is discarded; `textSoFar()` can. For one call at a time: group several with `byCall()` first. Completes with the events.
  */
 export const text = (options?: CallsHeard): OperatorFunction<AgentEvent, string> =>
@@ -102,7 +102,7 @@ export const replies = (options?: CallsHeard): OperatorFunction<AgentEvent, Repl
   );
 
 /**
- * Groups events by `callId`: emits an Observable for each call on its first event; that completes after `postCall` or `error`, so nothing is kept for calls that have ended. Give it all events of a call. A sub-agent's call is a group of its own. The groups are hot: subscribe immediately.
+ * Groups events by `callId`: emits an Observable for each call on its first event; that completes after `postCall` or `error`, so nothing is kept for calls that have ended. Give it all events of a call; a call that was joined late begins in its middle. A sub-agent's call is a group of its own. The groups are hot: subscribe immediately.
  */
 export const byCall = (): OperatorFunction<AgentEvent, GroupedObservable<string, AgentEvent>> =>
   groupBy(({ callId }) => callId, {

@@ -4,7 +4,7 @@ import { addUsage, noUsage, type Usage } from '../usage.js';
 
 /**
  * Emits the running total of the usage of all calls, sub-agents included, whenever it grows: `events$.pipe(usage$)`. A request counts once, when its message is complete; one that was cut counts with its call's reply, and not at all if the call fails. Each
- * subscription counts from zero. Completes with the events.
+ * subscription counts from zero; in the middle of a call, it counts what that call has cost with its reply. Completes with the events.
  */
 export const usage$ = (event$: Observable<AgentEvent>): Observable<Usage> =>
   defer(() => {

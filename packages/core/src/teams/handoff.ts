@@ -103,7 +103,9 @@ const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Tur
   const agent = transfers.agents.get(active);
   if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
   const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
-  const layers = [said(history), ...(tools.length === 0 ? [] : [addTools(...tools)])];
+  const isNew = history.length === 0 && historyIn(given.use) === undefined;
+  const before = isNew ? [] : said(history);
+  const layers = [before, ...(tools.length === 0 ? [] : [addTools(...tools)])];
   return agent.call$(input, { ...given, use: [...(given.use ?? []), ...layers] }).pipe(
     map((reply): Turn => {
       const move = transfers.moveIn(reply);

@@ -202,7 +202,7 @@ const reply$ = (
 ): Observable<Reply> => {
   const { history: heard, input } = hearing(agent.name, asked, transcript);
   const { use = [] } = options;
-  const before = history([...(historyIn(use) ?? []), ...heard]);
+  const before = heard.length === 0 ? [] : history([...(historyIn(use) ?? []), ...heard]);
   return agent.call$(input, { ...options, use: [...use, before] }).pipe(
     map((reply) => {
       if (reply.reason === 'suspended') throw cannotWait(owner, agent.name);
