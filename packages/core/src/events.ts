@@ -108,9 +108,9 @@ export interface Events {
   readonly planningChunk: OfPhase & ChunkOf;
   readonly messageDiscarded: { readonly messageId: string; readonly why: string };
   readonly vetoed: {
-    /** What would not go on: an event of this type, or the call before it began. */
+    /** What was vetoed: an event of this type, or the call before it began. */
     readonly of: ModifiableType | 'prepare';
-    /** The interceptor that would not have it. */
+    /** The interceptor that vetoed it. */
     readonly name: string;
     /** Of `preActing` and `postActing`: the use of a tool that it was about. */
     readonly toolUseId?: string;
@@ -122,9 +122,9 @@ export interface Events {
     readonly error: MillraceError;
   };
   readonly suspended: {
-    /** Its result is still to come. */
+    /** Its result comes later. */
     readonly toolUse: ToolUseBlock;
-    /** What the tool has asked for. */
+    /** What the tool asks for. */
     readonly request: unknown;
   };
   readonly approvalRequested: { readonly toolUse: ToolUseBlock };
@@ -136,11 +136,11 @@ export interface Events {
     readonly reason?: string;
   };
   readonly steered: {
-    /** What somebody has said to the running call. The next request has it. */
+    /** A message that was added to the running call. The next request includes it. */
     readonly message: UserMessage;
   };
   readonly messagesAppended: {
-    /** What the memory of the session has now behind what it had: as it keeps them. One whose id it had already it has once. */
+    /** The messages that were added to the memory of the session, as it keeps them. A message with a known id is kept once. */
     readonly messages: readonly Message[];
   };
   readonly messagesRemoved: {
@@ -148,21 +148,21 @@ export interface Events {
     readonly ids: readonly string[];
   };
   readonly stateChanged: {
-    /** What has changed: `plan`, and of a session `groups` and `approvals`. */
+    /** What changed: `plan`, or `groups` and `approvals` of a session. */
     readonly name: string;
-    /** What it is now. */
+    /** The new value. */
     readonly state: unknown;
-    /** What makes it of what it was before. */
+    /** How it differs from the value before. */
     readonly patches: readonly StatePatch[];
   };
   readonly stepReplayed: {
-    /** The place of the step in its call, such as `3/0`: it is answered by what was written down, and tells nothing else. */
+    /** The position of the step in its call, such as `3/0`. It was answered from the journal, and reports nothing else. */
     readonly step: string;
   };
   readonly uncertain: {
-    /** It had begun when the call was broken off, and nothing is known of its end. */
+    /** It was running when the process ended, and its outcome is unknown. */
     readonly toolUse: ToolUseBlock;
-    /** What is done about it: it is run again, somebody is asked by a suspension, or the model is told. */
+    /** What happens next: it runs again, the call suspends to ask a person, or the model is informed. */
     readonly then: 'rerun' | 'ask' | 'report';
   };
   readonly error: { readonly error: MillraceError };

@@ -57,7 +57,7 @@ export interface RecalledMemory extends MemoryEntry {
 
 declare module '../events.js' {
   interface Events {
-    /** What the model is shown of what is remembered of the user, the best first. */
+    /** The memories of the user that the model is shown, the best first. */
     readonly recalled: { readonly memories: readonly RecalledMemory[] };
   }
 }

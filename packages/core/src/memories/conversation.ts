@@ -303,7 +303,7 @@ const isHistory = (layer: Layer): layer is HistoryLayer =>
 
 const strictness = cell('call', () => ({ isStrict: false }));
 
-/** Refuses a history in which a tool call has no result, with the error code `memory`. Without it such a history is repaired, and a `warning` says so. */
+/** Refuses a history in which a tool call has no result, with the error code `memory`. Without this layer such a history is repaired, and a `warning` reports it. */
 export const strictHistory = (): Layer =>
   trusted({
     name: 'strictHistory',

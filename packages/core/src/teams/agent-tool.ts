@@ -227,7 +227,7 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
   const { name = 'supervisor', tools = [], instructions } = own;
   const names = fitNames(
     agents.map((worker) => worker.name ?? worker.agent.name),
-    namesOf([...tools]),
+    namesOf(tools),
   );
   const workers = agents.map(({ agent, ...worker }, index) =>
     agentTool(agent, {

@@ -123,7 +123,7 @@ const answer$ = (
 ): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
   defer(() => {
     const { call, interruption } = context;
-    const said = saidBefore(asked, call.callId);
+    const said = messagesBefore(asked, call.callId);
     const use = said.length === 0 ? {} : { use: [history(said)] };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
@@ -151,7 +151,7 @@ const answer$ = (
     );
   });
 
-const saidBefore = (call: Call, callId: string): readonly Message[] => [
+const messagesBefore = (call: Call, callId: string): readonly Message[] => [
   ...call.recalled,
   ...call.history,
   ...contextMessages(`${callId}/context`, textFound(call.found)),
