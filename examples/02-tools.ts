@@ -1,19 +1,20 @@
 // Tools are functions with a schema; what the schema says types the arguments.
 import { createAgent, textOf, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { embedded } from '@millrace/embedded';
 import { z } from 'zod';
 
 const stock = tool({
   name: 'stock',
   description: 'Tells how many pieces of a product are in stock.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       product: { type: 'string', enum: ['bolt', 'nut', 'washer'], description: 'The product' },
     },
     required: ['product'],
     additionalProperties: false,
-  },
+  }),
   run: ({ product }) => ({ bolt: 1200, nut: 950, washer: 0 })[product],
 });
 

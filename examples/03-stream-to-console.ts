@@ -1,18 +1,19 @@
 // One stream has everything that happens. A `for await` pulls: while its body is busy, the model waits.
 import { createAgent, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { embedded } from '@millrace/embedded';
 import { concatMap, from, of } from 'rxjs';
 
 const upload = tool({
   name: 'upload',
   description: 'Uploads a file, such as photo.jpg, to the archive.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       file: { type: 'string', description: 'Name of the file', examples: ['photo.jpg'] },
     },
     required: ['file'],
-  },
+  }),
   run: () => from([25, 50, 100]).pipe(concatMap((percent) => of({ percent }))),
 });
 

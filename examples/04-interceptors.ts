@@ -1,16 +1,17 @@
 // Interceptors are operators on one event: they edit, delay or veto it.
 import { createAgent, on, only, textBlock, textOf, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { embedded } from '@millrace/embedded';
 import { delay, filter, map } from 'rxjs';
 
 const email = tool({
   name: 'send_email',
   description: 'Sends an email to an address.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: { to: { type: 'string', format: 'email', examples: ['ada@example.com'] } },
     required: ['to'],
-  },
+  }),
   run: ({ to }) => `Sent to ${to}.`,
 });
 

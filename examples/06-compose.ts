@@ -1,17 +1,18 @@
 // Agents are operators on messages, and the rest is RxJS.
 import { createAgent, textOf, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { embedded } from '@millrace/embedded';
 import { from, map, mergeMap, toArray } from 'rxjs';
 
 const population = tool({
   name: 'population',
   description: 'Tells how many people live in a city.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: { city: { type: 'string', enum: ['Oslo', 'Bergen'] } },
     required: ['city'],
     additionalProperties: false,
-  },
+  }),
   run: ({ city }) => ({ Oslo: '709,000', Bergen: '291,000' })[city],
 });
 

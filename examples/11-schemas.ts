@@ -1,5 +1,6 @@
 // One tool, its parameters said in five ways: each types the arguments of `run`, and is held to.
 import { createAgent, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { type } from 'arktype';
@@ -10,9 +11,9 @@ import { z } from 'zod';
 const zod = z.object({ to: z.string(), kilograms: z.number() });
 const valibot = toStandardJsonSchema(v.object({ to: v.string(), kilograms: v.number() }));
 const arktype = type({ to: 'string', kilograms: 'number' });
-const typebox = Type.Object({ to: Type.String(), kilograms: Type.Number() });
+const typebox = jsonSchema(Type.Object({ to: Type.String(), kilograms: Type.Number() }));
 const properties = { to: { type: 'string' }, kilograms: { type: 'number' } } as const;
-const json = { type: 'object', properties, required: ['to', 'kilograms'] } as const;
+const json = jsonSchema({ type: 'object', properties, required: ['to', 'kilograms'] });
 
 interface Parcel {
   to: string;

@@ -2,6 +2,7 @@
 import { createAgent, only, output, textOf } from '@millrace/core';
 import { asAgent, debate } from '@millrace/core/teams';
 import * as script from '@millrace/core/testing';
+import { z } from 'zod';
 
 // What the models will say, so that this runs offline: put your own model in their places.
 const saying = (...words: readonly string[]) =>
@@ -21,13 +22,7 @@ const judge = createAgent({
   name: 'judge',
   instructions: 'Say which side has made its case, and why.',
   model: saying('{"winner":"water","why":"A field can be spared, and calm days cannot."}'),
-  use: [
-    output({
-      type: 'object',
-      properties: { winner: { type: 'string', enum: ['water', 'wind'] }, why: { type: 'string' } },
-      required: ['winner', 'why'],
-    }),
-  ],
+  use: [output(z.object({ winner: z.enum(['water', 'wind']), why: z.string() }))],
 });
 
 const council = asAgent(debate({ agents: [water, wind], rounds: 2, judge }), { name: 'council' });

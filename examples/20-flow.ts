@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { textOf, tool } from '@millrace/core';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { flowAgent, problemsIn, toMermaid } from '@millrace/flow';
+import { z } from 'zod';
 
 const document: unknown = JSON.parse(
   readFileSync(new URL('../20-flow.json', import.meta.url), 'utf8'),
@@ -11,7 +12,7 @@ const document: unknown = JSON.parse(
 const price = tool({
   name: 'price',
   description: 'The price of a sack of grain.',
-  input: { type: 'object', properties: { grain: { type: 'string' } }, required: ['grain'] },
+  input: z.object({ grain: z.string() }),
   run: ({ grain }) => (grain === 'rye' ? '31 crowns' : 'unknown'),
 });
 const small = scriptedModel(

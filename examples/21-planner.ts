@@ -3,11 +3,12 @@ import { createAgent, only, textOf, tool } from '@millrace/core';
 import { isPlan, planText } from '@millrace/core/planning';
 import { planner } from '@millrace/core/presets';
 import { scriptedModel, text } from '@millrace/core/testing';
+import { z } from 'zod';
 
 const stock = tool({
   name: 'stock',
   description: 'Kilograms of a grain in the store.',
-  input: { type: 'object', properties: { grain: { type: 'string' } }, required: ['grain'] },
+  input: z.object({ grain: z.string() }),
   run: ({ grain }) => (grain === 'rye' ? 120 : 0),
 });
 

@@ -55,9 +55,11 @@ describe('X20: where no code is compiled', () => {
   it('X13: a schema that cannot be used is reported when its tool is called', async () => {
     const [everywhere, here] = await printed(`
       import { createAgent, tool } from '@millrace/core';
+      import { jsonSchema } from '@millrace/core/schema';
       import { scriptedModel, text, toolUse } from '@millrace/core/testing';
       const input = { type: 'object', properties: { a: { type: 5 } } };
-      const make = () => tool({ name: 'broken', description: 'x', input, run: () => 1 });
+      const make = () =>
+        tool({ name: 'broken', description: 'x', input: jsonSchema(input), run: () => 1 });
       try {
         const model = scriptedModel([toolUse('broken', { a: 1 })], [text('Done.')]);
         for await (const event of createAgent({ model, tools: [make()] }).stream('?')) {
@@ -66,9 +68,8 @@ describe('X20: where no code is compiled', () => {
       } catch ({ message }) {
         console.log('refused', message);
       }`);
-    const why =
-      "tool 'broken': 'input' is not a usable JSON Schema: data/properties/a/type must be";
-    expect(everywhere).toContain(`refused ${why}`);
+    const why = 'the schema is not a usable JSON Schema: data/properties/a/type must be';
+    expect(everywhere).toContain(`refused jsonSchema(): ${why}`);
     expect(here).toMatch(/^called /);
     expect(here).toContain(why);
   });

@@ -49,7 +49,7 @@ const jsonTool = (n) => `
 export const tool${n} = tool({
   name: 'tool_${n}',
   description: 'Does the work of number ${n}.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       city: { type: 'string' },
@@ -66,18 +66,18 @@ export const tool${n} = tool({
     },
     required: ['city', 'unit${n}', 'days'],
     additionalProperties: false,
-  },
+  }),
   run: ({ city, unit${n}, days }) =>
     \`\${city.toUpperCase()}: \${days.length} in \${unit${n} satisfies 'celsius' | 'fahrenheit'}\`,
 });`;
 
 const toolsFileOf = (size) => {
   const tools = Array.from({ length: size }, (_, n) => (n % 2 === 0 ? zodTool : jsonTool)(n));
-  return `import { tool } from '@millrace/core';\nimport { z } from 'zod';\n${tools.join('\n')}\n`;
+  return `import { tool } from '@millrace/core';\nimport { jsonSchema } from '@millrace/core/schema';\nimport { z } from 'zod';\n${tools.join('\n')}\n`;
 };
 
 const appOf = (size) => `
-import { createAgent, on, only } from '@millrace/core';
+import { createAgent, on, only, output } from '@millrace/core';
 import { scriptedModel } from '@millrace/core/testing';
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -86,8 +86,10 @@ ${size === 0 ? '' : "import * as tools from './tools.js';"}
 const agent = createAgent({
   model: scriptedModel(),
   tools: ${size === 0 ? '[]' : 'Object.values(tools)'},
-  output: z.object({ answer: z.string(), sources: z.array(z.string()) }),
-  interceptors: [on('preActing', filter((event) => event.toolUse.name !== 'tool_1'))],
+  use: [
+    output(z.object({ answer: z.string(), sources: z.array(z.string()) })),
+    on('preActing', filter((event) => event.toolUse.name !== 'tool_1')),
+  ],
 });
 export const deltas$: Observable<string> = agent
   .stream$('Go on.')

@@ -17,6 +17,7 @@ const features = {
   planning: ['planning'],
   presets: ['presets'],
   retrieval: ['retrieval'],
+  schema: ['schema(?=/)'],
   sessions: ['sessions', 'session', 'session-[^/]+', 'seats', 'arrivals', 'join', 'steering'],
   suspension: ['suspension', 'tools/suspend'],
   teams: ['teams'],

@@ -9,6 +9,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { lentContext, modelContract } from '@millrace/core/testing';
 import {
   bytes,
@@ -361,7 +362,7 @@ const weatherDeclaration = {
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather.',
-  input: weatherDeclaration.inputSchema,
+  input: jsonSchema(weatherDeclaration.inputSchema),
   run: () => 'sunny',
 });
 

@@ -12,16 +12,17 @@ import {
   type Reply,
 } from './index.js';
 import type { Journal } from './journal/index.js';
+import { jsonSchema } from './schema/index.js';
 import { sessions } from './sessions/index.js';
 
 declare const model: Model;
 
-const place = {
+const place = jsonSchema({
   type: 'object',
   properties: { city: { type: 'string' } },
   required: ['city'],
   additionalProperties: false,
-} as const;
+});
 const sum = z.object({ sum: z.number() });
 
 const plain = createAgent({ model });
@@ -41,7 +42,11 @@ expectTypeOf(typed.call('?', { use: [output(sum)] })).resolves.toEqualTypeOf<
 >();
 expectTypeOf(
   typed.call('?', {
-    use: [output({ type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] })],
+    use: [
+      output(
+        jsonSchema({ type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }),
+      ),
+    ],
   }),
 ).resolves.toHaveProperty('output');
 

@@ -38,6 +38,7 @@ import { finish, marbles, record, scriptedModel, text, toolUse } from './testing
 import { strictHistory } from './memories/conversation.js';
 import { sessions } from './sessions/index.js';
 import { journal } from './journal/index.js';
+import { jsonSchema } from './schema/index.js';
 
 const quick = tool({ name: 'quick', description: 'Settles.', run: () => 'ok' });
 
@@ -619,11 +620,12 @@ describe('a misuse gets an error with the fix', () => {
     [
       'a schema that is none',
       () => tool({ name: 'x', description: 'y', input: 'string' as never, run: () => 1 }),
-      /not a schema.*type: 'object'/s,
+      /must be a Standard Schema.*jsonSchema\(\{ type: 'object'/s,
     ],
     [
       'a schema of no object',
-      () => tool({ name: 'x', description: 'y', input: { type: 'string' }, run: () => 1 }),
+      () =>
+        tool({ name: 'x', description: 'y', input: jsonSchema({ type: 'string' }), run: () => 1 }),
       /type: 'object'/,
     ],
     [
@@ -632,10 +634,10 @@ describe('a misuse gets an error with the fix', () => {
         tool({
           name: 'x',
           description: 'y',
-          input: { type: 'object', properties: { a: { type: 'int' } } } as never,
+          input: jsonSchema({ type: 'object', properties: { a: { type: 'int' } } }),
           run: () => 1,
         }),
-      /tool 'x'.*usable JSON Schema/,
+      /^jsonSchema\(\): the schema is not a usable JSON Schema/,
     ],
     [
       'a tool without a description',

@@ -20,7 +20,7 @@ import {
 import type { Use } from './layer.js';
 import type { LimitOptions, Timeouts } from './limits.js';
 import type { CallDefaults, PreparedOptions } from './preparation.js';
-import type { JsonSchema } from './schema/json-schema.js';
+import type { JsonSchema } from './schema.js';
 import type { InputSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
 import type { ToolContext } from './tools/types.js';

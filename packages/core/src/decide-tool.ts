@@ -36,9 +36,8 @@ import { abortsUnlessComplete, createLazyAbort, type LazyAbort } from './lazy-ab
 import type { ToolUseBlock } from './message.js';
 import type { OpenRun } from './run.js';
 import { cell, offTheClock } from './step.js';
-import type { Validation } from './schema.js';
+import { type Validation, withoutKeys } from './schema.js';
 import { failedOutput, type ToolOutput } from './tool-output.js';
-import { withoutKeys } from './tools/parameters.js';
 import type { Planned } from './tools/batch.js';
 import type { ApprovalRequest, Approver, Tool, ToolContext, Verdict } from './tools/types.js';
 import type { CostBelow } from './spending.js';

@@ -140,10 +140,15 @@ export type {
 } from './model.js';
 export type { LimitOptions, OnLimit, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
-export type { PatternEngine } from './schema/compile.js';
-export type { JsonSchema } from './schema/json-schema.js';
-export type { HiddenInput, Infer, InputSchema, StandardSchema, Validation } from './schema.js';
-export { type NoParameters, tool, type ToolDefinition } from './tool.js';
+export type {
+  Infer,
+  InputSchema,
+  JsonSchema,
+  StandardSchema,
+  Validation,
+  Validator,
+} from './schema.js';
+export { tool, type ToolDefinition } from './tool.js';
 export {
   type ToolEmission,
   toolOutput,
@@ -166,7 +171,7 @@ export {
 export { addTools } from './tools/added-tools.js';
 export { approval } from './tools/approval.js';
 export { interruptOn } from './interrupt-on.js';
-export { preset, type PresetOptions } from './tools/preset.js';
+export { acceptExtras, preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
 export { toolMethod, type ToolMethodOptions, toolsOf } from './tools/tool-method.js';

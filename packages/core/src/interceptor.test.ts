@@ -29,13 +29,14 @@ import {
   textOf,
   tool,
 } from './index.js';
+import { jsonSchema } from './schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { sessions } from './sessions/index.js';
 
 const echo = tool({
   name: 'echo',
   description: 'Says what it is given.',
-  input: { type: 'object', properties: { say: { type: 'string' } } },
+  input: jsonSchema({ type: 'object', properties: { say: { type: 'string' } } }),
   run: ({ say }) => say ?? 'nothing',
 });
 

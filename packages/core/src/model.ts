@@ -2,7 +2,7 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import type { ContentBlock, Message, ToolUseBlock } from './message.js';
 import type { MillraceError } from './errors.js';
-import type { JsonSchema } from './schema/json-schema.js';
+import type { JsonSchema } from './schema.js';
 import type { Usage } from './usage.js';
 
 /** What a model is told of a tool. */

@@ -29,7 +29,7 @@ import {
 } from './index.js';
 import { isTooDeep } from './json.js';
 import { readOutput$ } from './output.js';
-import { createValidator } from './schema.js';
+import { jsonSchema } from './schema/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { sessions } from './sessions/index.js';
 
@@ -38,6 +38,7 @@ const place = {
   properties: { city: { type: 'string' }, people: { type: 'number' } },
   required: ['city'],
 } as const satisfies JsonSchema;
+const whereabouts = jsonSchema(place);
 
 const withoutOutput = (model: Model): Model => ({ ...model, unsupported: ['outputSchema'] });
 const input = (delta: string): ModelChunk => ({ type: 'toolUse', index: 0, json: delta });
@@ -45,7 +46,7 @@ const input = (delta: string): ModelChunk => ({ type: 'toolUse', index: 0, json:
 describe('structured output', () => {
   it('R3: reply.output is what the model wrote, validated and frozen', async () => {
     const model = scriptedModel([text('{"city":"Oslo",'), text('"people":700000,"x":1}')]);
-    const reply = await createAgent({ model }).call('Where?', { use: [output(place)] });
+    const reply = await createAgent({ model }).call('Where?', { use: [output(whereabouts)] });
     expect(reply.output).toEqual({ city: 'Oslo', people: 700_000 });
     expect(Object.isFrozen(reply.output)).toBe(true);
     expect(model.requests[0]?.outputSchema).toBe(place);
@@ -53,7 +54,7 @@ describe('structured output', () => {
 
   it('R3: an agent may have it for all its calls, and a call its own', async () => {
     const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"sum":4}')]);
-    const agent = createAgent({ model, use: [output(place)] });
+    const agent = createAgent({ model, use: [output(whereabouts)] });
     const reply = await agent.call('Where?');
     expect(reply.output?.city).toBe('Oslo');
     const sum = z.object({ sum: z.number().transform((it) => it * 2) });
@@ -68,7 +69,7 @@ describe('structured output', () => {
 
   it('R3: what does not fit goes back to the model twice, and then the call ends', async () => {
     const model = scriptedModel([text('Oslo')], [text('{"people":1}')], [text('{"city":5}')]);
-    const failing = createAgent({ model }).call('Where?', { use: [output(place)] });
+    const failing = createAgent({ model }).call('Where?', { use: [output(whereabouts)] });
     await expect(failing).rejects.toMatchObject({
       code: 'invalidResponse',
       partial: '{"city":5}',
@@ -83,7 +84,7 @@ describe('structured output', () => {
 
   it('R3, L7: a correction is a counted iteration, and its message is not stored', async () => {
     const model = scriptedModel([text('Oslo')], [text('{"city":"Oslo"}')]);
-    const agent = createAgent({ model, use: [output(place)] });
+    const agent = createAgent({ model, use: [output(whereabouts)] });
     const session = sessions(agent).open('s');
     const events = await record(session.stream$('Where?', { callId: 'c' }));
     expect(events.at(-1)).toMatchObject({ reply: { iterations: 2, output: { city: 'Oslo' } } });
@@ -102,7 +103,9 @@ describe('structured output', () => {
     ];
     for (const answer of said) {
       const agent = createAgent({ model: scriptedModel([text(answer)]) });
-      expect((await agent.call('?', { use: [output(place)] })).output).toEqual({ city: 'Oslo' });
+      expect((await agent.call('?', { use: [output(whereabouts)] })).output).toEqual({
+        city: 'Oslo',
+      });
     }
   });
 
@@ -120,7 +123,7 @@ describe('structured output', () => {
     const agent = createAgent({
       model: withoutOutput(script),
       tools: [look],
-      use: [output(place)],
+      use: [output(whereabouts)],
     });
     const events = await record(agent.stream$('Where?', { callId: 'c' }));
     expect(events.at(-1)).toMatchObject({
@@ -143,7 +146,7 @@ describe('structured output', () => {
     const script = scriptedModel([toolUse('final_answer_2', { city: 'Oslo' })]);
     const model: Model = { ...script, unsupported: ['outputSchema', 'toolChoice'] };
     const taken = tool({ name: 'final_answer', description: 'Is there.', run: () => '' });
-    const agent = createAgent({ model, tools: [taken], use: [output(place)] });
+    const agent = createAgent({ model, tools: [taken], use: [output(whereabouts)] });
     expect((await agent.call('?')).output).toEqual({ city: 'Oslo' });
     expect(script.requests[0]).not.toHaveProperty('toolChoice');
   });
@@ -154,7 +157,7 @@ describe('structured output', () => {
     const agent = createAgent({
       model: withoutOutput(script),
       tools: [look],
-      use: [output(place)],
+      use: [output(whereabouts)],
     });
     await agent.call('?', { request: { toolChoice: { name: 'look' } } });
     expect(script.requests[0]).toMatchObject({ toolChoice: { name: 'look' } });
@@ -169,7 +172,7 @@ describe('structured output', () => {
       const agent = createAgent({
         model: withoutOutput(script),
         tools: [look],
-        use: [output(place)],
+        use: [output(whereabouts)],
       });
       return { script, call: agent.call('?', { limits: { maxIterations: 1 } }) };
     };
@@ -187,21 +190,21 @@ describe('structured output', () => {
 
   it('R3: a call that ends otherwise than by an answer has none', async () => {
     const model = scriptedModel([text('{"city":"Os'), finish('length')]);
-    const reply = await createAgent({ model, use: [output(place)] }).call('?');
+    const reply = await createAgent({ model, use: [output(whereabouts)] }).call('?');
     expect(reply).toMatchObject({ reason: 'truncated' });
     expect(reply.output).toBeUndefined();
   });
 
   it('R3: a schema that cannot be used is refused at once', () => {
     const model = scriptedModel();
-    expect(() => createAgent({ model, use: [output({ type: 'string' })] })).toThrow(
-      "output(): 'schema' must be the schema of an object",
+    expect(() => jsonSchema({ type: 'string' })).toThrow(
+      'jsonSchema(): the schema must be of an object',
     );
     expect(() => createAgent({ model, use: [output('text' as never)] })).toThrow(
-      "output(): 'schema' is not a schema",
+      "output(): 'schema' must be a Standard Schema, such as z.object({}), or a JSON Schema in jsonSchema(",
     );
     expect(() => createAgent({ model }).call$('?', { use: [output(z.string())] })).toThrow(
-      "output(): 'schema' must be the schema of an object",
+      "output(): 'schema' must be of an object",
     );
   });
 
@@ -221,7 +224,7 @@ describe('structured output', () => {
       run: (_input, parent) => inner.call$('?', { parent }).pipe(map(textOf)),
     });
     const model = scriptedModel([toolUse('ask')], [text('{"city":"Oslo"}')]);
-    const agent = createAgent({ model, tools: [ask] }).with(output(place));
+    const agent = createAgent({ model, tools: [ask] }).with(output(whereabouts));
     const reply = await agent.call('?');
     expect(reply.toolUses[0]?.output).toBe('In words.');
     expect(reply.output?.city).toBe('Oslo');
@@ -234,7 +237,9 @@ describe('structured output', () => {
     ];
     for (const answer of said) {
       const agent = createAgent({ model: scriptedModel([text(answer)]) });
-      expect((await agent.call('?', { use: [output(place)] })).output).toEqual({ city: 'Oslo' });
+      expect((await agent.call('?', { use: [output(whereabouts)] })).output).toEqual({
+        city: 'Oslo',
+      });
     }
   });
 
@@ -251,7 +256,7 @@ describe('structured output', () => {
     ['it has a key twice', '{"city":"Oslo","city":"Rome"}', /"city" twice/],
   ])('R3, X11: nothing inside an object is taken for the answer where %s', async (_, said, why) => {
     const model = scriptedModel([text(said)], [text('{"city":"Bonn"}')]);
-    const reply = await createAgent({ model }).call('Where?', { use: [output(place)] });
+    const reply = await createAgent({ model }).call('Where?', { use: [output(whereabouts)] });
     expect(reply.output).toEqual({ city: 'Bonn' });
     expect(textOf(model.requests[1]?.messages.at(-1) ?? { content: [] })).toMatch(why);
   });
@@ -262,14 +267,14 @@ describe('structured output', () => {
     ['a bracket missing at the end', '{"city":"Oslo","x":[{"city":"Rome"}]', { city: 'Oslo' }],
   ])('R3, X11: an object with %s is repaired as a whole', async (_, said, read) => {
     const agent = createAgent({ model: scriptedModel([text(said)]) });
-    expect((await agent.call('?', { use: [output(place)] })).output).toEqual(read);
+    expect((await agent.call('?', { use: [output(whereabouts)] })).output).toEqual(read);
   });
 
   it('R3, I11: a reply that is stopped or edited at its end has no output that it does not say', async () => {
     const outputs = (interceptor: Interceptor) =>
       createAgent({
         model: scriptedModel([text('{"city":"Secret"}')]),
-        use: [interceptor, output(place)],
+        use: [interceptor, output(whereabouts)],
       }).call('?');
     const saying = (said: string) =>
       on(
@@ -324,7 +329,7 @@ describe('structured output', () => {
       additionalProperties: false,
     };
     const said = `{"list":[${'1,'.repeat(10_000)}1],${Array.from({ length: 4000 }, (_, n) => `"k${n}":{}`).join()}}`;
-    const verdict = await firstValueFrom(readOutput$(createValidator(list, 'test'), said));
+    const verdict = await firstValueFrom(readOutput$(jsonSchema(list), said));
     const problems = verdict.valid ? [] : verdict.problems;
     expect(problems).toHaveLength(21);
     expect(problems.at(-1)).toMatch(/^and \d+ more$/);
@@ -332,7 +337,7 @@ describe('structured output', () => {
   });
 
   it('X6, X15: hostile JSON is no output', async () => {
-    const validator = createValidator(place, 'test');
+    const validator = whereabouts;
     const verdict = (said: string) => firstValueFrom(readOutput$(validator, said));
     const deep = `{"city":${'['.repeat(5000)}${']'.repeat(5000)}}`;
     expect(await verdict(deep)).toEqual({
@@ -400,7 +405,7 @@ describe('partialOutput$', () => {
 
   it('R3: begins anew with another message, and leaves sub-agents and thinking out', async () => {
     const model = scriptedModel([text('{"city":5}')], [text('{"city":"Oslo"}')]);
-    const event$ = createAgent({ model, use: [output(place)] }).stream$('?');
+    const event$ = createAgent({ model, use: [output(whereabouts)] }).stream$('?');
     const seen = await firstValueFrom(partialOutput$(event$, { everyMs: 0 }).pipe(toArray()));
     expect(seen.at(-1)).toEqual({ city: 'Oslo' });
   });

@@ -25,13 +25,12 @@ import { failAs } from './errors.js';
 import { isRecord } from './json.js';
 import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
 import { type OutputLayer, trusted } from './layer.js';
-import { createValidator, type InputSchema, type Validation, type Validator } from './schema.js';
+import { type InputSchema, type Validation, type Validator, validatorOf } from './schema.js';
 import { byCall, isSpoken } from './streams/event-operators.js';
 
 /** Says what an answer must be, for `reply.output`: the model is asked for JSON of the schema, and corrected up to twice; then the call errors with `invalidResponse`. That of a call takes the place of its agent's. */
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
-  const validator = validators.get(schema) ?? createValidator(schema, "output(): 'schema'");
-  validators.set(schema, validator);
+  const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
   const form: AnswerForm = { jsonSchema, read$: (text) => readOutput$(validator, text) };
   return trusted({
@@ -43,9 +42,6 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
     call: () => (next) => (call) => next({ ...call, output: form }),
   });
 };
-
-/** Schemas that were understood before: a call that is made again brings the same one. */
-const validators = new WeakMap<object, Validator>();
 
 /** Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence around it. Emits one verdict and completes. */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {

@@ -29,6 +29,7 @@ import type { CallOptions } from './call-options.js';
 import { on, prepare } from './interceptor.js';
 import { textBlock, textOf } from './message.js';
 import type { ModelChunk } from './model.js';
+import { jsonSchema } from './schema/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { tool } from './tool.js';
 import { sessions, type Session } from './sessions/index.js';
@@ -389,7 +390,7 @@ describe('a call that finds its session busy', () => {
     const running = session.call$('?').subscribe();
     const schema = { type: 'object', properties: {} } as const;
     await expect(
-      session.call('?', { onBusy: 'steer', use: [output(schema)] }),
+      session.call('?', { onBusy: 'steer', use: [output(jsonSchema(schema))] }),
     ).rejects.toMatchObject({
       code: 'busy',
     });
@@ -407,7 +408,7 @@ describe('a call that finds its session busy', () => {
     const session = sessions(agent).open('s');
     const schema = { type: 'object', properties: {} } as const;
     const careful = session.with(
-      output(schema),
+      output(jsonSchema(schema)),
       approval(({ tool: name }) => asked.push(name) > 0),
     );
     const first = careful.call('?');

@@ -1,6 +1,7 @@
 import { lastValueFrom, Observable } from 'rxjs';
 import { createAgent, type ModelChunk, tool } from './index.js';
 import { createCallStore, inProcessCalls, journal } from './journal/index.js';
+import { jsonSchema } from './schema/index.js';
 import { scriptedModel, text, toolUse } from './testing/index.js';
 
 /** A call to measure. Its last turn is the answer. */
@@ -21,7 +22,11 @@ const withJournal = () => ({ use: [journal(createCallStore(inProcessCalls()))] }
 const lookup = tool({
   name: 'lookup',
   description: 'Looks up a word',
-  input: { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] },
+  input: jsonSchema({
+    type: 'object',
+    properties: { word: { type: 'string' } },
+    required: ['word'],
+  }),
   run: () => 'A stream that turns a mill.',
 });
 

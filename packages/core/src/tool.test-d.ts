@@ -5,16 +5,17 @@ import Type from 'typebox';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { tool } from './tool.js';
+import { jsonSchema } from './schema/index.js';
 
 tool({
   name: 'typed-by-json-schema',
   description: 'Its arguments are typed by the literal schema.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: { city: { type: 'string' }, days: { type: 'integer' } },
     required: ['city'],
     additionalProperties: false,
-  },
+  }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{ city: string; days?: number }>();
   },
@@ -32,7 +33,7 @@ tool({
 tool({
   name: 'typed-by-typebox',
   description: 'Its arguments are typed by the schema.',
-  input: Type.Object({ city: Type.String(), days: Type.Optional(Type.Number()) }),
+  input: jsonSchema(Type.Object({ city: Type.String(), days: Type.Optional(Type.Number()) })),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{ city: string; days?: number }>();
   },
@@ -60,7 +61,11 @@ tool({
   name: 'exact',
   description:
     'Keys that the schema does not name are left out of its arguments, and of their type.',
-  input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{ city: string }>();
   },
@@ -69,11 +74,11 @@ tool({
 tool({
   name: 'open',
   description: 'It takes further keys.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: { city: { type: 'string' } },
     additionalProperties: { type: 'number' },
-  },
+  }),
   run: (input) => {
     expectTypeOf(input['days']).toEqualTypeOf<unknown>();
   },
@@ -83,7 +88,7 @@ tool({
 tool({
   name: 'exact-below',
   description: 'Keys that the schema does not name are left out of the objects within it, too.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       place: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
@@ -92,7 +97,7 @@ tool({
       open: { type: 'object', properties: { a: {} }, patternProperties: { '^x': {} } },
     },
     required: ['place', 'open'],
-  },
+  }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{
       place: { city: string };
@@ -107,7 +112,7 @@ tool({
 tool({
   name: 'default',
   description: 'It may not be given what it has a default for.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       n: { type: 'integer', default: 5 },
@@ -115,7 +120,7 @@ tool({
       below: { type: 'object', properties: { n: { type: 'integer', default: 5 } } },
     },
     required: ['m'],
-  },
+  }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{ n?: number; m: number; below?: { n?: number } }>();
   },
@@ -125,7 +130,7 @@ tool({
 tool({
   name: 'tuples',
   description: 'It takes lists whose first items are of a kind.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       pair: {
@@ -144,7 +149,7 @@ tool({
       any: { type: 'array', prefixItems: [{ type: 'string' }], minItems: 1 },
     },
     required: ['pair', 'short', 'more', 'any'],
-  },
+  }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{
       pair: [string, number];
@@ -159,7 +164,7 @@ tool({
 tool({
   name: 'required',
   description: 'It requires what it does not name.',
-  input: { type: 'object', properties: { a: { type: 'string' } }, required: ['b'] },
+  input: jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['b'] }),
   run: (input) => {
     expectTypeOf(input).toEqualTypeOf<{ a?: string; b: unknown }>();
   },
@@ -169,14 +174,14 @@ tool({
 tool({
   name: 'recursive',
   description: 'It takes a tree.',
-  input: {
+  input: jsonSchema({
     $schema: 'https://json-schema.org/draft/2019-09/schema',
     type: 'object',
     properties: {
       child: { type: 'object', properties: { extra: { type: 'string' } }, $recursiveRef: '#' },
     },
     required: ['child'],
-  },
+  }),
   run: ({ child }) => {
     expectTypeOf(child['name']).toEqualTypeOf<unknown>();
     expectTypeOf(child.extra).toEqualTypeOf<string | undefined>();
@@ -195,7 +200,11 @@ tool({ description: 'Nameless.', run: () => 1 });
 tool({
   name: 'wrong-field',
   description: 'It reads what its schema does not have.',
-  input: { type: 'object', properties: { city: { type: 'string' } }, additionalProperties: false },
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    additionalProperties: false,
+  }),
   // @ts-expect-error the schema has no country
   run: ({ country }) => String(country),
 });

@@ -2,7 +2,6 @@ import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { ToolChoice, ToolDeclaration } from './model.js';
 import type { Tool, ToolEntry, ToolGroup } from './tools/types.js';
-import { tool } from './tool.js';
 
 /** The tools there are at one time, each under a name of its own. It never changes: what changes it makes another. */
 export interface Toolkit {
@@ -22,8 +21,9 @@ export interface Toolkit {
 export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
   const groups = entries.filter(isToolGroup);
   const managed = groups.filter((group) => group.managed);
+  const manager = managed[0]?.manager;
   const all = entries.flatMap((entry) => (isToolGroup(entry) ? entry.tools : [entry]));
-  const own = managed.length > 0 ? [manageTools(managed)] : [];
+  const own = manager === undefined ? [] : [manager(managed)];
   refuseRepeats([...all, ...own], groups);
   const tools = [
     ...entries.flatMap((entry) =>
@@ -88,23 +88,3 @@ export const isToolGroup = (value: unknown): value is ToolGroup =>
 
 const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
-
-const manageTools = (groups: readonly ToolGroup[]): Tool => {
-  const names = { type: 'array', items: { enum: groups.map(({ name }) => name) } } as const;
-  const list = groups.map(({ name, description }) => `- ${name}: ${description}`);
-  return tool({
-    name: 'manage_tools',
-    idempotent: true,
-    description: `Activates and deactivates groups of tools. From your next step on, you have the tools of those that are active. The groups are:\n${list.join('\n')}`,
-    input: { type: 'object', properties: { activate: names, deactivate: names } },
-    exclusive: true,
-    run: ({ activate = [], deactivate = [] }, { toolkit }) => {
-      toolkit.deactivate(...deactivate);
-      toolkit.activate(...activate);
-      const active = toolkit.groups
-        .filter((group) => group.managed && group.active)
-        .map(({ name }) => name);
-      return `Active groups: ${active.join(', ') || 'none'}.`;
-    },
-  });
-};

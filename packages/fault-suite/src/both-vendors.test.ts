@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createAgent, output, tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { record } from '@millrace/core/testing';
 import {
   type Answer,
@@ -29,7 +30,11 @@ afterAll(() => server.close());
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather of a city.',
-  input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  }),
   run: ({ city }) => `Sunny in ${city}.`,
 });
 
@@ -163,7 +168,7 @@ describe.each(wires)('the same agent over %s', (wire) => {
       additionalProperties: false,
     } as const;
     const reply = await createAgent({ model: subjects[wire](url) }).call('Where?', {
-      use: [output(schema)],
+      use: [output(jsonSchema(schema))],
     });
     expect(reply.output?.city).toBe('Oslo');
     const [request] = await requests();

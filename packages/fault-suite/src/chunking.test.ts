@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { record } from '@millrace/core/testing';
 import {
   type Answer,
@@ -23,7 +24,7 @@ afterAll(() => server.close());
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather of a city.',
-  input: { type: 'object', properties: { city: { type: 'string' } } },
+  input: jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }),
   run: () => 'Klarvær 🌤',
 });
 

@@ -7,6 +7,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { verifyEvents } from '@millrace/core/testing';
 import type { Fault, FaultServer, SeenRequest, Wire } from '@millrace/fault-server';
 import { inspect } from 'node:util';
@@ -39,12 +40,12 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
   const weather = tool({
     name: 'weather',
     description: 'Tells the weather of a city.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { city: { type: 'string' } },
       required: ['city'],
       additionalProperties: false,
-    },
+    }),
     run: (input) => {
       runs.push(input);
       return 'Sunny.';

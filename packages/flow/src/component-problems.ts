@@ -1,5 +1,6 @@
-import { createAgent, isMillraceError, output, type Tool } from '@millrace/core';
+import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
+import { jsonSchema } from '@millrace/core/schema';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
 import { nobody } from './nobody.js';
 import { type Finding, problemAt } from './problem.js';
@@ -49,7 +50,7 @@ const outputProblems = ({ output: schema }: AgentParams, path: Path): readonly F
     const suggestion = 'Say in its description what a text must look like.';
     return [problemAt(at, 'uses patterns, which can keep the process busy for ever', suggestion)];
   }
-  return refusals(() => output(schema)).map((why) => problemAt(at, why));
+  return refusals(() => jsonSchema(schema)).map((why) => problemAt(at, why));
 };
 
 const repeatedTools = (
@@ -87,7 +88,7 @@ const refusals = (make: () => unknown): readonly string[] => {
   } catch (cause) {
     if (!isMillraceError(cause)) throw cause;
     const why = cause.message.replace(/^createAgent\(\): /u, '').replace(/\.$/u, '');
-    return [`cannot be used: ${why.replace("output(): 'schema'", "'output'")}`];
+    return [`cannot be used: ${why.replace('jsonSchema(): the schema', "'output'")}`];
   }
 };
 

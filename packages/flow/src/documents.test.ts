@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { textOf, tool } from '@millrace/core';
 import { citationsIn } from '@millrace/core/retrieval';
+import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
 import {
   type ScriptedAnswer,
@@ -30,7 +31,11 @@ describe('support-router', () => {
   const findOrder = tool({
     name: 'find_order',
     description: 'Finds an order.',
-    input: { type: 'object', properties: { number: { type: 'string' } }, required: ['number'] },
+    input: jsonSchema({
+      type: 'object',
+      properties: { number: { type: 'string' } },
+      required: ['number'],
+    }),
     run: ({ number }) => {
       if (number !== 'A-17') throw new Error('No such order.');
       return { number, state: 'sent' };
@@ -180,7 +185,11 @@ describe('sql-assistant', () => {
   const runSql = tool({
     name: 'run_sql',
     description: 'Runs a query.',
-    input: { type: 'object', properties: { sql: { type: 'string' } }, required: ['sql'] },
+    input: jsonSchema({
+      type: 'object',
+      properties: { sql: { type: 'string' } },
+      required: ['sql'],
+    }),
     run: ({ sql }) => {
       if (sql.includes('mill ')) throw new Error('no such table: mill');
       return rows;

@@ -22,6 +22,7 @@ import { catchError, concat, delay, map, NEVER, of, take, tap, throwError } from
 import { play } from './flow.test-support.js';
 import { flowAgent } from './flow-agent.js';
 import { journal } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
 
 type Links = Readonly<Record<string, unknown>>;
 const component = (component_name: string, params: object, links: Links = {}): object => ({
@@ -293,14 +294,14 @@ describe('flowAgent', () => {
     const add = tool({
       name: 'add',
       description: 'Adds.',
-      input: {
+      input: jsonSchema({
         type: 'object',
         properties: {
           a: { type: 'integer' },
           b: { type: 'object', properties: { c: { type: 'integer' } } },
         },
         required: ['a'],
-      },
+      }),
       run: (input) => {
         seen.push(input);
         return { sum: [input.a, input.b?.c] };
@@ -348,7 +349,7 @@ describe('flowAgent', () => {
       name: 'pay',
       description: 'Pays.',
       approve: ({ input }) => input['n'] !== 2,
-      input: { type: 'object', properties: { n: { type: 'number' } } },
+      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
       run: () => 'paid',
     });
     const wait = tool({ name: 'wait', description: 'Waits.', run: () => suspend('Wait.') });

@@ -8,6 +8,7 @@ import {
   type Journal,
   journal,
 } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
 import { finish, record, text, toolUse } from '@millrace/core/testing';
 import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
 import { type FlowOptions, flowAgent } from './flow-agent.js';
@@ -101,7 +102,7 @@ const agentOf = (
         tool({
           name: 'pay',
           description: 'Pays.',
-          input: { type: 'object', properties: { to: { type: 'string' } } } as const,
+          input: jsonSchema({ type: 'object', properties: { to: { type: 'string' } } }),
           run: ({ to = '' }, { idempotencyKey }) => {
             affect(idempotencyKey);
             return `Paid ${to}.`;

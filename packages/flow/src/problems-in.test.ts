@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -349,7 +350,12 @@ describe('problemsIn', () => {
 
   it('G6: holds the keys of a tool input to the schema of the tool', () => {
     const order = (name: string, schema: object): Tool =>
-      tool({ name, description: 'Orders.', input: { type: 'object', ...schema }, run: () => '' });
+      tool({
+        name,
+        description: 'Orders.',
+        input: jsonSchema({ type: 'object', ...schema }),
+        run: () => '',
+      });
     const item = { item: { type: 'string' }, count: { type: 'integer' } };
     const required = ['item'];
     const own = {

@@ -9,6 +9,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { lentContext, modelContract } from '@millrace/core/testing';
 import {
   bodyOf,
@@ -61,11 +62,11 @@ const weatherBy = (run: (input: { readonly city: string }) => unknown) =>
   tool({
     name: 'city.weather',
     description: 'Tells the weather.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { city: { type: 'string' } },
       required: ['city'],
-    } as const,
+    }),
     run,
   });
 
@@ -118,12 +119,14 @@ describe.each([
       model: make('gpt-5-mini', { apiKey, baseUrl: played.url }),
       tools: [weather],
       use: [
-        output({
-          type: 'object',
-          properties: { city: { type: 'string' } },
-          required: ['city'],
-          additionalProperties: false,
-        }),
+        output(
+          jsonSchema({
+            type: 'object',
+            properties: { city: { type: 'string' } },
+            required: ['city'],
+            additionalProperties: false,
+          }),
+        ),
       ],
     }).call('Where?');
     expect(reply.reason).toBe('answer');
@@ -475,7 +478,7 @@ describe('a conversation that goes on with another vendor', () => {
     const named = tool({
       name: 'weather',
       description: 'Tells the weather.',
-      input: { type: 'object', properties: { city: { type: 'string' } } } as const,
+      input: jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }),
       run: () => 'Rain.',
     });
     const one = openai.responses('gpt-5', { apiKey, baseUrl: first.url });

@@ -11,6 +11,7 @@ import {
   tool,
   type Use,
 } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import {
@@ -46,7 +47,7 @@ const all = <T>(value$: Observable<T>): Promise<readonly T[]> =>
 const where = tool({
   name: 'where',
   description: 'Asks the browser where the user is.',
-  input: { type: 'object', properties: { precise: { type: 'boolean' } } },
+  input: jsonSchema({ type: 'object', properties: { precise: { type: 'boolean' } } }),
   run: ({ precise }) => suspend({ precise }),
 });
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });

@@ -19,6 +19,7 @@ import {
   toolOutput,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
+import { jsonSchema } from '@millrace/core/schema';
 import { asAgent, handoff, speaking } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
 import {
@@ -63,7 +64,11 @@ export const secret = 'sk-hunter2';
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather.',
-  input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const,
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  }),
   run: ({ city }) => `Rain in ${city}.`,
 });
 const broken = tool({
@@ -358,7 +363,7 @@ export const scenarios: readonly Scenario[] = [
       tool({
         name: 'ask',
         description: 'Asks.',
-        input: { type: 'object' },
+        input: jsonSchema({ type: 'object' }),
         exclusive: true,
         run: (_input, parent) =>
           asAgent(sequential(careful()), { name: 'team' })
@@ -412,11 +417,13 @@ export const scenarios: readonly Scenario[] = [
   of$('structured output', '{"city":"Oslo","days":[1,2]}', () => ({
     model: scriptedModel([text('{"city":"Oslo",'), text('"days":[1,2]}')]),
     use: [
-      output({
-        type: 'object',
-        properties: { city: { type: 'string' }, days: { type: 'array' } },
-        required: ['city'],
-      }),
+      output(
+        jsonSchema({
+          type: 'object',
+          properties: { city: { type: 'string' }, days: { type: 'array' } },
+          required: ['city'],
+        }),
+      ),
     ],
   })),
   of$('a large answer', longText.join(''), () => ({
@@ -663,7 +670,7 @@ export const scenarios: readonly Scenario[] = [
       tool({
         name: 'odd',
         description: 'Gives odd values.',
-        input: { type: 'object' },
+        input: jsonSchema({ type: 'object' }),
         run: () => {
           const cycle: Record<string, unknown> = { n: 1n };
           cycle['cycle'] = cycle;

@@ -9,6 +9,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { type Session, sessions } from '@millrace/core/sessions';
 import { tap } from 'rxjs';
 import type { Adapter, CallOptions, Setup } from '../adapter.js';
@@ -32,7 +33,7 @@ export const millraceWith = (
     tool({
       name: lookup.name,
       description: lookup.description,
-      input: lookup.parameters,
+      input: jsonSchema(lookup.parameters),
       run: ({ city, day }) => weatherOf(city, day),
       ...(approve && { approve }),
     }),

@@ -7,6 +7,7 @@ import {
   tool,
 } from '@millrace/core';
 import { type CallStoreDriver, createCallStore, journal } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
 import { concatMap, defer, delay, from, of } from 'rxjs';
 import { lookup, weatherOf } from '../lookup.js';
 import { deltasOf } from '../mock/answer.js';
@@ -65,6 +66,6 @@ const loopModel = (name: string, { turns, tools, deltas, gapMs }: Script): Model
 const lookupTool = tool({
   name: lookup.name,
   description: lookup.description,
-  input: lookup.parameters,
+  input: jsonSchema(lookup.parameters),
   run: ({ city, day }) => weatherOf(city, day),
 });

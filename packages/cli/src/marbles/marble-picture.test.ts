@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, interruptOn, MillraceError, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import {
   finish,
   type MarbleHelpers,
@@ -78,7 +79,11 @@ h thought  t text  c tool call  p progress  r result
       const later = tool({
         name: 'alpha',
         description: 'Takes as long as it is told.',
-        input: { type: 'object', properties: { ms: { type: 'integer' } }, required: ['ms'] },
+        input: jsonSchema({
+          type: 'object',
+          properties: { ms: { type: 'integer' } },
+          required: ['ms'],
+        }),
         run: ({ ms }, context) => of('done').pipe(delay(ms, context.scheduler)),
       });
       const values = { a: toolUse('alpha', { ms: 10 }), b: toolUse('alpha', { ms: 30 }) };

@@ -13,6 +13,7 @@ import {
 } from '@millrace/core';
 import { insertBefore, reasoning } from '@millrace/core/phases';
 import { analyseTask, withPlan } from '@millrace/core/planning';
+import { jsonSchema } from '@millrace/core/schema';
 import { asAgent } from '@millrace/core/teams';
 import {
   type MarbleHelpers,
@@ -59,7 +60,7 @@ const printed = (agent: AgentOptions, options: CallOptions = {}, how?: PresentOp
 const clock = tool({
   name: 'clock',
   description: 'Tells the time.',
-  input: { type: 'object', properties: { place: { type: 'string' } } },
+  input: jsonSchema({ type: 'object', properties: { place: { type: 'string' } } }),
   run: (_input, { scheduler }) =>
     of('noon').pipe(
       delay(20, scheduler),
@@ -343,7 +344,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     const shout = tool({
       name: 'shout',
       description: 'Shouts.',
-      input: { type: 'object' },
+      input: jsonSchema({ type: 'object' }),
       run: () => '\u001b[5mHEY\u009b0m',
     });
     const all = printed({ model, tools: [shout] });

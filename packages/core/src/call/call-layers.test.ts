@@ -12,6 +12,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall, withHistory } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -220,7 +221,7 @@ describe('layers around a call', () => {
     const schema = { type: 'object', properties: { a: { type: 'number' } } } as const;
     const call = (answer: string) =>
       createAgent({ model: scriptedModel(), use: [answering(answer)] }).call('?', {
-        use: [output(schema)],
+        use: [output(jsonSchema(schema))],
       });
     expect((await call('{"a": 1}')).output).toEqual({ a: 1 });
     await expect(call('{"a": "b"}')).rejects.toMatchObject({ code: 'invalidResponse' });

@@ -5,7 +5,7 @@ import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
 import type { Findings } from '../prompt/assemble.js';
 import type { Notes } from '../run.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import type { Validation } from '../schema.js';
 import type { ToolkitCell } from '../tools/live-toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';

@@ -10,6 +10,7 @@ import {
   type ToolResultBlock,
   selectTools,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { remember, used, user } from './conversation.test-support.js';
 import { evictResults, fitContext, withEviction } from './fit-context.js';
@@ -19,7 +20,11 @@ const page = (nth: number): string => `Page ${nth}. ${'All about the mill. '.rep
 const read = tool({
   name: 'read',
   description: 'Reads a page.',
-  input: { type: 'object', properties: { nth: { type: 'integer' } }, required: ['nth'] },
+  input: jsonSchema({
+    type: 'object',
+    properties: { nth: { type: 'integer' } },
+    required: ['nth'],
+  }),
   run: ({ nth }) => page(nth),
 });
 const reads = (count: number) =>

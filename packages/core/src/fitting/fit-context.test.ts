@@ -15,6 +15,7 @@ import {
   tool,
   toolResults,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { assistant, idsOf, remember, user } from './conversation.test-support.js';
 import { countRequest } from './count-request.js';
@@ -85,11 +86,13 @@ describe('fitContext', () => {
     };
     const bare = await lengthWith({});
     const wordy = tool({ name: 'wordy', description: long.repeat(10), run: () => '' });
-    const form = output({
-      type: 'object',
-      description: long.repeat(10),
-      properties: { a: { type: 'string' } },
-    });
+    const form = output(
+      jsonSchema({
+        type: 'object',
+        description: long.repeat(10),
+        properties: { a: { type: 'string' } },
+      }),
+    );
     expect(await lengthWith({ tools: [wordy] })).toBeLessThan(bare);
     expect(await lengthWith({ instructions: long.repeat(10) })).toBeLessThan(bare);
     expect(await lengthWith({}, form)).toBeLessThan(bare);

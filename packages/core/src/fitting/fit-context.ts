@@ -20,6 +20,7 @@ import { around, checkModel } from '../models/ready.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
 import { taskOf } from '../prompt/assemble.js';
 import type { InputSchema } from '../schema.js';
+import { jsonSchema } from '../schema/index.js';
 import { toolOutput, type ToolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import { usesIn } from '../tools/suspend.js';
@@ -215,7 +216,7 @@ const readResult = (): Tool =>
     name: readResultName,
     idempotent: true,
     description: 'Reads a tool result that was put away, by its tool_use_id.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         tool_use_id: { type: 'string', description: 'From the marker.' },
@@ -232,7 +233,7 @@ const readResult = (): Tool =>
         },
       },
       required: ['tool_use_id'],
-    },
+    }),
     run: ({ tool_use_id: id, from = 0, length = most }, context) => {
       const result = context.messages
         .flatMap((message) => (message.role === 'tool' ? message.content : []))

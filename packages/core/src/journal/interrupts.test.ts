@@ -28,6 +28,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
@@ -201,7 +202,7 @@ describe('an interrupt of a call that is broken off', () => {
       model: other,
       use: [
         journal(createCallStore(store)),
-        output({ type: 'object', properties: {}, additionalProperties: false }),
+        output(jsonSchema({ type: 'object', properties: {}, additionalProperties: false })),
       ],
     });
     await expect(journalIn(store).resume(changed, 'c')).rejects.toMatchObject({

@@ -8,6 +8,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { agentTool } from '../teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, journal } from './index.js';
@@ -51,7 +52,7 @@ export const payer = (
     tool({
       name,
       description: name,
-      input: toInput,
+      input: jsonSchema(toInput),
       run: ({ to }, { idempotencyKey }) => {
         effects.push(`${to} ${idempotencyKey}`);
         const done$ = of(`${name} ${to}.`);

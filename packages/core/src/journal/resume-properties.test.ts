@@ -10,6 +10,7 @@ import {
   tool,
   toolOutput,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
@@ -42,7 +43,7 @@ const input = {
 } as const;
 
 const named = (name: string, run: (n: number) => unknown, exclusive = false) =>
-  tool({ name, description: name, input, exclusive, run: ({ n }) => run(n) });
+  tool({ name, description: name, input: jsonSchema(input), exclusive, run: ({ n }) => run(n) });
 const tools = [
   named('add', (n) => n + 1),
   named('alone', (n) => n, true),

@@ -14,6 +14,7 @@ import {
   toolOutput,
   toolResults,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import {
   finish,
   record,
@@ -238,7 +239,7 @@ describe('calls below a call that is resumed', () => {
       });
       const ask = agentTool(inner, {
         description: 'Asks.',
-        input: { type: 'object', properties: {} },
+        input: jsonSchema({ type: 'object', properties: {} }),
       });
       return agentOf(driver, [ask]).agent;
     };

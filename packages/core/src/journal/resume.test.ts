@@ -28,6 +28,7 @@ import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-suppor
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
 import { strictHistory } from '../memories/conversation.js';
+import { jsonSchema } from '../schema/index.js';
 import { begun, journalIn, storeWith } from './stored-calls.test-support.js';
 
 /** An agent that pays twice, and says so. Each payment is one effect, by its key. */
@@ -41,7 +42,7 @@ const payer = (driver: CallStoreDriver, { use = [], ...options }: Partial<AgentO
   const pay = tool({
     name: 'pay',
     description: 'Pays.',
-    input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] } as const,
+    input: jsonSchema({ type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }),
     run: ({ to }, { idempotencyKey }) => {
       effects.push(idempotencyKey);
       return `Paid ${to}.`;
@@ -277,7 +278,7 @@ describe('a call that is resumed', () => {
   });
 
   it('S6: a call that was made with an output is not resumed without one', async () => {
-    const form = output({ type: 'object', properties: { done: { type: 'boolean' } } });
+    const form = output(jsonSchema({ type: 'object', properties: { done: { type: 'boolean' } } }));
     const answering = (driver: CallStoreDriver) => {
       const model = scriptedModel([text('{"done":true}')], [text('{"done":true}')]);
       return createAgent({ model, use: [journal(createCallStore(driver))] });

@@ -1,6 +1,7 @@
 import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
 import type { AgentEvent, Message, Tool } from '../index.js';
 import { textOf, tool } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import type { ScriptedModel } from '../testing/index.js';
 import {
   inProcessLongTermMemory,
@@ -57,7 +58,7 @@ export const warningsIn = (events: readonly AgentEvent[]): readonly string[] =>
 export const look: Tool = tool({
   name: 'look',
   description: 'Looks something up.',
-  input: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] },
+  input: jsonSchema({ type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }),
   run: ({ at }) => {
     if (at === 'nowhere') throw new Error('There is no such place.');
     return of(`Seen at ${at}.`);

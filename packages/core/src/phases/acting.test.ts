@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, delay, filter, lastValueFrom, map, NEVER, of, throwError, timer } from 'rxjs';
 import { z } from 'zod';
 import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
@@ -200,7 +201,7 @@ describe('the input of a tool', () => {
   const typed = tool({
     name: 'typed',
     description: 'Takes a city and days.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         city: { type: 'string' },
@@ -208,7 +209,7 @@ describe('the input of a tool', () => {
         unit: { enum: ['C', 'F'] },
       },
       required: ['city'],
-    },
+    }),
     run: (input) => input,
   });
 
@@ -271,7 +272,7 @@ describe('the input of a tool', () => {
     const open = tool({
       name: 'open',
       description: 'Takes anything.',
-      input: { type: 'object' },
+      input: jsonSchema({ type: 'object' }),
       run: (input) => Object.keys(input),
     });
     const given = await outputs([typed, open], ['typed', hostile], ['open', hostile]);
@@ -283,7 +284,10 @@ describe('the input of a tool', () => {
     const spoiler = tool({
       name: 'spoiler',
       description: 'Changes its input.',
-      input: { type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } },
+      input: jsonSchema({
+        type: 'object',
+        properties: { list: { type: 'array', items: { type: 'number' } } },
+      }),
       run: ({ list = [] }) => list.push(4),
     });
     const model = scriptedModel([toolUse('spoiler', { list: [1, 2, 3] })], [text('done')]);

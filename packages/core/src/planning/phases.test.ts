@@ -17,6 +17,7 @@ import { text as text$ } from '../streams/event-operators.js';
 import { analyseTask, reflect } from './index.js';
 import { sessions } from '../sessions/index.js';
 import { journal } from '../journal/index.js';
+import { jsonSchema } from '../schema/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Spun.' });
 const fails = tool({
@@ -64,7 +65,7 @@ describe('phases that think beside the loop', () => {
     });
     await agent
       .call('Spin!', {
-        use: [output({ type: 'object', properties: {} })],
+        use: [output(jsonSchema({ type: 'object', properties: {} }))],
         callId: 'c',
         request: { stopSequences: ['X'] },
         limits: { maxIterations: 2, onLimit: 'partial' },

@@ -11,6 +11,7 @@ import { acting } from '../phases/acting.js';
 import { reasoning } from '../phases/reasoning.js';
 import { hasEnded, note, type Run, runKey } from '../run.js';
 import type { InputSchema } from '../schema.js';
+import { jsonSchema } from '../schema/index.js';
 import { failedOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import type { Tool, ToolContext } from '../tools/types.js';
@@ -137,14 +138,14 @@ export const createPlanTools = (): readonly Tool[] => {
       idempotent: true,
       description:
         'Writes a plan: a goal and the steps to it, in order. For tasks that take several steps; it takes the place of a plan that there is.',
-      input: {
+      input: jsonSchema({
         type: 'object',
         properties: {
           goal: { type: 'string', description: 'What is to be reached.' },
           steps,
         },
         required: ['goal', 'steps'],
-      },
+      }),
       exclusive: true,
       run: (input, context) => answer(create, input, context),
     }),
@@ -153,7 +154,7 @@ export const createPlanTools = (): readonly Tool[] => {
       idempotent: true,
       description:
         'Says how far a step of the plan is: before it is begun, when it is done, and when it is given up.',
-      input: {
+      input: jsonSchema({
         type: 'object',
         properties: {
           step: { type: 'integer', minimum: 1, description: 'The number of the step.' },
@@ -164,7 +165,7 @@ export const createPlanTools = (): readonly Tool[] => {
           },
         },
         required: ['step', 'status'],
-      },
+      }),
       exclusive: true,
       run: (input, context) => answer(update, input, context),
     }),
@@ -173,7 +174,7 @@ export const createPlanTools = (): readonly Tool[] => {
       idempotent: true,
       description:
         'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
-      input: { type: 'object', properties: { steps }, required: ['steps'] },
+      input: jsonSchema({ type: 'object', properties: { steps }, required: ['steps'] }),
       exclusive: true,
       run: (input, context) => answer(revise, input, context),
     }),

@@ -3,6 +3,7 @@ import { lastValueFrom, map, of, throwError } from 'rxjs';
 import { createAgent, inProcessMemory, output, textOf, tool } from '../index.js';
 import { acting, insertAfter } from '../phases/index.js';
 import { retrieve } from '../retrieval/index.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { completeTask, synthesize, type SynthesizeOptions } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -82,7 +83,9 @@ describe('synthesize', () => {
       properties: { at: { type: 'string' } },
       required: ['at'],
     } as const;
-    expect((await agent.call('?', { use: [output(schema)] })).output).toEqual({ at: 'a' });
+    expect((await agent.call('?', { use: [output(jsonSchema(schema))] })).output).toEqual({
+      at: 'a',
+    });
     expect(model.requests[1]).toHaveProperty('outputSchema');
   });
 
@@ -93,18 +96,22 @@ describe('synthesize', () => {
       required: ['at'],
     } as const;
     const good = agentOf([done, [text('nowhere')], [text('{"at":"a"}')]]);
-    const events = await record(good.agent.stream$('?', { use: [output(schema)], callId: 'c' }));
+    const events = await record(
+      good.agent.stream$('?', { use: [output(jsonSchema(schema))], callId: 'c' }),
+    );
     expect(events.at(-1)).toMatchObject({ reply: { output: { at: 'a' }, iterations: 2 } });
     expect(events.filter(({ type }) => type === 'messageDiscarded')).toMatchObject([
       { messageId: 'c/synthesis' },
     ]);
     const bad = agentOf([done, [text('1')], [text('2')], [text('3')]]);
-    await expect(bad.agent.call('?', { use: [output(schema)] })).rejects.toMatchObject({
+    await expect(bad.agent.call('?', { use: [output(jsonSchema(schema))] })).rejects.toMatchObject({
       code: 'invalidResponse',
       partial: '3',
     });
     const spent = agentOf([done, [text('1')]], {}, { maxIterations: 1 });
-    await expect(spent.agent.call('?', { use: [output(schema)] })).rejects.toMatchObject({
+    await expect(
+      spent.agent.call('?', { use: [output(jsonSchema(schema))] }),
+    ).rejects.toMatchObject({
       code: 'invalidResponse',
     });
   });
@@ -117,14 +124,16 @@ describe('synthesize', () => {
     } as const;
     const complete = (answer: unknown) => [toolUse('complete_task', { answer })];
     const asText = agentOf([complete('{"at":"a"}')]);
-    expect(await asText.agent.call('?', { use: [output(schema)] })).toMatchObject({
+    expect(await asText.agent.call('?', { use: [output(jsonSchema(schema))] })).toMatchObject({
       reason: 'toolFinal',
       output: { at: 'a' },
     });
     const asIs = agentOf([complete({ at: 'a' })]);
-    expect((await asIs.agent.call('?', { use: [output(schema)] })).output).toEqual({ at: 'a' });
+    expect((await asIs.agent.call('?', { use: [output(jsonSchema(schema))] })).output).toEqual({
+      at: 'a',
+    });
     const words = agentOf([complete('At a.'), [text('{"at":"a"}')]]);
-    expect(await words.agent.call('?', { use: [output(schema)] })).toMatchObject({
+    expect(await words.agent.call('?', { use: [output(jsonSchema(schema))] })).toMatchObject({
       reason: 'answer',
       output: { at: 'a' },
     });

@@ -19,6 +19,7 @@ import {
   reopen,
   type Run,
 } from '../run.js';
+import { jsonSchema } from '../schema/index.js';
 import { toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import type { Tool } from '../tools/types.js';
@@ -51,7 +52,7 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
     description: finalize
       ? 'Says that the task is done, as soon as all that the answer needs has been found. You are then asked to write it.'
       : 'Says that the task is done, as soon as all that the answer needs has been found, and gives the answer.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         answer: {
@@ -60,7 +61,7 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
             : 'The whole answer, for whoever has asked. Without it you are asked to write it.',
         },
       },
-    },
+    }),
     run: ({ answer }) => {
       const text = written(answer);
       return text === '' || finalize

@@ -14,6 +14,7 @@ import {
 } from '../index.js';
 import { guardInput } from '../guards/index.js';
 import type { Retriever } from '../retrieval/index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createSemaphore } from '../traffic/index.js';
 import { guarded } from './index.js';
@@ -85,7 +86,11 @@ describe('the preset guarded', () => {
     const pay = tool({
       name: 'pay',
       description: 'Pays.',
-      input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] },
+      input: jsonSchema({
+        type: 'object',
+        properties: { to: { type: 'string' } },
+        required: ['to'],
+      }),
       run: ({ to }) => suspend({ to }),
     });
     const model = scriptedModel(

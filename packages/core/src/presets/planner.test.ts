@@ -10,6 +10,7 @@ import {
   tool,
   selectTools,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { text as text$ } from '../streams/event-operators.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { planner, type PlannerOptions } from './index.js';
@@ -18,7 +19,7 @@ import { sessions } from '../sessions/index.js';
 const look = tool({
   name: 'look',
   description: 'Looks something up.\nNot shown.',
-  input: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] },
+  input: jsonSchema({ type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }),
   run: ({ at }) => {
     if (at === 'nowhere') throw new Error('There is no such place.');
     return `Seen at ${at}.`;
@@ -312,13 +313,15 @@ describe('the preset planner', () => {
       uses(['complete_task', { answer: 'one' }]),
       uses(['complete_task', { answer: { n: 1 } }]),
     );
-    const steps = createAgent(planner({ model, use: [output(schema)], tools: [look] }, settings));
+    const steps = createAgent(
+      planner({ model, use: [output(jsonSchema(schema))], tools: [look] }, settings),
+    );
     expect((await steps.call('?')).output).toEqual({ n: 1 });
     const native = createAgent(
       planner(
         {
           model: scriptedModel([toolUse('complete_task', { answer: { n: 2 } })]),
-          use: [output(schema)],
+          use: [output(jsonSchema(schema))],
         },
         { ...settings, calling: 'native' },
       ),

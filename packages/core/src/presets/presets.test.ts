@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import { createAgent, on, textOf, tool } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, type ScriptedAnswer, scriptedModel, text } from '../testing/index.js';
 import { action, flat, native } from './index.js';
 
 const look = tool({
   name: 'look',
   description: 'Looks something up.',
-  input: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] },
+  input: jsonSchema({ type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }),
   run: ({ at }) => `${at}: ${'x'.repeat(1000)}`,
 });
 const says = (words: string): ScriptedAnswer => [text(words)];

@@ -1,7 +1,7 @@
 import type { ReportedPayload } from '../events.js';
 import { type Message, textBlock, type UserMessage } from '../message.js';
 import type { Reply } from '../reply.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 
 interface SystemParts {
   /** What the agent is told, the same in every call: it comes first, so that providers can cache it. */

@@ -3,18 +3,13 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { defer, map, type Observable, shareReplay } from 'rxjs';
 import { messageOf, misuse } from '../errors.js';
-import type { JsonSchema } from './json-schema.js';
+import { isRecord } from '../json.js';
+import type { JsonSchema } from '../schema.js';
 import { type Check, ofError, tooIntricate } from './problems.js';
 import { uniqueItems } from './unique-items.js';
-import { isRecord } from '../json.js';
 
 /** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
 export type PatternEngine = (pattern: string) => { test(text: string): boolean };
-
-export interface CompileOptions {
-  /** What runs the patterns of a schema. */
-  readonly patterns?: PatternEngine;
-}
 
 export interface Compiled {
   /** Absent if the platform compiles no code. */
@@ -39,12 +34,8 @@ const ajvOptions: Options = {
 const metaValidators = new Map<typeof Ajv, Ajv>();
 
 /** A fresh instance a schema: a shared one refuses a repeated `$id`, and keeps all it has seen. */
-export const compile = (
-  schema: JsonSchema,
-  owner: string,
-  { patterns }: CompileOptions,
-): Compiled => {
-  const Draft = draftOf(schema, owner);
+export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined): Compiled => {
+  const Draft = draftOf(schema);
   const meta = metaValidators.get(Draft) ?? instanceOf(Draft, ajvOptions);
   metaValidators.set(Draft, meta);
   const ignored = new Set<string>();
@@ -69,7 +60,7 @@ export const compile = (
     // The code is for validators that are written to a file, which these are not.
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };
-  if ('$async' in schema) throw misuse(`${owner} must not say '$async'.`);
+  if ('$async' in schema) throw misuse("jsonSchema(): the schema must not say '$async'.");
   // What is said of the draft is understood above: ajv knows each by one spelling alone.
   const { $schema: _draft, ...rules } = schema;
   const usable = (make: () => Check): Check | undefined => {
@@ -77,7 +68,7 @@ export const compile = (
       return make();
     } catch (cause) {
       if (cause instanceof EvalError) return undefined;
-      throw misuse(`${owner} is not a usable JSON Schema: ${messageOf(cause)}.`);
+      throw misuse(`jsonSchema(): the schema is not a usable JSON Schema: ${messageOf(cause)}.`);
     }
   };
   const check = usable(() => {
@@ -117,12 +108,12 @@ const native: PatternEngine = (pattern) => {
   }
 };
 
-const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema, owner: string): typeof Ajv => {
+const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema): typeof Ajv => {
   const id = String($schema);
   if (id.includes('draft/2020-12')) return Ajv2020;
   if (id.includes('draft/2019-09')) return Ajv2019;
   if (id.includes('draft-07')) return Ajv;
-  throw misuse(`${owner}: '${id}' is not supported. Use draft 2020-12, 2019-09 or 07.`);
+  throw misuse(`jsonSchema(): '${id}' is not supported. Use draft 2020-12, 2019-09 or 07.`);
 };
 
 /** Branches that are looked at for one input: a hundred thousand take some tens of milliseconds. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, tool } from '../index.js';
-import { createValidator } from '../schema.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { jsonSchema } from './index.js';
 import { verdictOn } from './validate.test-support.js';
 
 describe('X13: drafts', () => {
@@ -17,9 +17,9 @@ describe('X13: drafts', () => {
   ])('%s compiles, and is shown as it is', ($schema) => {
     const schema = { $schema, type: 'object', properties: { a: { type: 'string' } } };
     expect(verdictOn(schema, { a: 1 }).problems).toEqual(['a: must be string (received 1)']);
-    expect(createValidator(schema, 'The schema').jsonSchema).toEqual(schema);
-    expect(() => createValidator({ ...schema, required: 'a' }, 'The schema')).toThrow(
-      /The schema is not a usable JSON Schema: .*required must be array/,
+    expect(jsonSchema(schema).jsonSchema).toEqual(schema);
+    expect(() => jsonSchema({ ...schema, required: 'a' })).toThrow(
+      /the schema is not a usable JSON Schema: .*required must be array/,
     );
   });
 
@@ -73,7 +73,12 @@ describe('X13: drafts', () => {
       properties: { form: { $ref } },
       required: ['form'],
     };
-    const made = tool({ name: 'form', description: 'Makes a form.', input, run: () => 'made' });
+    const made = tool({
+      name: 'form',
+      description: 'Makes a form.',
+      input: jsonSchema(input),
+      run: () => 'made',
+    });
     const model = scriptedModel(
       [toolUse('form', { form: { type: 5 } }), toolUse('form', { form: { type: 'object' } })],
       [text('Done.')],
@@ -81,7 +86,8 @@ describe('X13: drafts', () => {
     const { toolUses } = await createAgent({ model, tools: [made] }).call('?');
     expect(toolUses.map(({ isError }) => isError)).toEqual([true, false]);
     const remote = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
-    const make = () => tool({ name: 'a', description: 'A.', input: remote, run: () => 'x' });
+    const make = () =>
+      tool({ name: 'a', description: 'A.', input: jsonSchema(remote), run: () => 'x' });
     expect(make).toThrow(/not a usable JSON Schema/);
   });
 });

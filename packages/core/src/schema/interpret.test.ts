@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createAgent, output, tool } from '../index.js';
 import type { Validation } from '../schema.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { jsonSchema } from './index.js';
 import { bothVerdictsOn, withoutCode } from './validate.test-support.js';
 
 const drafts = [
@@ -113,7 +114,7 @@ describe('X20: where no code can be compiled', () => {
     tool({
       name: 'book',
       description: 'Books.',
-      input: { ...input, ...more },
+      input: jsonSchema({ ...input, ...more }),
       run: () => 'booked',
     });
 
@@ -123,7 +124,9 @@ describe('X20: where no code can be compiled', () => {
       [text('{"nights":"two"}')],
       [text('{"nights":2,"room":"double"}')],
     );
-    const agent = withoutCode(() => createAgent({ model, tools: [book()], use: [output(input)] }));
+    const agent = withoutCode(() =>
+      createAgent({ model, tools: [book()], use: [output(jsonSchema(input))] }),
+    );
     const reply = await agent.call('?');
     expect(reply.toolUses.map((it) => it.output)).toEqual([
       'The arguments for book are invalid:\n- room: is required, but missing\n- nights: must be >= 1 (received 0)',

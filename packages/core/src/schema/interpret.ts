@@ -1,8 +1,8 @@
 import * as interpreter from '@cfworker/json-schema';
 import type { Ajv } from 'ajv';
 import { isRecord, parsedJson } from '../json.js';
-import type { JsonSchema } from './json-schema.js';
-import { type Check, ofError, type Problem, tooIntricate, unescaped } from './problems.js';
+import type { JsonSchema, Problem } from '../schema.js';
+import { type Check, ofError, tooIntricate, unescaped } from './problems.js';
 import { duplicateIn } from './unique-items.js';
 
 type Unit = interpreter.OutputUnit;

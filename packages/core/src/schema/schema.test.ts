@@ -1,17 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
-import {
-  createAgent,
-  MillraceError,
-  output,
-  type PatternEngine,
-  tool,
-  type ToolDefinition,
-} from '../index.js';
-import { createValidator } from '../schema.js';
+import { createAgent, MillraceError, output, tool } from '../index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { verdictOn } from './validate.test-support.js';
+import { jsonSchema, type JsonSchemaOptions, type PatternEngine } from './index.js';
+import { validatorFor, verdictOn } from './validate.test-support.js';
 
 const trip = {
   type: 'object',
@@ -25,15 +18,12 @@ const trip = {
   },
 } as const;
 
-type Options = Pick<ToolDefinition<typeof trip>, 'pruneInput' | 'coerceInput' | 'patterns'>;
-
-const outputOf = async (options: Options, input: Record<string, unknown>) => {
+const outputOf = async (options: JsonSchemaOptions, input: Record<string, unknown>) => {
   const plan = tool({
     name: 'plan',
     description: 'Plans a trip.',
-    input: trip,
+    input: jsonSchema(trip, options),
     run: (given) => given,
-    ...options,
   });
   const model = scriptedModel([toolUse('plan', input)], [text('done')]);
   return (await createAgent({ model, tools: [plan] }).call('?')).toolUses[0]?.output;
@@ -68,18 +58,17 @@ describe('T5: coerceInput', () => {
     const plan = tool({
       name: 'plan',
       description: 'Plans.',
-      input: trip,
-      coerceInput: true,
+      input: jsonSchema(trip, { coerceInput: true }),
       run: () => 1,
     });
     await createAgent({ model, tools: [plan] }).call('?');
     expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([{ input: { days: '5' } }]);
   });
 
-  it('is refused beside a schema that says so itself', () => {
-    expect(() =>
-      tool({ name: 'a', description: 'a', input: z.object({}), coerceInput: true, run: () => 1 }),
-    ).toThrow(/a 'zod' schema has its own rules .* drop 'coerceInput'/);
+  it('is an option of a JSON Schema alone: another schema says itself how it reads', () => {
+    const definition = { name: 'a', description: 'a', input: z.object({}), run: () => 1 };
+    const misplaced: typeof definition = Object.assign({ coerceInput: true }, definition);
+    expect(() => tool(misplaced)).toThrow(/tool\(\) has no option 'coerceInput'/);
   });
 });
 
@@ -103,8 +92,7 @@ describe('X13: a schema whose branches refer to the whole', () => {
   };
   const tree = (levels: number, leaf: object): object =>
     Array.from({ length: levels }).reduce<object>((child) => ({ kind: 'x', child }), leaf);
-  const verdict = (input: unknown) =>
-    firstValueFrom(createValidator(schema, 'x').validation$(input));
+  const verdict = (input: unknown) => firstValueFrom(validatorFor(schema).validation$(input));
 
   it('is given up where it would take too long', async () => {
     expect(await verdict({ tree: tree(90, {}) })).toEqual({
@@ -125,9 +113,11 @@ describe('X13: patterns of a schema', () => {
     tool({
       name: 'named',
       description: 'Takes a name.',
-      input: { type: 'object', properties: { name: { type: 'string', pattern } } },
+      input: jsonSchema(
+        { type: 'object', properties: { name: { type: 'string', pattern } } },
+        patterns && { patterns },
+      ),
       run: () => 'taken',
-      ...(patterns !== undefined && { patterns }),
     });
   const given = async (used: ReturnType<typeof named>, name: string) => {
     const model = scriptedModel([toolUse('named', { name })], [text('done')]);
@@ -162,16 +152,18 @@ describe('X13: patterns of a schema', () => {
     const two = tool({
       name: 'named',
       description: 'Takes three names.',
-      input: {
-        type: 'object',
-        properties: {
-          x: { type: 'string', pattern: '^x' },
-          a: { type: 'string', pattern: '^a' },
-          b: { type: 'string', pattern: '^b' },
+      input: jsonSchema(
+        {
+          type: 'object',
+          properties: {
+            x: { type: 'string', pattern: '^x' },
+            a: { type: 'string', pattern: '^a' },
+            b: { type: 'string', pattern: '^b' },
+          },
         },
-      },
+        { patterns },
+      ),
       run: () => 'taken',
-      patterns,
     });
     const model = scriptedModel([toolUse('named', { x: '?', a: 'ax', b: 'ax' })], [text('done')]);
     const reply = await createAgent({ model, tools: [two] }).call('?');
@@ -255,8 +247,7 @@ describe('I13: the input of a valid verdict', () => {
 
   it('is there after a Promise, too, and not where the verdict is that it is not valid', async () => {
     const schema = z.object({ n: z.string().refine((n) => Promise.resolve(n !== '')) });
-    const check = (input: unknown) =>
-      firstValueFrom(createValidator(schema, 'The schema').validation$(input));
+    const check = (input: unknown) => firstValueFrom(validatorFor(schema).validation$(input));
     expect(await check({ n: '5' })).toEqual({ valid: true, value: { n: '5' }, input: { n: '5' } });
     expect(await check({ n: '' })).not.toHaveProperty('input');
   });

@@ -1,12 +1,8 @@
 import { afterAll, expect } from '@jest/globals';
 import { firstValueFrom, type Observable } from 'rxjs';
 import { isRecord } from '../json.js';
-import {
-  createValidator,
-  type HiddenInput,
-  type Validation,
-  type ValidatorOptions,
-} from '../schema.js';
+import { type HiddenInput, type Validation, type Validator, validatorOf } from '../schema.js';
+import { jsonSchema, type JsonSchemaOptions } from './index.js';
 
 /** What comes of an input, at once. */
 export interface Verdict {
@@ -16,7 +12,7 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-type Options = ValidatorOptions & { readonly hidden?: HiddenInput };
+type Options = JsonSchemaOptions & { readonly hidden?: HiddenInput };
 
 /** What the validator of a schema says of an input. After all tests of the file, the validator of platforms that compile no code is asked the same. */
 export const verdictOn = (schema: unknown, input: unknown, options: Options = {}): Verdict => {
@@ -61,8 +57,13 @@ const validationOf = (
   schema: unknown,
   input: unknown,
   { hidden, ...options }: Options,
-): Observable<Validation> =>
-  createValidator(schema, 'The schema', options).validation$(input, hidden);
+): Observable<Validation> => validatorFor(schema, options).validation$(input, hidden);
+
+/** The validator of a Standard Schema, or of a JSON Schema with options. */
+export const validatorFor = (schema: unknown, options: JsonSchemaOptions = {}): Validator =>
+  isRecord(schema) && !('~standard' in schema)
+    ? jsonSchema(schema, options)
+    : validatorOf(schema, 'The schema');
 
 const asked: (readonly [schema: unknown, input: unknown, options: Options])[] = [];
 

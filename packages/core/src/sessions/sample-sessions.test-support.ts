@@ -5,6 +5,7 @@ import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import { withPlan } from '../planning/index.js';
+import { jsonSchema } from '../schema/index.js';
 import {
   finish,
   type ScriptedAnswer,
@@ -23,11 +24,11 @@ import { sessions, type Session, type SessionState } from './index.js';
 const add = tool({
   name: 'add',
   description: 'Adds numbers.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: { a: { type: 'number' }, b: { type: 'number' } },
     required: ['a', 'b'],
-  },
+  }),
   run: ({ a, b }) => toolOutput({ content: String(a + b), details: { a, b, by: 'head' } }),
 });
 const sign = tool({

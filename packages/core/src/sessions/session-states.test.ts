@@ -5,6 +5,7 @@ import { MillraceError } from '../errors.js';
 import { inputAndAnswer, summarisingMemory, windowMemory } from '../memories/index.js';
 import { inProcessMemory, type Memory } from '../memory.js';
 import { type Message, textBlock, type ToolResultBlock } from '../message.js';
+import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { approval } from '../tools/approval.js';
@@ -97,7 +98,7 @@ describe('S4: the state of a session', () => {
     const act = tool({
       name: 'act',
       description: 'Acts.',
-      input: { type: 'object', properties: { n: { type: 'number' } } },
+      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
       approve: ({ toolUseId }) => (toolUseId === 'one' ? decide$ : NEVER),
       run: () => 'acted',
     });

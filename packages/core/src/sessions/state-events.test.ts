@@ -21,6 +21,7 @@ import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import type { Use } from '../layer.js';
 import { inProcessMemory, type MemoryFactory } from '../memory.js';
 import type { ModelChunk } from '../model.js';
+import { jsonSchema } from '../schema/index.js';
 import { only } from '../streams/event-operators.js';
 import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { tool } from '../tool.js';
@@ -137,7 +138,7 @@ const play = (calls: readonly Call[], memory: MemoryFactory, use: Use = []) => {
     tool({
       name: 'ask',
       description: 'Asks.',
-      input: { type: 'object', properties: { how: { type: 'string' } } },
+      input: jsonSchema({ type: 'object', properties: { how: { type: 'string' } } }),
       approve: ({ input: { how } }) => {
         if (how === 'broken') throw new Error('broken');
         if (how !== 'interrupt') return of(how === 'yes');

@@ -20,6 +20,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { agentTool } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -110,7 +111,7 @@ describe('agentTool', () => {
   it('G4: tells an output as JSON, and what it took in the details', async () => {
     const helper = helperOf({
       model: scriptedModel([text('{"city":"Oslo"}'), finish()]),
-      use: [output({ type: 'object', properties: { city: { type: 'string' } } })],
+      use: [output(jsonSchema({ type: 'object', properties: { city: { type: 'string' } } }))],
     });
     const outer = createAgent({
       model: scriptedModel([ask()], [text('done')]),

@@ -23,6 +23,7 @@ import {
 import { section } from '../prompt/assemble.js';
 import type { EndReason, Reply } from '../reply.js';
 import type { Infer, InputSchema } from '../schema.js';
+import { jsonSchema } from '../schema/index.js';
 import { sessions } from '../sessions/sessions.js';
 import { failedOutput, type ToolOutput, toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
@@ -50,7 +51,7 @@ export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema>
   readonly memory?: MemoryFactory;
 }
 
-const delegation = {
+const delegation = jsonSchema({
   type: 'object',
   properties: {
     user_prompt: {
@@ -70,7 +71,7 @@ const delegation = {
   },
   required: ['user_prompt'],
   additionalProperties: false,
-} as const;
+});
 
 /** What an agent is asked with, unless it has an input of its own. */
 export type DelegationSchema = typeof delegation;

@@ -10,6 +10,7 @@ import {
   text as textIn,
   textOf,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text } from '../testing/index.js';
 import { aggregate, asAgent, hub } from './index.js';
 
@@ -29,7 +30,7 @@ describe('aggregate', () => {
     const judged = (name: string, points: number) =>
       createAgent({
         name,
-        use: [output(schema)],
+        use: [output(jsonSchema(schema))],
         model: scriptedModel([text(JSON.stringify({ points }))]),
       });
     const best = aggregate(parallel(judged('a', 3), judged('b', 8), judged('c', 5)), (replies) =>

@@ -25,6 +25,7 @@ import {
   tool,
 } from '../index.js';
 import { retrieve } from '../retrieval/index.js';
+import { jsonSchema } from '../schema/index.js';
 import {
   finish,
   marbles,
@@ -227,13 +228,15 @@ describe('asAgent', () => {
       required: ['city'],
     } as const;
     const model = scriptedModel([text('{"city":"Oslo"}')], [text('{"city":"Oslo"}')]);
-    const finder = createAgent({ name: 'finder', model, use: [output(schema)] });
+    const finder = createAgent({ name: 'finder', model, use: [output(jsonSchema(schema))] });
     const reply = await asAgent(sequential(finder)).call('?');
     const city: string = reply.output?.city ?? '';
     expect(city).toBe('Oslo');
-    const strict = asAgent(sequential(saying('a', '{"city":"Bergen"}')), { use: [output(schema)] });
+    const strict = asAgent(sequential(saying('a', '{"city":"Bergen"}')), {
+      use: [output(jsonSchema(schema))],
+    });
     expect((await strict.call('?')).output).toEqual({ city: 'Bergen' });
-    const wrong = asAgent(sequential(saying('a', 'Bergen')), { use: [output(schema)] });
+    const wrong = asAgent(sequential(saying('a', 'Bergen')), { use: [output(jsonSchema(schema))] });
     await expect(wrong.call('?')).rejects.toMatchObject({ code: 'invalidResponse' });
     const previews = await lastValueFrom(
       asAgent(sequential(finder)).stream$('?').pipe(partialOutput$, toArray()),

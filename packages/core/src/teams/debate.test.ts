@@ -11,6 +11,7 @@ import {
   text as textIn,
   textOf,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, type ScriptedModel, scriptedModel, text } from '../testing/index.js';
 import { noUsage } from '../usage.js';
 import { asAgent, debate } from './index.js';
@@ -58,7 +59,7 @@ describe('debate', () => {
     const judge = createAgent({
       name: 'judge',
       model: script('{"winner":"con"}'),
-      use: [output(schema)],
+      use: [output(jsonSchema(schema))],
     });
     const { agents } = twoSides();
     const reply = await asAgent(debate({ agents, rounds: 1, judge })).call('?');

@@ -20,6 +20,7 @@ import {
 } from '../options.js';
 import type { Reply, ToolRun } from '../reply.js';
 import type { InputSchema } from '../schema.js';
+import { jsonSchema } from '../schema/index.js';
 import { toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
 import { addTools } from '../tools/added-tools.js';
@@ -238,13 +239,13 @@ const transferTool = (name: string, to: string, description: string): Tool =>
     name,
     idempotent: true,
     description: `Hands the conversation over to ${oneLine(to)}, who answers from then on. ${oneLine(description)}`,
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         reason: { type: 'string', description: 'Why, and what the other one has to know.' },
       },
       additionalProperties: false,
-    },
+    }),
     run: () => toolOutput({ content: [], finalAnswer: true }),
   });
 

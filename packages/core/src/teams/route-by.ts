@@ -8,6 +8,7 @@ import { isRecord } from '../json.js';
 import type { Model } from '../model.js';
 import { checkOptions, isModel, isText, type Rule } from '../options.js';
 import { output } from '../output.js';
+import { jsonSchema } from '../schema/index.js';
 
 /** One of the steps that a model may choose. */
 export interface ModelRoute<AnyStep extends Composable = Composable> {
@@ -58,7 +59,7 @@ export const routeBy = <
     name,
     model,
     instructions: `${instructions}\n\n${listed(routes)}`,
-    use: [output(choice)],
+    use: [output(jsonSchema(choice))],
   });
   const chosen = route<Composable>((input, call) =>
     chooser.call$(input, call).pipe(

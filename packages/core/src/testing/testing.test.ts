@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, of, toArray } from 'rxjs';
 import { contextKey, createAgent, inProcessMemory, type Model, preset, tool } from '../index.js';
 import type { AgentEvent } from '../events.js';
+import { jsonSchema } from '../schema/index.js';
 import {
   finish,
   lentContext,
@@ -23,12 +24,12 @@ const adder = () =>
   tool({
     name: 'add',
     description: 'Adds numbers.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { a: { type: 'number' }, b: { type: 'number' } },
       required: ['a', 'b'],
       additionalProperties: false,
-    },
+    }),
     run: ({ a, b }) => a + b,
   });
 
@@ -44,7 +45,11 @@ describe('the contracts hold for what is in the box', () => {
       tool({
         name: 'greet',
         description: 'Greets.',
-        input: { type: 'object', properties: { whom: { type: 'string' } }, required: ['whom'] },
+        input: jsonSchema({
+          type: 'object',
+          properties: { whom: { type: 'string' } },
+          required: ['whom'],
+        }),
         run: ({ whom }, context) => `${context.get(name)} greets ${whom}.`,
       }),
       { whom: name },
@@ -81,7 +86,7 @@ describe('the contracts see what breaks them', () => {
 
   it('a tool that takes everything', async () => {
     const careless = () =>
-      tool({ name: 'x', description: 'y', input: { type: 'object' }, run: () => of() });
+      tool({ name: 'x', description: 'y', input: jsonSchema({ type: 'object' }), run: () => of() });
     const samples = { valid: [{}], invalid: [{ a: 1 }] };
     expect(await failures(toolContract(careless, samples))).toEqual([
       'refuses invalid inputs, and says what is wrong',

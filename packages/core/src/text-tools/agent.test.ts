@@ -8,6 +8,7 @@ import type { AgentEvent } from '../events.js';
 import { inProcessMemory } from '../memory.js';
 import { type Block, type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
+import { jsonSchema } from '../schema/index.js';
 import {
   finish,
   marbles,
@@ -26,7 +27,11 @@ import { sessions } from '../sessions/index.js';
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather.',
-  input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  }),
   run: ({ city }: { city: string }) => `Sunny in ${city}`,
 });
 const tools = [weather];
@@ -276,7 +281,7 @@ describe('P1: an agent with a text model', () => {
     const wrapped = saying(scripts.flat[0], '{"answer": {"answer": "sunny", "sure": true}}');
     for (const model of [direct, wrapped]) {
       const agent = createAgent({ model: textTools(model, dialects.flat), tools });
-      const reply = await agent.call('?', { use: [output(schema)] });
+      const reply = await agent.call('?', { use: [output(jsonSchema(schema))] });
       expect(reply.output).toEqual({ answer: 'sunny', sure: true });
       expect(model.requests[0]?.system).toContain(
         'must be JSON of this schema, and nothing else: {"type":"object"',

@@ -3,7 +3,7 @@ import type { ToolResultBlock } from '../message.js';
 import type { ToolChoice, ToolDeclaration } from '../model.js';
 import { checkOptions, defined, isFlag, isFunction, isObject, type Rule } from '../options.js';
 import { responseFormat, section } from '../prompt/assemble.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import type { Label } from './peek.js';
 
 const actionForms = `Thought: what you know, and what to do next

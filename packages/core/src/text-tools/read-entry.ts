@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
 import { isRecord, parsedJson } from '../json.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import { isKnownKey, isOneOf, keys } from './peek.js';
 import { joined, nothing, type Reading, unreadable } from './findings.js';
 import type { ToolDeclaration } from '../model.js';

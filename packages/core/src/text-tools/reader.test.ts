@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { from, lastValueFrom, of, toArray } from 'rxjs';
 import { createAgent, textOf, tool } from '../index.js';
 import type { Model, ModelChunk, ModelRequest } from '../model.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import { finish, lentContext, text, thinking, toolUse } from '../testing/index.js';
 import { corpus } from './corpus/index.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';

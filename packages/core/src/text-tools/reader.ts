@@ -1,5 +1,5 @@
 import type { ModelChunk, ToolDeclaration } from '../model.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import { createActionStates } from './action-states.js';
 import type { Desk, Found, Place, State } from './desk.js';
 import type { Dialect } from './dialects.js';

@@ -12,6 +12,7 @@ import {
   type ToolPolicy,
   transient,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
@@ -21,12 +22,12 @@ const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
   const remove = tool({
     name: 'remove',
     description: 'Deletes a file.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { path: { type: 'string', minLength: 2 } },
       required: ['path'],
       additionalProperties: false,
-    },
+    }),
     run,
     ...(approve !== undefined && { approve }),
   });
@@ -113,7 +114,7 @@ describe('T12: an approval', () => {
     const strict = tool({
       name: 'strict',
       description: 'Wants a number.',
-      input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
       run: () => 'ran',
       approve,
     });
@@ -259,7 +260,7 @@ describe('T12: an approval', () => {
     const remove = tool({
       name: 'remove',
       description: 'Deletes a file.',
-      input: { type: 'object' },
+      input: jsonSchema({ type: 'object' }),
       approve: false,
       run: () => 'deleted',
     });
@@ -271,7 +272,7 @@ describe('T12: an approval', () => {
     const remove = tool({
       name: 'remove',
       description: 'Deletes a file.',
-      input: { type: 'object', properties: { path: { type: 'string' } } },
+      input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
       run: ({ path }) => `deleted ${String(path)}`,
       approve: () => ({ approved: true, input: { path: '/tmp/a' } }),
     });
@@ -287,7 +288,10 @@ describe('T12: an approval', () => {
     const remove = tool({
       name: 'remove',
       description: 'Deletes a file.',
-      input: { type: 'object', properties: { root: { type: 'string' }, path: { type: 'string' } } },
+      input: jsonSchema({
+        type: 'object',
+        properties: { root: { type: 'string' }, path: { type: 'string' } },
+      }),
       run: (input) => input,
       approve: () => ({ approved: true, input: { root: '/', path: 'b' } }),
     });

@@ -18,6 +18,7 @@ import {
   transient,
 } from '../index.js';
 import { unpaired } from '../run.js';
+import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, verifyEvents } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
@@ -83,7 +84,7 @@ const tools = Object.entries(kinds).flatMap(([kind, run]) =>
     tool({
       name: `${kind}_${policy}`,
       description: 'Does something.',
-      input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
       run: ({ n }, { toolUseId }) => {
         executed.push(`${toolUseId} ${n}`);
         return run();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import {
+  acceptExtras,
   createAgent,
   type Interceptor,
   type ModelChunk,
@@ -10,19 +11,20 @@ import {
   toolOutput,
   type ToolPolicy,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 
 /** A tool that says how often it has run, and with what. */
 const counting = (
   name: string,
-  policy: ToolPolicy = {},
+  policy: Omit<ToolPolicy, 'accepts'> = {},
   extras?: Record<string, unknown>,
 ): Tool => {
   let runs = 0;
   return tool({
     name,
     description: 'Counts.',
-    input: { type: 'object', properties: { q: {}, rows: {} } },
+    input: jsonSchema({ type: 'object', properties: { q: {}, rows: {} } }),
     run: ({ q, rows }) =>
       toolOutput({
         content: [`${name} ${(runs += 1)}`, ...[q, rows].filter(isNumber)].join(' '),
@@ -78,7 +80,7 @@ describe('what is decided before a batch', () => {
   });
 
   it('T15, T7: a use that something waits for is not the same as one before', async () => {
-    const chart = counting('chart', { dedupe: true, accepts: ['rows'] });
+    const chart = acceptExtras(counting('chart', { dedupe: true }), 'rows');
     const query = counting('query', {}, { rows: 7 });
     const { outputs } = await played(
       [chart, query],

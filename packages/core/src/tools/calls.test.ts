@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, defer, map, of, throwError, timer } from 'rxjs';
 import {
+  acceptExtras,
   type CallOptions,
   createAgent,
   only,
@@ -11,6 +12,7 @@ import {
   type ToolPolicy,
   transient,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 
 type Uses = readonly (readonly [name: string, input?: Record<string, unknown>])[];
@@ -42,7 +44,13 @@ const outputs = async (
 };
 
 const simple = (name: string, run: () => unknown, policy: ToolPolicy = {}): Tool =>
-  tool({ name, description: `Does ${name}.`, input: { type: 'object' }, run, ...policy });
+  tool({
+    name,
+    description: `Does ${name}.`,
+    input: jsonSchema({ type: 'object' }),
+    run,
+    ...policy,
+  });
 
 const fails = () => {
   throw new Error('no');
@@ -284,7 +292,7 @@ describe('T16: maxToolCalls', () => {
     const strict = tool({
       name: 'strict',
       description: 'Wants a number.',
-      input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
       run: () => 'ran',
     });
     const denied = simple('denied', () => 'ran', { approve: false });
@@ -308,20 +316,22 @@ describe('T7: extras', () => {
   const rows = { big: 12n };
   const query = simple('query', () => toolOutput({ content: '2 rows', extras: { rows } }));
   const seen: unknown[] = [];
-  const plot = tool({
-    name: 'plot',
-    description: 'Draws rows.',
-    input: {
-      type: 'object',
-      properties: { title: { type: 'string' }, rows: {} },
-      required: ['title', 'rows'],
-    },
-    accepts: ['rows'],
-    run: (input) => {
-      seen.push(input);
-      return input.title === 'fail' ? fails() : 'drawn';
-    },
-  });
+  const plot = acceptExtras(
+    tool({
+      name: 'plot',
+      description: 'Draws rows.',
+      input: jsonSchema({
+        type: 'object',
+        properties: { title: { type: 'string' }, rows: {} },
+        required: ['title', 'rows'],
+      }),
+      run: (input) => {
+        seen.push(input);
+        return input.title === 'fail' ? fails() : 'drawn';
+      },
+    }),
+    'rows',
+  );
 
   it('go past the model to the first use from the next turn on whose tool accepts them', async () => {
     seen.length = 0;
@@ -373,21 +383,25 @@ describe('T7: extras', () => {
           return toolOutput({ content: name, extras });
         },
       });
-    const takes = tool({
-      name: 'takes',
-      description: 'Takes both.',
-      input: { type: 'object', properties: { a: {}, b: {} } },
-      accepts: ['a', 'b'],
-      run: (input) => JSON.stringify(input),
-    });
+    const takes = acceptExtras(
+      tool({
+        name: 'takes',
+        description: 'Takes both.',
+        input: jsonSchema({ type: 'object', properties: { a: {}, b: {} } }),
+        run: (input) => JSON.stringify(input),
+      }),
+      'a',
+      'b',
+    );
     const tools = [give('first', { a: 1, b: 1 }, 9), give('second', { b: 2 }, 1), takes];
     const { outputs: given } = await outputs(tools, [[['first'], ['second']], [['takes']]]);
     expect(given.at(-1)).toBe('{"a":1,"b":2}');
   });
 
   it('must be parameters of the tool that accepts them', () => {
-    expect(() => tool({ name: 'a', description: 'a', accepts: ['rows'], run: () => 1 })).toThrow(
-      "tool 'a': 'input' has no parameter 'rows'. Its parameters are: none.",
+    const bare = tool({ name: 'a', description: 'a', run: () => 1 });
+    expect(() => acceptExtras(bare, 'rows')).toThrow(
+      "acceptExtras() of the tool 'a' has no parameter 'rows'. Its parameters are: none.",
     );
   });
 });

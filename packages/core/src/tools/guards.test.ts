@@ -3,6 +3,7 @@ import { type } from 'arktype';
 import { concatMap, delay, lastValueFrom, map, NEVER, of, timer } from 'rxjs';
 import { z } from 'zod';
 import {
+  acceptExtras,
   type Approver,
   createAgent,
   inProcessMemory,
@@ -20,6 +21,7 @@ import {
   transient,
   textOf,
 } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
@@ -39,11 +41,11 @@ const numbers = (policy: ToolPolicy = {}, run: (input: { a: number }) => unknown
   tool({
     name: 't',
     description: 'Takes a number.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { a: { type: 'number' }, key: { type: 'string' }, list: { type: 'array' } },
       required: ['a'],
-    },
+    }),
     run,
     ...policy,
   });
@@ -112,9 +114,9 @@ describe('I13: what is run', () => {
 
   it('was checked: a schema that says $async is refused, and a tool that gives no verdict is not run', async () => {
     const input = { type: 'object', $async: true } as JsonSchema;
-    expect(() => tool({ name: 't', description: 'Is odd.', input, run: () => 1 })).toThrow(
-      "tool 't': 'input' must not say '$async'.",
-    );
+    expect(() =>
+      tool({ name: 't', description: 'Is odd.', input: jsonSchema(input), run: () => 1 }),
+    ).toThrow("jsonSchema(): the schema must not say '$async'.");
     const silent: Tool = { ...numbers(), validation$: () => of() };
     expect((await run1(silent).session.call('?')).toolUses[0]?.isError).toBe(true);
   });
@@ -289,13 +291,15 @@ describe('limits and notes', () => {
       run: () => toolOutput({ content: 'given', extras: { path: '/etc' } }),
     });
     const takes = (name: string, accepts: readonly string[]) =>
-      tool({
-        name,
-        description: 'Takes.',
-        input: { type: 'object', properties: { path: { type: 'string' } } },
-        accepts,
-        run: (input) => input,
-      });
+      acceptExtras(
+        tool({
+          name,
+          description: 'Takes.',
+          input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
+          run: (input) => input,
+        }),
+        ...accepts,
+      );
     const model = scriptedModel([toolUse('gives')], [toolUse('takes')], [text('done')]);
     const renames = on(
       'preActing',
@@ -314,7 +318,7 @@ describe('limits and notes', () => {
     const rows = tool({
       name: 't',
       description: 'Takes a table.',
-      input: {
+      input: jsonSchema({
         type: 'object',
         properties: {
           rows: {
@@ -323,7 +327,7 @@ describe('limits and notes', () => {
             items: { type: 'object', properties: { row: { type: 'number' } } },
           },
         },
-      },
+      }),
       run: (input) => input,
     });
     const use = toolUse('t', {

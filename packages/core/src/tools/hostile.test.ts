@@ -4,6 +4,7 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { createAgent, tool } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 
 /** What came of arguments that a model wrote as this text. */
@@ -12,7 +13,7 @@ const use = async (json: string, name = 'lookup') => {
   const lookup = tool({
     name: 'lookup',
     description: 'Looks a city up.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         city: { type: 'string' },
@@ -21,7 +22,7 @@ const use = async (json: string, name = 'lookup') => {
         list: { type: 'array', items: { type: 'object', properties: { n: { type: 'number' } } } },
       },
       required: ['city'],
-    },
+    }),
     run: (input) => {
       seen.push(input);
       return 'ran';
@@ -91,7 +92,7 @@ describe('hostile arguments', () => {
   it('T17, X15: constructor.prototype is left out where any key is allowed, and nothing else', async () => {
     const run = jest.fn((given: unknown) => JSON.stringify(given));
     const input = { type: 'object', properties: { any: {} }, additionalProperties: true } as const;
-    const store = tool({ name: 'store', description: 'Stores.', input, run });
+    const store = tool({ name: 'store', description: 'Stores.', input: jsonSchema(input), run });
     const json =
       '{"constructor":{"prototype":{"polluted":1}},"any":{"constructor":{"prototype":1}},"b":{"constructor":"Ada"},"prototype":1}';
     const model = scriptedModel([{ type: 'toolUse', name: 'store', json }], [text('done')]);

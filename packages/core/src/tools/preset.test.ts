@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
@@ -9,7 +10,7 @@ const db = contextKey<{ readonly rows: Map<string, string> }>('db');
 const weather = tool({
   name: 'weather',
   description: 'Tells the weather.',
-  input: {
+  input: jsonSchema({
     type: 'object',
     properties: {
       city: { type: 'string' },
@@ -17,7 +18,7 @@ const weather = tool({
       user: { type: 'string', minLength: 3 },
     },
     required: ['city', 'unit'],
-  },
+  }),
   run: (input) => input,
 });
 
@@ -81,7 +82,11 @@ describe('T2: parameters that are set', () => {
     const query = tool({
       name: 'query',
       description: 'Asks a database.',
-      input: { type: 'object', properties: { db: {}, key: { type: 'string' } }, required: ['db'] },
+      input: jsonSchema({
+        type: 'object',
+        properties: { db: {}, key: { type: 'string' } },
+        required: ['db'],
+      }),
       run: (input) => (input.db === pool ? rows.get(String(input.key)) : 'another'),
     });
     const model = scriptedModel([toolUse('query', { key: 'a', db: 'mine' })], [text('done')]);
@@ -175,14 +180,19 @@ describe.each(speaking)('I12: a preset that the schema speaks of: %s', (_what, m
     required: ['tenant'],
     ...more,
   };
-  const lookup = tool({ name: 'lookup', description: 'Looks up.', input, run: (given) => given });
+  const lookup = tool({
+    name: 'lookup',
+    description: 'Looks up.',
+    input: jsonSchema(input),
+    run: (given) => given,
+  });
   const outputOf = (used: Tool) => use(used, { city: 'Oslo' }).then(({ output = '' }) => output);
   const fits = async (inputSchema: object, given: Record<string, unknown>) => {
     const shown = { type: 'object', ...inputSchema };
     const checked = tool({
       name: 'checked',
       description: 'Checks.',
-      input: shown,
+      input: jsonSchema(shown),
       run: () => 'fits',
     });
     return (await use(checked, given)).output;
@@ -219,7 +229,7 @@ describe('I12: what is left of a schema without a preset', () => {
   };
 
   it('is what it says of the other parameters, and all of what it says of objects within', () => {
-    const any = tool({ name: 'any', description: 'Any.', input, run: () => 1 });
+    const any = tool({ name: 'any', description: 'Any.', input: jsonSchema(input), run: () => 1 });
     expect(preset(any, { user: 1 }).inputSchema).toEqual({
       type: 'object',
       properties: { a: {}, b: {}, inner: { type: 'object', required: ['user'] } },
@@ -330,7 +340,7 @@ describe('T2: the context of a call', () => {
     const says = tool({
       name: 'asks',
       description: 'Says its range.',
-      input: { type: 'object', properties: { range: { type: 'object' } } },
+      input: jsonSchema({ type: 'object', properties: { range: { type: 'object' } } }),
       run: (input) => input,
     });
     const own = preset(says, { range });

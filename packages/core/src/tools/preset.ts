@@ -1,9 +1,9 @@
 import { checkOptions, isFlag } from '../options.js';
+import { misuse } from '../errors.js';
 import { copied, frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
-import type { HiddenInput } from '../schema.js';
+import { type HiddenInput, type JsonSchema, withoutKeys } from '../schema.js';
 import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';
-import { checkParameters, optional, withoutParameters } from './parameters.js';
 import type { Tool } from './types.js';
 
 /** How parameters are set. */
@@ -42,6 +42,19 @@ export const preset = (
   };
 };
 
+/** Takes parameters of a tool from the `extras` that earlier tools pass on. The model does not see them, and what it says of them counts for nothing. Throws a `config` error for a parameter that the tool does not have. */
+export const acceptExtras = (tool: Tool, ...names: readonly string[]): Tool => {
+  checkParameters(`acceptExtras() of the tool '${tool.name}'`, tool.inputSchema, names);
+  return {
+    ...tool,
+    accepts: [...(tool.accepts ?? []), ...names],
+    hidden: [...(tool.hidden ?? []), ...names],
+    inputSchema: withoutParameters(tool.inputSchema, names),
+    validation$: (input, values, hidden) =>
+      tool.validation$(withoutKeys(input, names), values, hidden),
+  };
+};
+
 const resolved = (
   own: readonly (readonly [string, unknown])[],
   values: ContextValues = noValues,
@@ -49,3 +62,161 @@ const resolved = (
   Object.fromEntries(
     own.map(([name, value]) => [name, isContextKey(value) ? valueOf(value, values) : value]),
   );
+
+/** The schema that a model is shown, without some parameters: it cannot say what it does not know of. */
+const withoutParameters = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
+  properties: {},
+  ...relax(schema, { names, hides: true }),
+});
+
+/** The same schema, with some parameters that need not be given. */
+const optional = (schema: JsonSchema, names: readonly string[]): JsonSchema =>
+  relax(schema, { names, hides: false });
+
+/** Refuses names of parameters that a schema does not have. */
+const checkParameters = (owner: string, schema: JsonSchema, names: readonly string[]): void => {
+  const known = isRecord(schema['properties']) ? Object.keys(schema['properties']) : [];
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw misuse(
+    `${owner} has no parameter '${unknown}'. Its parameters are: ${known.join(', ') || 'none'}.`,
+  );
+};
+
+interface Relaxation {
+  /** Keys of the object that the schema is for, not of those within it. */
+  readonly names: readonly string[];
+  readonly hides: boolean;
+}
+
+/** Takes keys out of all that a schema says of an object: what fits the rest of the object fits the schema that comes of it. Where that cannot be said without the keys, nothing is said. */
+const relax = (schema: JsonSchema, relaxation: Relaxation): JsonSchema => {
+  const { oneOf, ...rest } = Object.fromEntries(
+    Object.entries(schema)
+      .map(([keyword, value]) => [keyword, relaxed(keyword, value, schema, relaxation)] as const)
+      .filter(([, value]) => value !== undefined),
+  );
+  // Those that told two alternatives apart may be gone.
+  if (oneOf === undefined || isSame(oneOf, schema['oneOf'])) {
+    return oneOf === undefined ? rest : { ...rest, oneOf };
+  }
+  return rest['anyOf'] === undefined
+    ? { ...rest, anyOf: oneOf }
+    : { ...rest, allOf: [...listOf(rest['allOf']), { anyOf: oneOf }] };
+};
+
+const relaxed = (
+  keyword: string,
+  value: unknown,
+  schema: JsonSchema,
+  relaxation: Relaxation,
+): unknown => {
+  const { names, hides } = relaxation;
+  const part = (it: unknown): unknown => (isRecord(it) ? relax(it, relaxation) : it);
+  switch (keyword) {
+    case 'properties': {
+      const left = hides ? without(value, names) : value;
+      return saysNothing(left) ? undefined : left;
+    }
+    case 'required':
+      return unlessEmpty(others(value, names));
+    case 'minProperties':
+      return typeof value === 'number' && value > names.length ? value - names.length : undefined;
+    case 'anyOf':
+    case 'oneOf': {
+      const parts = listOf(value).map(part);
+      return parts.some(saysNothing) && !isSame(parts, value) ? undefined : parts;
+    }
+    case 'allOf':
+      return unlessEmpty(
+        listOf(value)
+          .map(part)
+          .filter((it) => !saysNothing(it)),
+      );
+    case 'not':
+      return speaksOf(value, names) ? undefined : value;
+    case 'if':
+    case 'then':
+    case 'else':
+      if (speaksOf(schema['if'], names)) return undefined;
+      return keyword === 'if' ? value : part(value);
+    case 'dependentRequired':
+    case 'dependentSchemas':
+    case 'dependencies':
+      return dependent(hides ? without(value, names) : value, relaxation);
+    case 'const':
+      return hides || isSame(value, without(value, names)) ? without(value, names) : undefined;
+    case 'enum':
+      return each(value, names, hides);
+    case 'default':
+      return hides ? without(value, names) : value;
+    case 'examples':
+      return hides && Array.isArray(value) ? value.map((it: unknown) => without(it, names)) : value;
+    case 'propertyNames':
+    case 'patternProperties':
+      return hides ? ofNames(keyword, value, names) : value;
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      // Keys of a pattern that is not shown are further ones.
+      return hides && mentions(schema['patternProperties'], names) ? undefined : value;
+    default:
+      return value;
+  }
+};
+
+const dependent = (value: unknown, relaxation: Relaxation): unknown => {
+  if (!isRecord(value)) return value;
+  const left = Object.entries(value)
+    .map(([key, it]) => {
+      if (Array.isArray(it)) return [key, unlessEmpty(others(it, relaxation.names))] as const;
+      return [key, isRecord(it) ? relax(it, relaxation) : it] as const;
+    })
+    .filter(([, it]) => it !== undefined && !saysNothing(it));
+  return left.length === 0 ? undefined : Object.fromEntries(left);
+};
+
+/** The values that are allowed: where the keys need only not be given, those with and those without them. */
+const each = (values: unknown, names: readonly string[], hides: boolean): unknown => {
+  if (!Array.isArray(values)) return values;
+  const bare = values.map((it: unknown) => without(it, names));
+  const all = hides ? bare : [...listOf(values), ...bare];
+  return [...new Map(all.map((it) => [JSON.stringify(it), it])).values()];
+};
+
+const ofNames = (keyword: string, value: unknown, names: readonly string[]): unknown => {
+  if (!mentions(value, names) || !isRecord(value)) return value;
+  if (keyword === 'propertyNames') {
+    return Array.isArray(value['enum']) && Object.keys(value).length === 1
+      ? { enum: others(value['enum'], names) }
+      : undefined;
+  }
+  const left = Object.entries(value).filter(([pattern]) => !mentions(pattern, names));
+  return left.length === 0 ? undefined : Object.fromEntries(left);
+};
+
+const mentions = (value: unknown, names: readonly string[]): boolean => {
+  const text = JSON.stringify([value]);
+  return names.some((name) => text.includes(JSON.stringify(name).slice(1, -1)));
+};
+
+const speaksOf = (schema: unknown, names: readonly string[]): boolean =>
+  isRecord(schema) && !isSame(relax(schema, { names, hides: true }), schema);
+
+const saysNothing = (schema: unknown): boolean =>
+  schema === true || (isRecord(schema) && Object.keys(schema).length === 0);
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
+
+const without = (value: unknown, names: readonly string[]): unknown =>
+  isRecord(value)
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
+    : value;
+
+const others = (value: unknown, names: readonly string[]): readonly unknown[] =>
+  listOf(value).filter((name) => !names.some((it) => it === name));
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const unlessEmpty = (list: readonly unknown[]): readonly unknown[] | undefined =>
+  list.length === 0 ? undefined : list;

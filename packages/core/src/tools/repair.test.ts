@@ -5,6 +5,7 @@ import { record, scriptedModel, text } from '../testing/index.js';
 import { linesDialect, textTools } from '../text-tools/index.js';
 import { readJson } from '../json-text/read-json.js';
 import { isRecord } from '../json.js';
+import { jsonSchema } from '../schema/index.js';
 
 const repaired = (text: string) => {
   const reading = readJson(text);
@@ -121,7 +122,11 @@ describe('X11: arguments that are not JSON', () => {
   const lookup = tool({
     name: 'lookup',
     description: 'Looks a city up.',
-    input: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    input: jsonSchema({
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+    }),
     run: ({ city }) => `found ${city}`,
   });
 

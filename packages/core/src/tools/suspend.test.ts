@@ -14,13 +14,14 @@ import {
 } from '../index.js';
 import { strictHistory } from '../memories/conversation.js';
 import { unpaired } from '../run.js';
+import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { sessions } from '../sessions/index.js';
 
 const sign = tool({
   name: 'sign',
   description: 'Has a person sign.',
-  input: { type: 'object', properties: { paper: { type: 'string' } } },
+  input: jsonSchema({ type: 'object', properties: { paper: { type: 'string' } } }),
   run: ({ paper }) => suspend({ paper }),
 });
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });

@@ -1,17 +1,45 @@
-import { checkOptions, isFlag, isText, listOf, type Rule } from '../options.js';
-import type { ToolGroup, ToolGroupDefinition } from './types.js';
+import { checkOptions, isFlag, isFunction, isText, listOf, type Rule } from '../options.js';
+import { jsonSchema } from '../schema/index.js';
+import { tool } from '../tool.js';
+import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 
 /** Groups tools, so that a session need not show all of them to the model all the time. */
 export const toolGroup = (definition: ToolGroupDefinition): ToolGroup => {
   checkOptions('toolGroup()', definition, rules, ['name', 'description', 'tools']);
   const { name, description, tools, active = false, managed = true } = definition;
-  return Object.freeze({ name, description, tools: Object.freeze([...tools]), active, managed });
+  return Object.freeze({
+    ...{ name, description, active, managed },
+    tools: Object.freeze([...tools]),
+    ...(managed && { manager: manageTools }),
+  });
 };
 
-const rules: Readonly<Record<keyof ToolGroupDefinition, Rule>> = {
+const rules: Readonly<Record<keyof ToolGroup, Rule>> = {
   name: isText,
   description: isText,
   tools: listOf('tools'),
   active: isFlag,
   managed: isFlag,
+  // Of a group that this one is a copy of.
+  manager: isFunction,
+};
+
+const manageTools = (groups: readonly ToolGroup[]): Tool => {
+  const names = { type: 'array', items: { enum: groups.map(({ name }) => name) } } as const;
+  const list = groups.map(({ name, description }) => `- ${name}: ${description}`);
+  return tool({
+    name: 'manage_tools',
+    idempotent: true,
+    description: `Activates and deactivates groups of tools. From your next step on, you have the tools of those that are active. The groups are:\n${list.join('\n')}`,
+    input: jsonSchema({ type: 'object', properties: { activate: names, deactivate: names } }),
+    exclusive: true,
+    run: ({ activate = [], deactivate = [] }, { toolkit }) => {
+      toolkit.deactivate(...deactivate);
+      toolkit.activate(...activate);
+      const active = toolkit.groups
+        .filter((group) => group.managed && group.active)
+        .map(({ name }) => name);
+      return `Active groups: ${active.join(', ') || 'none'}.`;
+    },
+  });
 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, type ToolContext, toolMethod, toolsOf } from '../index.js';
+import { jsonSchema } from '../schema/index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 
 class Counter {
@@ -7,12 +8,12 @@ class Counter {
 
   @toolMethod({
     description: 'Adds to the count.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { by: { type: 'number' } },
       required: ['by'],
       additionalProperties: false,
-    },
+    }),
   })
   add({ by }: { by: number }): number {
     this.#count += by;

@@ -1,7 +1,7 @@
 import type { Observable, ObservableInput, SchedulerLike } from 'rxjs';
 import type { Message } from '../message.js';
 import type { Demand } from '../demand.js';
-import type { JsonSchema } from '../schema/json-schema.js';
+import type { JsonSchema } from '../schema.js';
 import type { HiddenInput, Validation } from '../schema.js';
 import type { ToolEmission } from '../tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
@@ -44,7 +44,7 @@ export interface ToolPolicy {
   readonly timeoutMs?: number;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
   readonly retry?: ToolRetry;
-  /** Parameters that come from the `extras` of an earlier tool's output. The model does not see them. Default: none. */
+  /** Parameters that come from the `extras` of an earlier tool's output, as `acceptExtras` says. The model does not see them. Default: none. */
   readonly accepts?: readonly string[];
   /** Running twice with the same `idempotencyKey` has the effect of running once, so a resumed call may run it again. Default: false. */
   readonly idempotent?: boolean;
@@ -124,7 +124,10 @@ export interface ToolGroupDefinition {
 }
 
 /** Tools that come and go together. */
-export type ToolGroup = Required<ToolGroupDefinition>;
+export interface ToolGroup extends Required<ToolGroupDefinition> {
+  /** Makes the tool by which the model activates and deactivates these groups. */
+  readonly manager?: (groups: readonly ToolGroup[]) => Tool;
+}
 
 /** The tools of a session, or of a call without one. Changes apply to the next request, also of running calls. Each is made as a whole, or throws a `config` error and changes nothing. */
 export interface LiveToolkit {

@@ -7,6 +7,7 @@ import {
   type ToolUseBlock,
 } from '@millrace/core';
 import type { Journal } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
 import { agentTool } from '@millrace/core/teams';
 import { map, type Observable, toArray } from 'rxjs';
 import { clerkPlanOf, type Plan } from './plan.js';
@@ -87,11 +88,11 @@ const effectTool = (
   return tool({
     name,
     description: `Does a ${name}.`,
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: { item: { type: 'string' } },
       required: ['item'],
-    } as const,
+    }),
     idempotent: isIdempotent,
     ...more,
     run: ({ item }, { callId, toolUseId, idempotencyKey }) =>

@@ -11,6 +11,7 @@ import {
   textOf,
 } from '@millrace/core';
 import { defined, isRecord } from '@millrace/core/adapter';
+import { jsonSchema } from '@millrace/core/schema';
 import { defer, map } from 'rxjs';
 import { toolsOf } from '../component-problems.js';
 import type { AgentParams } from '../document.js';
@@ -35,6 +36,7 @@ export const agentWork = (
     request: defined({ temperature, maxTokens: max_tokens }),
     limits: defined({ maxIterations: max_rounds }),
   };
+  const form = schema && output(jsonSchema(schema));
   const inputOf = asks(params);
   const sourcesOf = shows(params);
   return (scope) =>
@@ -43,7 +45,7 @@ export const agentWork = (
       const agent = createAgent({
         ...{ name: id, model, tools, ...settings },
         ...(instructions !== '' && { instructions }),
-        ...(schema !== undefined && { use: [output(schema)] }),
+        ...(form && { use: [form] }),
       });
       const said = size === 0 ? [] : scope.sys.history.slice(-size);
       return agent.call$(inputOf(scope), { ...childCall(id, scope), use: [history(said)] });

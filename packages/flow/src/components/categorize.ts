@@ -8,6 +8,7 @@ import {
   type Reply,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
+import { jsonSchema } from '@millrace/core/schema';
 import { catchError, defer, map, of } from 'rxjs';
 import type { CategorizeParams } from '../document.js';
 import { render, templateOf } from '../render.js';
@@ -26,12 +27,14 @@ export const categorizeWork = (
     model,
     instructions: instructionsOf(categories),
     use: [
-      output({
-        type: 'object',
-        properties: { category: { type: 'string', enum: Object.keys(categories) } },
-        required: ['category'],
-        additionalProperties: false,
-      }),
+      output(
+        jsonSchema({
+          type: 'object',
+          properties: { category: { type: 'string', enum: Object.keys(categories) } },
+          required: ['category'],
+          additionalProperties: false,
+        }),
+      ),
     ],
   });
   const none = (cause?: MillraceError): Worked => {

@@ -1,4 +1,5 @@
 import { type Reply, textOf, tool, toolOutput } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { defer, from, isObservable, last, map, type Observable, of } from 'rxjs';
 import type { CodeParams } from '../document.js';
 import { asText, fillRecord } from '../render.js';
@@ -16,7 +17,7 @@ export const codeWork = (
   const asTool = tool({
     name: id.replaceAll(':', '.'),
     description: `The function '${name}'.`,
-    input: { type: 'object' },
+    input: jsonSchema({ type: 'object' }),
     run: (given: Readonly<Record<string, unknown>>, context) =>
       value$(call(given, context)).pipe(map((value) => toolOutput(resultOf(value)))),
   });

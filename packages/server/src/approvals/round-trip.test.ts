@@ -2,6 +2,7 @@ import { serve } from '@hono/node-server';
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, tool } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { Hono } from 'hono';
 import { once } from 'node:events';
@@ -18,7 +19,11 @@ const appOf = (desk: ApprovalDesk, paid: unknown[]): Hono => {
   const pay = tool({
     name: 'pay',
     description: 'Pays.',
-    input: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
+    input: jsonSchema({
+      type: 'object',
+      properties: { amount: { type: 'number' } },
+      required: ['amount'],
+    }),
     approve: desk.approve,
     run: (input) => {
       paid.push(input);

@@ -1,4 +1,5 @@
 import { tool, type Tool, toolOutput } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { type Engine, loadEngine } from './engine.js';
 import { evaluate } from './evaluate.js';
 import { formatQuantity } from './format-quantity.js';
@@ -25,7 +26,7 @@ export const calculator = (): Tool => {
       'Computes an arithmetic expression exactly: + - * / ^, percentages, brackets, functions, comparisons, ' +
       'units of measure and their conversion. Use it for every calculation instead of working it out yourself. ' +
       'It knows no currencies.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         expression: {
@@ -50,7 +51,7 @@ export const calculator = (): Tool => {
       },
       required: ['expression'],
       additionalProperties: false,
-    },
+    }),
     run: async ({ expression }) => {
       engine ??= loadEngine();
       const loaded = await engine;

@@ -1,4 +1,5 @@
 import { MillraceError, tool, type Tool, toolOutput } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { createFindTimeZone } from './find-time-zone.js';
 import { tellTime } from './tell-time.js';
 import { namedZone, offsetZone } from './time-zone.js';
@@ -31,7 +32,7 @@ export const clock = (options: ClockOptions = {}): Tool => {
     description:
       'Tells the current date, weekday and time, here or in any city, country or time zone. ' +
       'Use it whenever the answer depends on what day or what time it is now.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         place: {
@@ -43,7 +44,7 @@ export const clock = (options: ClockOptions = {}): Tool => {
         },
       },
       additionalProperties: false,
-    },
+    }),
     run: ({ place = '' }, { scheduler }) => {
       const now = scheduler.now();
       const asked = /^\s*(?:here|local(?: time)?)\s*$/iu.test(place) ? '' : place.trim();

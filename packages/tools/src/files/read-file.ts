@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { confinePath, type Confinement } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { listingOf, namesIn } from './list-directory.js';
@@ -34,7 +35,7 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
     description:
       'Reads a text file of the project, or lists a directory. Use it to see what a file says before you speak ' +
       'of it. A long file is given in parts.',
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         path: {
@@ -59,7 +60,7 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
       },
       required: ['path'],
       additionalProperties: false,
-    },
+    }),
     run: async ({ path, fromLine, lines }, { signal }) => {
       try {
         return await read(path, confinement, { fromLine, lines, maxBytes, signal });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import fc from 'fast-check';
 import { verdictOn } from '../run-tool.test-support.js';
 import { linearPatterns } from './index.js';
@@ -190,15 +191,17 @@ describe('X13: a schema with linearPatterns', () => {
   const bound = tool({
     name: 'bound',
     description: 'Takes texts.',
-    input: {
-      type: 'object',
-      properties: {
-        a: { type: 'string', pattern: '^(a+)+$' },
-        b: { type: 'string', pattern: String.raw`^\d+$` },
-        c: { type: 'string', pattern: '^(?!x)' },
+    input: jsonSchema(
+      {
+        type: 'object',
+        properties: {
+          a: { type: 'string', pattern: '^(a+)+$' },
+          b: { type: 'string', pattern: String.raw`^\d+$` },
+          c: { type: 'string', pattern: '^(?!x)' },
+        },
       },
-    },
-    patterns: linearPatterns,
+      { patterns: linearPatterns },
+    ),
     run: () => 'ran',
   });
 

@@ -1,4 +1,5 @@
-import { MillraceError, type PatternEngine } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
+import type { PatternEngine } from '@millrace/core/schema';
 import { RE2JS } from 're2js';
 import { translate } from './translate.js';
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type JsonSchema, tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { verdictOn } from '../run-tool.test-support.js';
@@ -36,7 +37,12 @@ describe.each([
   afterAll(() => client.close(), patience);
 
   const toolOf = (name: string, input: JsonSchema): Tool =>
-    tool({ name, description: name, input, patterns: linearPatterns, run: () => 'ran' });
+    tool({
+      name,
+      description: name,
+      input: jsonSchema(input, { patterns: linearPatterns }),
+      run: () => 'ran',
+    });
 
   it('X13: are those of its tools', () => {
     expect([...schemas.keys()]).toEqual(expect.arrayContaining(names));

@@ -1,4 +1,5 @@
 import { MillraceError, tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { map, type ObservableInput } from 'rxjs';
 import type { SearchDocument } from './document.js';
 import { indexOnce } from './index-once.js';
@@ -40,7 +41,7 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
     name,
     idempotent: true,
     description,
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: {
         query: {
@@ -59,7 +60,7 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
       },
       required: ['query'],
       additionalProperties: false,
-    },
+    }),
     run: ({ query, limit = 3 }) => {
       if (queryTerms(query).length === 0) {
         throw new Error(

@@ -1,4 +1,5 @@
 import { tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 
 /** A tool as an assistant at work has it: its name, what it says of itself, its parameters. */
 const rows: readonly (readonly [name: string, description: string, ...parameters: string[]])[] = [
@@ -155,10 +156,10 @@ export const fortyTools: readonly Tool[] = rows.map(([name, description, ...para
   tool({
     name,
     description,
-    input: {
+    input: jsonSchema({
       type: 'object',
       properties: Object.fromEntries(parameters.map((parameter) => [parameter, {}])),
-    },
+    }),
     run: () => 'ran',
   }),
 );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, type SelectionRequest, selectTools, tool, type Tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { isQuick } from '../is-quick.test-support.js';
 import { fortyTools, requests } from './forty-tools.test-support.js';
@@ -17,7 +18,7 @@ const pick = (
 ): readonly string[] => selector(options)({ text: request, tools });
 
 const named = (name: string, description = 'Does it.', properties: object = {}): Tool =>
-  tool({ name, description, input: { type: 'object', properties }, run: () => 'ran' });
+  tool({ name, description, input: jsonSchema({ type: 'object', properties }), run: () => 'ran' });
 
 describe('T11: keywordSelector', () => {
   it('T11: finds the right one of forty tools: of forty requests, at least 32 among the first three', () => {

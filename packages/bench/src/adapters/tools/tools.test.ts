@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { lastValueFrom } from 'rxjs';
 import type { Open } from '../../adapter.js';
 import { lookup, weatherOf } from '../../lookup.js';
@@ -74,7 +75,7 @@ describe('a model in the process', () => {
 
   it('fails a call whose tool says something else', async () => {
     const { name, description, parameters } = lookup;
-    const other = tool({ name, description, input: parameters, run: () => 'Snow.' });
+    const other = tool({ name, description, input: jsonSchema(parameters), run: () => 'Snow.' });
     const agent = createAgent({ model: playedModel('1x2-1'), tools: [other] });
     await expect(lastValueFrom(agent.call$('?'))).rejects.toThrow(/not the results/);
   });

@@ -22,6 +22,7 @@ import {
   type Tool,
 } from '../../index.js';
 import { inProcessLongTermMemory, type LongTermMemory } from '../../long-term-memory/index.js';
+import { jsonSchema } from '../../schema/index.js';
 import { finish } from '../../testing/index.js';
 import {
   type CallStoreDriver,
@@ -182,7 +183,7 @@ const processOf = (
       ...tool({
         name,
         description: name,
-        input: { type: 'object', properties: { to: { type: 'string' } } } as const,
+        input: jsonSchema({ type: 'object', properties: { to: { type: 'string' } } }),
         run: ({ to = '' }, { idempotencyKey }) => {
           affect(`${name} ${to} ${idempotencyKey}`);
           return of(`${name} ${to}.`).pipe(delay(ms, scheduler), tracked());

@@ -13,6 +13,7 @@ import {
   withPlan,
 } from '../../planning/index.js';
 import { action, flat, guarded, planner } from '../../presets/index.js';
+import { jsonSchema } from '../../schema/index.js';
 import { linesDialect, textTools } from '../../text-tools/index.js';
 import { finish, text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
@@ -103,7 +104,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        use: [process.durable, output(schema)],
+        use: [process.durable, output(jsonSchema(schema))],
         model: script(process, [pay('ann')], json({ sum: 'four' }), json({ sum: 4 })),
         tools: [process.effect('pay')],
       }),
@@ -112,7 +113,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process, { limits: { maxParseRetries: 1 } }),
-        use: [process.durable, output(schema)],
+        use: [process.durable, output(jsonSchema(schema))],
         model: script(process, ...Array.from({ length: 5 }, () => json({ sum: 'four' }))),
       }),
   },

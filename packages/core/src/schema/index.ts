@@ -1,0 +1,252 @@
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
+import { map, of } from 'rxjs';
+import { isRecord } from '../json.js';
+import { checkOptions, isFlag, isFunction, type Rule } from '../options.js';
+import {
+  type JsonSchema,
+  meansPrototype,
+  objectSchema,
+  ofInfinite,
+  type Path,
+  type Problem,
+  refused,
+  type Validation,
+  type Validator,
+  withHidden,
+  withoutHidden,
+} from '../schema.js';
+import { compile, type PatternEngine } from './compile.js';
+import { type Check, tooIntricate } from './problems.js';
+
+export type { PatternEngine } from './compile.js';
+
+/** A JSON Schema whose type names its keywords, as those of TypeBox do. */
+interface ObjectSchema {
+  readonly type: 'object';
+}
+
+/** What a JSON Schema makes of a value that passes it. */
+type FromJsonSchema<Schema> = JsonSchema extends Schema
+  ? Readonly<Record<string, unknown>>
+  : Schema extends JSONSchema
+    ? Read<Exact<Schema>>
+    : unknown;
+
+/** How values are checked. */
+export interface JsonSchemaOptions {
+  /** Whether keys that the schema does not name are left out; else they are a problem. Default: true. */
+  readonly pruneInput?: boolean;
+  /** Whether `"5"` is read as 5 where the schema says number, and `"true"` as true where it says boolean. Default: false. */
+  readonly coerceInput?: boolean;
+  /** Runs the patterns of the schema. Use a linear-time engine for schemas that are not yours. Default: the platform's own. */
+  readonly patterns?: PatternEngine;
+}
+
+/**
+ * Makes a schema for tools and outputs of a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. It is compiled once. Keys that the schema does not name are left out of a
+ * value, unless it allows further ones. Defaults are shown to the model and never filled in. Throws a `config` error if the schema cannot be used.
+ */
+export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
+  schema: Schema,
+  options: JsonSchemaOptions = {},
+): Validator<FromJsonSchema<Schema>> => {
+  checkOptions('jsonSchema()', options, rules);
+  const { pruneInput = true, coerceInput = false, patterns } = options;
+  const rulesOf = objectSchema(schema, 'jsonSchema(): the schema');
+  const { check, check$, ignored } = compile(rulesOf, patterns);
+  return {
+    jsonSchema: rulesOf,
+    warnings: Array.from(
+      ignored,
+      (pattern) => `the pattern ${JSON.stringify(pattern)} cannot be checked: it is passed over.`,
+    ),
+    validation$: (input, hidden) => {
+      const { value, unknown, infinite } = prune(
+        withoutHidden(input, hidden),
+        rulesOf,
+        coerceInput,
+      );
+      const whole = withHidden(value, hidden);
+      const tooMuch = pruneInput ? [] : unknown;
+      const verdict = (problemsOf: Check = () => tooIntricate): Validation => {
+        const problems = [
+          ...tooMuch.map((path) => ({ path, message: 'is not a parameter' })),
+          ...infinite.map(ofInfinite),
+          ...notAt(infinite, problemsOf(whole)),
+        ];
+        return problems.length === 0
+          ? { valid: true, value: whole, input: whole }
+          : refused(problems, hidden);
+      };
+      return check === undefined ? check$.pipe(map(verdict)) : of(verdict(check));
+    },
+  };
+};
+
+const rules: Readonly<Record<keyof JsonSchemaOptions, Rule>> = {
+  pruneInput: isFlag,
+  coerceInput: isFlag,
+  patterns: isFunction,
+};
+
+const notAt = (places: readonly Path[], problems: readonly Problem[]): readonly Problem[] => {
+  if (places.length === 0) return problems;
+  const known = new Set(places.map((path) => JSON.stringify(path)));
+  return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
+};
+
+/** A default is told to the model, but never filled in. */
+type Read<Schema> = Schema extends JSONSchema
+  ? FromSchema<Schema, { keepDefaultedPropertiesOptional: true }>
+  : unknown;
+
+/** A schema for pruning: unnamed keys are left out unless further ones are allowed. Lists use `prefixItems`. Optional fields stop recursion. */
+type Exact<Schema> = JSONSchema extends Schema
+  ? Schema
+  : Schema extends { readonly properties: object }
+    ? ExactObject<Schema>
+    : Schema extends { readonly prefixItems: readonly unknown[] }
+      ? ExactTuple<Schema>
+      : Schema extends { readonly items: object }
+        ? { readonly [Key in keyof Schema]: Key extends 'items' ? Exact<Schema[Key]> : Schema[Key] }
+        : Schema;
+
+type ExactObject<Schema extends { readonly properties: object }> = {
+  readonly [Key in keyof Schema | Closing<Schema>]: Key extends 'properties'
+    ? ExactEach<Schema['properties'], RequiredKeys<Schema>>
+    : Key extends keyof Schema
+      ? Schema[Key]
+      : false;
+};
+
+type ExactEach<Properties, Required extends string> = {
+  readonly [Key in keyof Properties | Required]: Key extends keyof Properties
+    ? Exact<Properties[Key]>
+    : true;
+};
+
+type Closing<Schema> =
+  Extract<keyof Schema, OpenEnded> extends never ? 'additionalProperties' : never;
+
+type RequiredKeys<Schema> = Schema extends {
+  readonly required: readonly (infer Key extends string)[];
+}
+  ? string extends Key
+    ? never
+    : Key
+  : never;
+
+type ExactTuple<Schema extends { readonly prefixItems: readonly unknown[] }> = {
+  readonly [
+    Key in Exclude<keyof Schema, 'prefixItems'> | 'items' | 'additionalItems'
+  ]: Key extends 'items'
+    ? ExactItems<Schema['prefixItems']>
+    : Key extends 'additionalItems'
+      ? Schema extends { readonly items: infer Items }
+        ? Exact<Items>
+        : true
+      : Schema[Key & keyof Schema];
+};
+
+type ExactItems<Items extends readonly unknown[]> = {
+  readonly [Index in keyof Items]: Exact<Items[Index]>;
+};
+
+type OpenEnded =
+  | 'additionalProperties'
+  | 'patternProperties'
+  | 'unevaluatedProperties'
+  | 'propertyNames'
+  | 'allOf'
+  | 'anyOf'
+  | 'oneOf'
+  | 'not'
+  | 'if'
+  | 'dependentSchemas'
+  | 'dependencies'
+  | '$ref'
+  | '$dynamicRef'
+  | '$recursiveRef';
+
+interface Pruned {
+  readonly value: unknown;
+  /** Where the keys were that are left out. */
+  readonly unknown: readonly Path[];
+  /** Where numbers are that no JSON can say again: `1e999` is read as infinite. */
+  readonly infinite: readonly Path[];
+}
+
+/** Copies an input without keys that its schema neither names nor requires, except below keywords that allow more. With `coerces`, converts strings. */
+const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
+  const unknown: Path[] = [];
+  const infinite: Path[] = [];
+  const copy = (value: unknown, rules: unknown, path: Path): unknown => {
+    const known = isRecord(rules) ? rules : {};
+    if (Array.isArray(value)) {
+      const { items, prefixItems } = known;
+      const ruleAt = (index: number): unknown =>
+        Array.isArray(prefixItems) && index < prefixItems.length ? prefixItems[index] : items;
+      return value.map((item: unknown, index) =>
+        copy(item, ruleAt(index), [...path, String(index)]),
+      );
+    }
+    if (typeof value === 'string') return coerces ? readAs(known['type'], value) : value;
+    if (typeof value === 'number' && !Number.isFinite(value)) infinite.push(path);
+    if (!isRecord(value)) return value;
+    const properties = isRecord(known['properties']) ? known['properties'] : {};
+    const closed = namesItsKeys(known);
+    let required: ReadonlySet<unknown> | undefined;
+    const kept = Object.entries(value).filter(([key, item]) => {
+      const isKnown =
+        !closed || Object.hasOwn(properties, key) || (required ??= requiredBy(known)).has(key);
+      const keep = isKnown && !meansPrototype(key, item);
+      if (!keep) unknown.push([...path, key]);
+      return keep;
+    });
+    return Object.fromEntries(
+      kept.map(([key, item]) => {
+        const rule = Object.hasOwn(properties, key) ? properties[key] : undefined;
+        return [key, copy(item, rule, [...path, key])];
+      }),
+    );
+  };
+  return { value: copy(input, schema, []), unknown, infinite };
+};
+
+/** A text as what a schema asks for: `"5"` as 5, `"true"` as true. A number that cannot be held as it is written stays a text. */
+const readAs = (type: unknown, text: string): unknown => {
+  if ((type === 'number' || type === 'integer') && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu.test(text)) {
+    const number = Number(text);
+    return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+      ? number
+      : text;
+  }
+  return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
+};
+
+/** Keys that must be there, though their schema may be named nowhere. */
+const requiredBy = ({ required, dependentRequired }: JsonSchema): ReadonlySet<unknown> => {
+  const lists = isRecord(dependentRequired) ? Object.values(dependentRequired) : [];
+  return new Set([required, ...lists].filter(Array.isArray).flat());
+};
+
+const openEnded = [
+  'additionalProperties',
+  'patternProperties',
+  'unevaluatedProperties',
+  'propertyNames',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'if',
+  'dependentSchemas',
+  'dependencies',
+  '$ref',
+  '$dynamicRef',
+  '$recursiveRef',
+];
+
+const namesItsKeys = (rules: JsonSchema): boolean =>
+  isRecord(rules['properties']) &&
+  openEnded.every((keyword) => !Object.hasOwn(rules, keyword) || rules[keyword] === false);
