@@ -16,8 +16,6 @@ export interface CallContext extends LayerContext {
   readonly events$: Subject<AgentEvent>;
   /** How the call ends: with its reply behind the last event, or with its error. */
   readonly reply$: AsyncSubject<Reply>;
-  /** Whether an interrupt can come. A call that nobody can interrupt needs nothing that waits for it. */
-  readonly isInterruptible: boolean;
   /** Holds the step of the call above whose tool makes this one; call what it returns once. */
   readonly holdAbove: () => () => void;
   readonly demand: JoinableDemand;

@@ -1,12 +1,6 @@
-import { catchError, type MonoTypeOperatorFunction, throwError } from 'rxjs';
 import type { Usage } from './usage.js';
 
-const retryableCodes: ReadonlySet<string> = new Set([
-  'rateLimited',
-  'timeout',
-  'connection',
-  'server',
-]);
+const retryableCodes: readonly string[] = ['rateLimited', 'timeout', 'connection', 'server'];
 
 /** All that can go wrong. */
 export const errorCodes = [
@@ -79,19 +73,17 @@ export class MillraceError extends Error {
   declare readonly over?: number;
 
   constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const { cause, retryable, userMessage, ...details } = options;
+    super(message, present({ cause }));
     this.code = code;
-    this.retryable = options.retryable ?? retryableCodes.has(code);
-    this.userMessage = options.userMessage ?? userMessageFor(code);
-    const { partial, usage, retryAfterMs, status, requestId, over } = options;
-    if (partial !== undefined) this.partial = partial;
-    if (usage !== undefined) this.usage = usage;
-    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
-    if (status !== undefined) this.status = status;
-    if (requestId !== undefined) this.requestId = requestId;
-    if (over !== undefined) this.over = over;
+    this.retryable = retryable ?? retryableCodes.includes(code);
+    this.userMessage = userMessage ?? userMessageFor(code);
+    Object.assign(this, present(details));
   }
 }
+
+const present = (details: object): object =>
+  Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 
 export const revised = (
   error: MillraceError,
@@ -99,10 +91,7 @@ export const revised = (
 ): MillraceError => {
   const { retryable, userMessage, partial, usage, retryAfterMs, status, requestId, over, cause } =
     error;
-  const known = { partial, usage, retryAfterMs, status, requestId, over, ...more };
-  const details = Object.fromEntries(
-    Object.entries(known).filter(([, value]) => value !== undefined),
-  );
+  const details = present({ partial, usage, retryAfterMs, status, requestId, over, ...more });
   return new MillraceError(error.code, message, { cause, retryable, userMessage, ...details });
 };
 
@@ -178,7 +167,3 @@ export const fatal = (error: MillraceError): MillraceError => {
 
 export const isFatal = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && fatals.has(error);
-
-/** Marks a seam: an error from beyond it becomes a `MillraceError` with this code, unless it is one. */
-export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>
-  catchError((cause: unknown) => throwError(() => toMillraceError(cause, code, what)));

@@ -1,26 +1,27 @@
 import {
   BehaviorSubject,
-  catchError,
   concat,
   concatMap,
   defer,
+  EMPTY,
   filter,
   finalize,
   first,
   map,
   NEVER,
   noop,
-  Observable,
+  type Observable,
   of,
   race,
   type SchedulerLike,
-  type Subscriber,
   take,
   tap,
+  throwError,
+  toArray,
 } from 'rxjs';
 import type { Call } from './call/call.js';
 import type { CallInfo } from './call-info.js';
-import { contained, hearing } from './contained.js';
+import { contained, failing, thenMap } from './contained.js';
 import type { JoinableDemand } from './demand.js';
 import { MillraceError, misuse, toMillraceError } from './errors.js';
 import type { AgentEvent } from './events.js';
@@ -63,6 +64,8 @@ export interface LayerContext {
   /** Wraps a model, whichever is asked for the call, in the layers of the call. Not for use within the `model` of a layer. */
   readonly throughLayers: (model: Model) => Model;
   readonly interruption: Interruption;
+  /** Whether an interrupt can come. A call that nobody can interrupt needs nothing that waits for it. */
+  readonly isInterruptible: boolean;
   /** What must end before a step is cut. */
   readonly holds: Holds;
   /** How often a family of calls may send requests again. It only shrinks. */
@@ -220,17 +223,15 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       const replied$ = oneOf$<Reply>(
         () => own$.pipe(contained()),
         () => odd(name, 'answered with two replies'),
-        (subscriber) => subscriber.error(odd(name, 'answered with no reply')),
+        () => throwError(() => odd(name, 'answered with no reply')),
       ).pipe(
         map((reply) => {
           if (isReply(reply)) return of(ownReply(reply, context.call));
           throw odd(name, 'answered with something that is no reply');
         }),
-        catchError((cause: unknown) => {
-          throw cause === failure
-            ? cause
-            : toMillraceError(cause, 'unknown', `In the layer '${name}'`);
-        }),
+        failing((cause) =>
+          cause === failure ? cause : toMillraceError(cause, 'unknown', `In the layer '${name}'`),
+        ),
       );
       const passedOver$ = context.interruption.asked$.pipe(
         concatMap(() => steps$.pipe(first((count) => count === 0))),
@@ -353,10 +354,10 @@ const oneValue =
     oneOf$(
       () => perform(step),
       () => twice(name, step),
-      (subscriber) => {
-        if (step.optional === true) subscriber.complete();
-        else if (step.cut === undefined) subscriber.error(uncuttable(name, step));
-        else subscriber.add(step.cut({ reason: 'interrupted' }).subscribe(subscriber));
+      () => {
+        if (step.optional === true) return EMPTY;
+        if (step.cut === undefined) throw uncuttable(name, step);
+        return step.cut({ reason: 'interrupted' });
       },
     );
 
@@ -364,23 +365,16 @@ const oneValue =
 const oneOf$ = <T>(
   source: () => Observable<T>,
   several: () => MillraceError,
-  none: (subscriber: Subscriber<T>) => void,
+  none: () => Observable<T>,
 ): Observable<T> =>
-  new Observable<T>((subscriber) => {
-    const values: T[] = [];
-    const next = (value: T): void => {
-      if (values.push(value) > 1) subscriber.error(several());
-    };
-    const complete = (): void => {
-      values.forEach((value) => subscriber.next(value));
-      if (values.length === 0) none(subscriber);
-      else subscriber.complete();
-    };
-    const error = (cause: unknown): void => subscriber.error(cause);
-    const inner = hearing<T>({ next, error, complete });
-    subscriber.add(inner);
-    source().subscribe(inner);
-  });
+  defer(source).pipe(
+    take(2),
+    toArray(),
+    thenMap((values) => {
+      if (values.length > 1) throw several();
+      return values.length === 0 ? none() : of(...values);
+    }),
+  );
 
 const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
   new MillraceError(

@@ -21,7 +21,7 @@ import {
 } from 'rxjs';
 import type { AnswerForm } from './call/call.js';
 import type { AgentEvent } from './events.js';
-import { failAs } from './errors.js';
+import { failAs } from './contained.js';
 import { isRecord } from './json.js';
 import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
 import { type OutputLayer, trusted } from './layer.js';

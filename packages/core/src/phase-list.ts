@@ -1,7 +1,7 @@
 import { defer, map, of, take, toArray } from 'rxjs';
-import { contained } from './contained.js';
+import { contained, failAs } from './contained.js';
 import type { Context } from './context.js';
-import { failAs, MillraceError, misuse } from './errors.js';
+import { MillraceError, misuse } from './errors.js';
 import { isRecord } from './json.js';
 import type { Layer } from './layer.js';
 import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from './phase.js';

@@ -1,5 +1,5 @@
-import { catchError, defer, type Observable, reduce, takeWhile, throwError } from 'rxjs';
-import { contained, thenMap } from './contained.js';
+import { defer, type Observable, reduce, takeWhile } from 'rxjs';
+import { contained, failing, thenMap } from './contained.js';
 import type { MessageChunk } from './content-through.js';
 import { discard, type Draft } from './draft.js';
 import { MillraceError, revised, toMillraceError } from './errors.js';
@@ -74,7 +74,7 @@ export const receive$ = (
       }),
     );
   dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
-  return finished$(1).pipe(catchError((cause: unknown) => throwError(() => fail(cause))));
+  return finished$(1).pipe(failing(fail));
 };
 
 const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>

@@ -1,8 +1,7 @@
 import { defer, EMPTY, ignoreElements, type Observable, tap } from 'rxjs';
-import { contained } from './contained.js';
+import { contained, failAs } from './contained.js';
 import type { Context } from './context.js';
 import type { ReportedPayload } from './events.js';
-import { failAs } from './errors.js';
 import { freezeMessage } from './frozen.js';
 import type { Hooks } from './hooks.js';
 import { appended$, type MemoryChange, noMemory } from './memory.js';

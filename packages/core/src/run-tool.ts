@@ -1,16 +1,6 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  identity,
-  map,
-  type Observable,
-  of,
-  reduce,
-} from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, identity, type Observable, of, reduce } from 'rxjs';
 import { spentBelow, refuseHalted } from './places.js';
-import { contained } from './contained.js';
+import { contained, thenMap } from './contained.js';
 import { copied } from './frozen.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
@@ -86,9 +76,9 @@ export const createToolRunning = (
       ? output$(context, run, tool, decision, lent, failedInterceptor)
       : // The value is not recorded: the input is read again.
         checked$(context, tool, toolUse, plan).pipe(
-          concatMap((checked) =>
+          thenMap((checked) =>
             checked.status === 'refused'
-              ? of(failedOutput(checked.why))
+              ? failedOutput(checked.why)
               : output$(context, run, tool, checked, lent, failedInterceptor),
           ),
         )
@@ -100,7 +90,7 @@ export const createToolRunning = (
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
         return of(failedBy(context, run, name, error));
       }),
-      map((output) => {
+      thenMap((output) => {
         refuseHalted(lent);
         return ranTo(output);
       }),
@@ -108,8 +98,6 @@ export const createToolRunning = (
     cutAs: (why) => ranTo(failedOutput(why)),
   };
 };
-
-type OutputEmission = Extract<ToolEmission, { readonly type: 'output' }>;
 
 /** The last output that a tool emits; what else it does is told. A tool that may run again gets its input anew each time. */
 const output$ = (
@@ -125,7 +113,7 @@ const output$ = (
   const attempt$ = defer(() => {
     // It may have been taken away between two attempts.
     if (context.toolkit.find(name) === undefined) {
-      return of<OutputEmission>({ type: 'output', output: gone(name) });
+      return of<ToolEmission>({ type: 'output', output: gone(name) });
     }
     return tool.run$(retry === undefined ? value : copied(value), lent);
   }).pipe(

@@ -1,15 +1,5 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  type Observable,
-  of,
-  take,
-  throwError,
-  toArray,
-} from 'rxjs';
-import { contained } from './contained.js';
+import { catchError, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
+import { contained, thenMap } from './contained.js';
 import { isMillraceError, messageOf, MillraceError } from './errors.js';
 import { isVerdict } from './verdict.js';
 
@@ -45,14 +35,14 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
       contained(),
       take(2),
       toArray(),
-      concatMap((out) => {
-        if (out.length > 0) return of(onlyOne(out));
+      thenMap((out) => {
+        if (out.length > 0) return onlyOne(out);
         onVeto(value);
         return EMPTY;
       }),
       catchError((cause: unknown) => {
         const error = isVerdict(cause) ? cause : interceptorError(name, cause);
-        if (!failOpen) return throwError(() => error);
+        if (!failOpen) throw error;
         onPassedOver(value, error);
         return of(value);
       }),
@@ -60,7 +50,7 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
 };
 
 export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
-  stages.reduce((value$, stage) => value$.pipe(concatMap(stage)), of(value));
+  stages.reduce((value$, stage) => value$.pipe(thenMap(stage)), of(value));
 
 /** The error of an interceptor that failed, or made what it must not; `rule` says what it must. */
 export const interceptorError = (name: string, cause: unknown, rule = ''): MillraceError =>

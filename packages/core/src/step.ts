@@ -1,13 +1,5 @@
-import {
-  defer,
-  EMPTY,
-  finalize,
-  type Observable,
-  of,
-  type SchedulerLike,
-  Subject,
-  take,
-} from 'rxjs';
+import { EMPTY, finalize, type Observable, of, type SchedulerLike, Subject, take } from 'rxjs';
+import { made$ } from './contained.js';
 import type { OffTime } from './deadline.js';
 import type { ToolOutput } from './tool-output.js';
 import type { ToolResultBlock, ToolUseBlock } from './message.js';
@@ -144,7 +136,7 @@ export const uncounted = /* @__PURE__ */ cell(
     let past = 0;
     return {
       ms: (now) => past + (waits > 0 ? now - since : 0),
-      end$: defer(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
+      end$: made$(() => (waits > 0 ? ended.pipe(take(1)) : EMPTY)),
       begin: (now) => {
         if (waits === 0) since = now();
         waits += 1;
@@ -164,4 +156,4 @@ export const offTheClock = <T>(
   { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
   source: Observable<T>,
 ): Observable<T> =>
-  defer(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));
+  made$(() => source.pipe(finalize(local(uncounted).begin(() => scheduler.now()))));

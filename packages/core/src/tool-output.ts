@@ -1,4 +1,5 @@
-import { concat, defer, EMPTY, mergeMap, type Observable, of } from 'rxjs';
+import { concat, EMPTY, mergeMap, type Observable, of } from 'rxjs';
+import { made$ } from './contained.js';
 import { messageOf } from './errors.js';
 import { isRecord } from './json.js';
 import {
@@ -84,7 +85,7 @@ const checkedOutput = (output: ToolOutput): ToolOutput => {
 export const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
 ): Observable<ToolEmission> =>
-  defer(() => {
+  made$(() => {
     const texts: string[] = [];
     let last: unknown;
     let returned: unknown;
@@ -101,7 +102,7 @@ export const readEmissions = (
           return of<ToolEmission>({ type: 'progress', value });
         }),
       ),
-      defer(() => of<ToolEmission>({ type: 'output', output: outputOf(returned, texts, last) })),
+      made$(() => ({ type: 'output', output: outputOf(returned, texts, last) }) as const),
     );
   });
 

@@ -44,7 +44,8 @@ import type {
 } from './call-store-driver.js';
 import { assertStored$, checkStored, isStored$, notStored } from './call-store-driver.js';
 import { isEnd, storedEvent } from './record-json.js';
-import { failAs, MillraceError } from '../errors.js';
+import { failAs } from '../contained.js';
+import { MillraceError } from '../errors.js';
 import { createQueue, type Queue } from '../streams/queue.js';
 import { queuedMap } from '../streams/queued-map.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';

@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import { defaultIfEmpty, defer, EMPTY, map, mergeMap, take, throwError } from 'rxjs';
-import { failAs, MillraceError, misuse } from '../errors.js';
+import { failAs } from '../contained.js';
+import { MillraceError, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import type { Demand } from '../demand.js';
 import type { EventType, Listener } from '../events.js';

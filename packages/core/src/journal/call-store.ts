@@ -1,24 +1,18 @@
-import type { Observable, SchedulerLike, Subscription } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
 import {
   asyncScheduler,
-  catchError,
-  concat,
+  AsyncSubject,
   concatMap,
   defer,
   EMPTY,
-  finalize,
   mergeMap,
-  of,
+  noop,
   reduce,
-  take,
-  throwError,
-  ReplaySubject,
-  first,
-  ignoreElements,
   Subject,
+  Subscription,
 } from 'rxjs';
-import { contained } from '../contained.js';
-import { failAs, fatal, MillraceError, toMillraceError } from '../errors.js';
+import { ending, failAs, failing, lead, made$, thenMap } from '../contained.js';
+import { fatal, MillraceError, toMillraceError } from '../errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../json.js';
 import type {
@@ -40,7 +34,6 @@ import {
   isLongOpening,
   readable,
 } from './conversation-log.js';
-import { thenMap } from '../contained.js';
 import { createDemand, type Demand } from '../demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
@@ -77,35 +70,20 @@ const open$ = <T>(
   { events, scheduler }: Required<CallStoreOptions>,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
-  defer(() => {
+  made$(() => {
     checkCallId(callId);
-    const { appender$, close } = openWriter(driver, callId, scheduler);
-    const closed$ = defer(() => {
-      close();
-      return EMPTY;
-    });
+    const { appender$, close$ } = openWriter(driver, callId, scheduler);
     return appender$.pipe(
-      take(1),
-      concatMap((appender) => {
-        // The reply is safe by then, and an error is what the caller should hear of.
-        const rest$ = defer(() => appender.written$()).pipe(catchError(() => EMPTY));
-        return concat(
-          written$(driver, logs, callId).pipe(
-            concatMap((written) =>
-              run(journalOf(appender, logs, callId, events, written)).pipe(contained()),
-            ),
-            catchError((cause: unknown) => concat(rest$, closed$, failed$(cause))),
-          ),
-          rest$,
-          // Before the end is told: whoever hears of it may open it again.
-          closed$,
-        );
-      }),
-      finalize(close),
+      thenMap((appender) =>
+        written$(driver, logs, callId).pipe(
+          thenMap((written) => run(journalOf(appender, logs, callId, events, written))),
+        ),
+      ),
+      // Before the end is told: whoever hears of it may open it again.
+      ending(close$),
+      failing(toMillraceError),
     );
   });
-
-const failed$ = (cause: unknown): Observable<never> => throwError(() => toMillraceError(cause));
 
 interface Written {
   readonly steps: Map<string, Pick<StoredRecord, 'text'>>;
@@ -120,7 +98,7 @@ const written$ = (
   { whole$ }: ConversationLogs,
   callId: string,
 ): Observable<Written> =>
-  defer(() => driver.read$(callId)).pipe(
+  made$(() => driver.read$(callId)).pipe(
     concatMap(whole$),
     failAs('store', 'The journal could not be read'),
     reduce<readonly StoredRecord[], Written>(
@@ -169,7 +147,7 @@ const stringIn = (callId: string, text: string, field: string): string => {
 };
 
 const journalOf = (
-  { startAt, push, pushDelta, isIdle, written$: writing$, demand }: Appender,
+  { startAt, push, pushDelta, whenWritten$, demand }: Appender,
   { shared$ }: ConversationLogs,
   callId: string,
   hears: (event: AgentEvent) => boolean,
@@ -237,18 +215,18 @@ const journalOf = (
     isWritten: (id) => steps.has(id),
     stepIds: () => steps.keys(),
     step$: (id, work) =>
-      defer(() => {
+      made$(() => {
         const written = steps.get(id);
-        if (written !== undefined) return of(known(id, written));
+        if (written !== undefined) return known(id, written);
         if (id.length > maxId) throw tooLong(id);
         // A store that fails stops the call before the next effect.
-        return (isIdle() ? work() : concat(writing$(), defer(work))).pipe(
+        return whenWritten$(work).pipe(
           thenMap((value) => {
             const text = stepText(id, value);
             const record = (shared = value): unknown => {
               steps.set(id, { text });
               writeStep(id, value, text, shared);
-              return isIdle() ? value : concat(writing$(), of(value));
+              return whenWritten$(() => value);
             };
             return isLongOpening(id, text) && isRecord(value)
               ? shared$(session(), value).pipe(thenMap(record))
@@ -272,7 +250,8 @@ const tooLong = (id: string): MillraceError =>
 
 interface OpenWriter {
   readonly appender$: Observable<Appender>;
-  readonly close: () => void;
+  /** Lets the claim go once all is written, or cannot be. */
+  readonly close$: () => Observable<unknown>;
 }
 
 const openWriter = (
@@ -280,9 +259,8 @@ const openWriter = (
   callId: string,
   scheduler: SchedulerLike,
 ): OpenWriter => {
-  const appender$ = new ReplaySubject<Appender>(1);
+  const appender$ = new AsyncSubject<Appender>();
   let appender: Appender | undefined;
-  let isClosed = false;
   const claim = driver
     .claim$(callId)
     .pipe(failAs('store', 'The journal could not be opened'))
@@ -290,6 +268,7 @@ const openWriter = (
       next: (granted) => {
         appender = createAppender(granted, scheduler);
         appender$.next(appender);
+        appender$.complete();
       },
       error: (cause: unknown) => {
         if (appender === undefined) appender$.error(toMillraceError(cause));
@@ -298,13 +277,7 @@ const openWriter = (
     });
   return {
     appender$,
-    close: () => {
-      if (isClosed) return;
-      isClosed = true;
-      const release = (): void => claim.unsubscribe();
-      const rest$ = appender?.written$() ?? EMPTY;
-      rest$.subscribe({ error: release, complete: release });
-    },
+    close$: () => (appender?.whenWritten$(noop) ?? EMPTY).pipe(ending(() => claim.unsubscribe())),
   };
 };
 
@@ -313,8 +286,8 @@ interface Appender {
   readonly startAt: (position: number) => void;
   readonly push: (make: (position: number) => NewRecord) => void;
   readonly pushDelta: (delta: Delta) => void;
-  readonly isIdle: () => boolean;
-  readonly written$: () => Observable<never>;
+  /** Does something once all that was pushed is durable. */
+  readonly whenWritten$: <T>(work: () => T | Observable<T>) => Observable<T>;
   readonly fail: (cause: unknown) => void;
   readonly demand: Demand;
 }
@@ -325,13 +298,17 @@ const highWaterMark = 1024;
 const deltaMs = 100;
 const mostDeltas = 64;
 
+interface Batch {
+  readonly records: NewRecord[];
+  readonly written$: Subject<void>;
+}
+
+const createBatch = (): Batch => ({ records: [], written$: new Subject<void>() });
+
 const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
   const demand = createDemand(highWaterMark);
-  const progress$ = new Subject<number>();
-  let waiting: NewRecord[] = [];
-  let isWriting = false;
-  let pushed = 0;
-  let written = 0;
+  let waiting = createBatch();
+  let writing: Batch | undefined;
   let failure: MillraceError | undefined;
   let position = 0;
   let backlog = 0;
@@ -340,36 +317,30 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
   let timer: Subscription | undefined;
   const fail = (cause: unknown): void => {
     failure ??= fatal(toMillraceError(cause, 'store', 'The journal could not be written'));
-    waiting = [];
     deltas = [];
     timer?.unsubscribe();
     demand.release();
-    progress$.error(failure);
+    writing?.written$.error(failure);
+    waiting.written$.error(failure);
   };
   const write = (): void => {
-    if (isWriting || waiting.length === 0) return;
-    const batch = waiting;
-    waiting = [];
-    isWriting = true;
+    if (writing !== undefined || waiting.records.length === 0) return;
+    const { records, written$ } = (writing = waiting);
+    waiting = createBatch();
     backlog = 0;
     demand.backlog(0);
     const complete = (): void => {
-      isWriting = false;
-      written += batch.length;
-      progress$.next(written);
+      writing = undefined;
+      written$.next();
+      written$.complete();
       write();
     };
-    try {
-      claim.append$(batch).subscribe({ error: fail, complete });
-    } catch (cause) {
-      fail(cause);
-    }
+    lead(() => claim.append$(records), { next: noop, error: fail, complete }, new Subscription());
   };
   const enqueue = (record: NewRecord, events = 1): void => {
     if (failure !== undefined) return;
-    waiting.push(record);
+    waiting.records.push(record);
     position += 1;
-    pushed += 1;
     backlog += events;
     if (backlog >= highWaterMark) demand.backlog(backlog);
     write();
@@ -382,10 +353,6 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
     if (first === undefined) return;
     latest = more.at(-1) ?? first;
     enqueue(deltaRecord(first, more), 1 + more.length);
-  };
-  const isIdle = (): boolean => {
-    flush();
-    return failure === undefined && waiting.length === 0 && !isWriting;
   };
   return {
     demand,
@@ -408,16 +375,12 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
       if (isDue || deltas.length >= mostDeltas) flush();
       else timer ??= scheduler.schedule(flush, deltaMs);
     },
-    isIdle,
-    written$: () =>
-      defer(() => {
-        if (failure !== undefined) return throwError(() => failure);
-        if (isIdle()) return EMPTY;
-        const mine = pushed;
-        return progress$.pipe(
-          first((count) => count >= mine),
-          ignoreElements(),
-        );
+    whenWritten$: (work) =>
+      made$(() => {
+        flush();
+        if (failure !== undefined) throw failure;
+        const last = waiting.records.length > 0 ? waiting : writing;
+        return last === undefined ? work() : last.written$.pipe(thenMap(work));
       }),
   };
 };

@@ -16,7 +16,8 @@ import {
   tap,
   toArray,
 } from 'rxjs';
-import { failAs, isMillraceError, messageOf, MillraceError } from '../errors.js';
+import { failAs } from '../contained.js';
+import { isMillraceError, messageOf, MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
 import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';

@@ -1,7 +1,8 @@
 import type { Observable } from 'rxjs';
 import { concat, concatMap, defer, ignoreElements, map, of, take, throwError } from 'rxjs';
 import { randomId } from '../call-context.js';
-import { failAs, MillraceError } from '../errors.js';
+import { failAs } from '../contained.js';
+import { MillraceError } from '../errors.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isText, type Rule } from '../options.js';
 import {

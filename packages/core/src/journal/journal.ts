@@ -1,7 +1,6 @@
 import {
-  concatMap,
+  defaultIfEmpty,
   defer,
-  endWith,
   filter,
   identity,
   lastValueFrom,
@@ -18,7 +17,7 @@ import { conversation, saidBefore } from '../memories/conversation.js';
 import type { CallInfo } from '../call-info.js';
 import type { Callable } from '../callable.js';
 import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call-options.js';
-import { thenMap } from '../contained.js';
+import { made$, thenMap } from '../contained.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { AgentEvent } from '../events.js';
 import { type Input, readHistory } from '../input.js';
@@ -154,7 +153,7 @@ export function journal(
         store.open$(callId, (open) =>
           open
             .step$(`${callId}/${callStep}`, () => unknown$)
-            .pipe(concatMap((written) => goOn$(open, written, mark))),
+            .pipe(thenMap((written) => goOn$(open, written, mark))),
         ),
       callId,
     );
@@ -319,7 +318,7 @@ const begin = (context: LayerContext, log: CallLog): void => {
 };
 
 const recordedAnswer = (
-  { call: info, given, local }: LayerContext,
+  { call: info, given, isInterruptible, local }: LayerContext,
   { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
   next: Answer,
 ): Answer => {
@@ -327,7 +326,7 @@ const recordedAnswer = (
     // A call below another is begun by that one's.
     if (!isOutermost) return of(undefined);
     const form = isResumed ? goingOn : beginning(info.callId);
-    const run = () => of(callRecord(info, local(keySeed).id, input, given));
+    const run = () => made$(() => callRecord(info, local(keySeed).id, input, given));
     return perform({ kind: 'call', id: callStep, input, run, form });
   };
   const ended$ = (): Observable<Reply> =>
@@ -342,12 +341,12 @@ const recordedAnswer = (
     );
   return (call) =>
     noted$(local(outcome).input ?? call.input).pipe(
-      thenMap(() => recall$()?.pipe(endWith(undefined))),
-      concatMap(() =>
-        isOutermost && hasEnded
-          ? ended$()
-          : next(call).pipe(throwIfEmpty(noReply), takeUntil(interrupt$)),
-      ),
+      thenMap(() => recall$()?.pipe(defaultIfEmpty(undefined))),
+      thenMap(() => {
+        if (isOutermost && hasEnded) return ended$();
+        const reply$ = next(call).pipe(throwIfEmpty(noReply));
+        return isInterruptible ? reply$.pipe(takeUntil(interrupt$)) : reply$;
+      }),
     );
 };
 

@@ -1,22 +1,16 @@
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
   AsyncSubject,
-  catchError,
   concat,
   concatMap,
-  defer,
   EMPTY,
-  finalize,
   ignoreElements,
   of,
   share,
   Subject,
   take,
-  tap,
-  throwError,
-  map,
 } from 'rxjs';
-import { thenMap } from '../contained.js';
+import { ending, thenMap } from '../contained.js';
 import { fatal, MillraceError } from '../errors.js';
 import type { EventType } from '../events.js';
 import type { Hooks } from '../hooks.js';
@@ -60,7 +54,7 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
   readonly begin: Perform;
   readonly interrupt$: Observable<never>;
   /** Finds the interrupt that the call had before, if it may have had one. */
-  readonly recall$: () => Observable<never> | undefined;
+  readonly recall$: () => Observable<unknown> | undefined;
 }
 
 export const callSteps = (
@@ -165,11 +159,10 @@ const interruptible = (
             run: () => EMPTY,
             form: notedForm,
           }).pipe(
-            tap((it) => {
+            thenMap((it) => {
               recalled = it;
               comesAgain();
             }),
-            ignoreElements(),
           )
         : undefined,
   };
@@ -250,7 +243,7 @@ const recording = (
       );
     };
     const value$ = journal.step$(`${callId}/${id}`, work$).pipe(
-      map((written) => {
+      thenMap((written) => {
         passed.add(id);
         if (made !== undefined) return made.value;
         if (isForm?.(written) === false) throw unreadable(callId, id);
@@ -274,20 +267,11 @@ export const createRunning = () => {
   };
   return {
     begin: (id: string): void => void running.add(id),
-    ended:
-      <T>(id: string): MonoTypeOperatorFunction<T> =>
-      (source$) =>
-        source$.pipe(
-          finalize(() => end(id)),
-          catchError((error: unknown) => {
-            if (!isRest(error)) throw error;
-            const rest$ = defer(() => (running.size === 0 ? EMPTY : idle$.pipe(take(1))));
-            return concat(
-              rest$.pipe(ignoreElements()),
-              throwError(() => error),
-            );
-          }),
-        ),
+    ended: <T>(id: string): MonoTypeOperatorFunction<T> =>
+      ending((error) => {
+        end(id);
+        return isRest(error) && running.size > 0 ? idle$.pipe(take(1)) : undefined;
+      }),
   };
 };
 

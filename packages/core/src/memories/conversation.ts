@@ -16,16 +16,9 @@ import {
 import { opened$, type Said, splitInput } from '../call/answer.js';
 import type { Call } from '../call/call.js';
 import type { CallInfo } from '../call-info.js';
-import { contained } from '../contained.js';
+import { contained, failAs } from '../contained.js';
 import { deadline, limitsOf } from '../deadline.js';
-import {
-  failAs,
-  isMillraceError,
-  messageOf,
-  MillraceError,
-  misuse,
-  toMillraceError,
-} from '../errors.js';
+import { isMillraceError, messageOf, MillraceError, misuse, toMillraceError } from '../errors.js';
 import type { Hooks } from '../hooks.js';
 import { type InputMessage, readHistory } from '../input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../layer.js';

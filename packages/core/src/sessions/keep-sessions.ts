@@ -26,7 +26,7 @@ import {
 import type { Agent } from '../agent.js';
 import { toCallable } from '../callable.js';
 import type { CallOptions } from '../call-options.js';
-import { failAs, isMillraceError, MillraceError, misuse } from '../errors.js';
+import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { CallStore } from '../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../journal/draining.js';
 import type { Journal } from '../journal/journal.js';
@@ -44,7 +44,7 @@ import {
   stateVersion,
   type StoredSession,
 } from './session-state.js';
-import { contained } from '../contained.js';
+import { contained, failAs } from '../contained.js';
 import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../usage.js';
 
