@@ -15,7 +15,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { contained, made$, thenMap } from './contained.js';
+import { contained, ending, failing, made$, thenMap } from './contained.js';
 import {
   type AgentOptions,
   createAgent,
@@ -244,5 +244,90 @@ describe('thenMap', () => {
       throw new Error('thrown');
     }).subscribe({ error: (error: unknown) => seen.push(error) });
     expect(seen).toEqual([new Error('thrown')]);
+  });
+});
+
+describe('a chain', () => {
+  const chain$ = (source$: Observable<string>, seen: string[]) =>
+    made$(() => source$).pipe(
+      thenMap((value) => made$(() => `${value}!`)),
+      tap((value) => seen.push(value)),
+      failing((cause) => `not ${String(cause)}`),
+      ending(() => seen.push('ended')),
+    );
+
+  it('leaves its source when it is left from within, and ends once', () => {
+    const seen: string[] = [];
+    chain$(of('a', 'b', 'c'), seen)
+      .pipe(take(1))
+      .subscribe();
+    expect(seen).toEqual(['a!', 'ended']);
+  });
+
+  it('leaves what it waits for at once', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const [source$, inner$] = [cold('-a--'), cold('----x')];
+      const waiting$ = chain$(source$, []).pipe(thenMap(() => made$(() => inner$)));
+      expectObservable(waiting$, '^--!').toBe('');
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+      expectSubscriptions(inner$.subscriptions).toBe('-^-!');
+    });
+  });
+
+  it('passes an error on, as another, and nothing behind it', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<string>('-a#', undefined, 'there');
+      expectObservable(chain$(source$, [])).toBe('-a#', { a: 'a!' }, 'not there');
+      const late$ = cold<string>('ab');
+      const broken$ = chain$(late$, []).pipe(
+        thenMap((): string => {
+          throw new Error('thrown');
+        }),
+      );
+      expectObservable(broken$).toBe('#', {}, new Error('thrown'));
+      expectSubscriptions(late$.subscriptions).toBe('(^!)');
+    });
+  });
+});
+
+describe('ending', () => {
+  it('tells the end, or an error, when what it returns is over, and however that goes', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      for (const [source, rest, told] of [
+        ['-a|', '--|', '-a--|'],
+        ['-a|', '--#', '-a--|'],
+        ['-a#', '-x|', '-a--#'],
+      ] as const) {
+        const source$ = cold(source);
+        expectObservable(source$.pipe(ending(() => cold(rest)))).toBe(told);
+        expectSubscriptions(source$.subscriptions).toBe('^-!');
+      }
+    });
+  });
+
+  it('goes through with it if it is left', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const rest$ = cold('---|');
+      expectObservable(cold('-a--').pipe(ending(() => rest$)), '^-!').toBe('-a');
+      expectSubscriptions(rest$.subscriptions).toBe('--^--!');
+    });
+  });
+
+  it('does it also if the teardown of its source throws', () => {
+    let count = 0;
+    const running = clumsy('a')
+      .pipe(ending(() => (count += 1)))
+      .subscribe();
+    expect(() => running.unsubscribe()).toThrow('teardown');
+    expect(count).toBe(1);
+  });
+
+  it('hears the cause of an error', () => {
+    const seen: unknown[] = [];
+    const fails$ = made$((): string => {
+      throw new Error('thrown');
+    });
+    fails$.pipe(ending((cause) => seen.push(cause))).subscribe({ error: () => seen.push('told') });
+    expect(seen).toEqual([new Error('thrown'), 'told']);
   });
 });
