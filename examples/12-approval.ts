@@ -1,5 +1,5 @@
 // People decide: whether a tool runs and with what input, or in their own time, while nothing runs.
-import { createAgent, suspend, textOf, tool, toolResults } from '@millrace/core';
+import { createAgent, requireApproval, suspend, textOf, tool, toolResults } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { map, timer } from 'rxjs';
@@ -12,13 +12,15 @@ const decide = ({ to, euros }: z.infer<typeof payment>) =>
     ? { approved: false, reason: 'We owe Eve nothing.' }
     : { approved: true, input: { to, euros: Math.min(euros, 100) } };
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays somebody.',
-  input: payment,
-  approve: ({ value }) => timer(10).pipe(map(() => decide(value))),
-  run: ({ to, euros }) => `${to} has got ${euros} euros.`,
-});
+const pay = requireApproval(
+  tool({
+    name: 'pay',
+    description: 'Pays somebody.',
+    input: payment,
+    run: ({ to, euros }) => `${to} has got ${euros} euros.`,
+  }),
+  ({ value }) => timer(10).pipe(map(() => decide(value))),
+);
 const sign = tool({
   name: 'sign',
   description: 'Has a person sign.',

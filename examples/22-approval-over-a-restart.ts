@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Approver, createAgent, only, tool } from '@millrace/core';
+import { type Approver, createAgent, only, requireApproval, tool } from '@millrace/core';
 import { type Journal, journal } from '@millrace/core/journal';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
 import { openFiles } from '@millrace/store';
@@ -11,12 +11,14 @@ import { openFiles } from '@millrace/store';
 const durableIn = (directory: string) => journal(openFiles(directory, { leaseMs: 2_000 }).calls);
 
 const agentIn = (durable: Journal, approve: Approver) => {
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays the miller.',
+  const pay = requireApproval(
+    tool({
+      name: 'pay',
+      description: 'Pays the miller.',
+      run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
+    }),
     approve,
-    run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
-  });
+  );
   const answer: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolUse('pay')];
   return createAgent({ model: scriptedModel(answer, answer), tools: [pay], use: [durable] });

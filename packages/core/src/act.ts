@@ -1,7 +1,13 @@
 import equal from 'fast-deep-equal';
 import { concatMap, defer, map, type Observable, throwError, timer } from 'rxjs';
 import { freezeResult, frozen } from './frozen.js';
-import { cutObservation, rejectedResult } from './observation.js';
+import {
+  cutObservation,
+  type Extras,
+  failedOutput,
+  rejectedResult,
+  type ToolOutput,
+} from './tool-output.js';
 import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
@@ -10,11 +16,10 @@ import type { Context } from './context.js';
 import { made$ } from './contained.js';
 import { type OpenRun, progress } from './run.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
-import { type Extras, failedOutput, type ToolOutput } from './tool-output.js';
 import { type CostBelow, costOf } from './spending.js';
 import { type Cut, type Recorded, recorded, replayedSteps } from './step.js';
 import type { Planned, Use } from './tools/batch.js';
-import { activeGroups } from './tools/live-toolkit.js';
+import { activeGroups } from './toolkit.js';
 import { noMemory } from './memory.js';
 
 export interface Acted extends CostBelow {

@@ -1,20 +1,30 @@
 import { defer, type Observable, Subject } from 'rxjs';
-import { type AgentOptions, agentRules, type AnyAgentOptions, layersIn } from './agent-options.js';
+import type { CallInfo } from './call-info.js';
+import {
+  type CallOptions,
+  checkMoved,
+  isContext,
+  preparedRules,
+  withDefaults,
+} from './call-options.js';
 import { beginning, opening, runLoop } from './call/answer.js';
 import { reviewing } from './call/prepare.js';
-import { type CallSetup, call$ } from './run-call.js';
 import { type Callable, type OutputOf, toCallable, type View } from './callable.js';
-import { checkMoved, type CallOptions, withDefaults } from './call-options.js';
+import { type MillraceError, misuse } from './errors.js';
 import type { AgentEvent, Listener } from './events.js';
-import type { LimitOptions } from './limits.js';
-import { defined } from './options.js';
-import { createTrampoline } from './trampoline.js';
 import type { Input } from './input.js';
-import { type Layer, readUse, type Use } from './layer.js';
+import { type Layer, readUse, turnThrough, type Use } from './layer.js';
+import type { LimitOptions } from './limits.js';
+import type { Model } from './model.js';
+import { defined, isText, listOf, type Rule } from './options.js';
+import { nativePhases } from './phase-list.js';
+import type { CallDefaults } from './preparation.js';
+import { call$, type CallSetup } from './run-call.js';
 import type { InputSchema } from './schema.js';
+import { createToolkit } from './toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
-import { createToolkit } from './toolkit.js';
+import { createTrampoline } from './trampoline.js';
 
 /** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
 export interface Agent<out Output = unknown> extends Callable<Output> {
@@ -111,3 +121,55 @@ const createHotEvents = (): HotEvents => {
     },
   };
 };
+
+/** What an agent is made of. */
+export interface AgentOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends CallDefaults {
+  /** What events and other agents call it. Default: `agent`. */
+  readonly name?: string;
+  readonly model: Model;
+  /** The system prompt, or a function that writes it for a call. */
+  readonly instructions?: string | ((call: CallInfo) => string);
+  /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
+  readonly tools?: readonly ToolEntry[];
+  /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  readonly use?: Use<Output>;
+  /** What tools find under context keys. What a session and a call give goes before it. */
+  readonly context?: readonly ContextEntry[];
+}
+
+/** What an agent is made of whose loop may be another than the model's: it needs no model then. */
+type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
+  AgentOptions<Output>,
+  'model'
+> & { readonly model?: Model };
+
+/** Reads the layers of an agent, or throws a `config` error that names the fix. */
+const layersIn = (
+  owner: string,
+  options: Pick<AnyAgentOptions<InputSchema | undefined>, 'use'>,
+): readonly Layer[] => {
+  const use = readUse(owner, options.use);
+  if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
+  return use;
+};
+
+const areFunctions = (list: unknown): boolean =>
+  Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'function');
+
+export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
+  ...preparedRules,
+  name: isText,
+  instructions: [
+    (value) => typeof value === 'string' || typeof value === 'function',
+    'a text, or a function that writes one',
+  ],
+  use: listOf('layers'),
+  context: isContext,
+};
+
+const noPhases = (owner: string): MillraceError =>
+  misuse(
+    `${owner}: the 'turn' of a layer must return a list of phases, such as that of insertBefore(reasoning, myPhase) does.`,
+  );

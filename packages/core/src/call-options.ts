@@ -2,6 +2,8 @@ import type { SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
 import { misuse } from './errors.js';
 import { isRecord } from './json.js';
+import type { Use } from './layer.js';
+import type { LimitOptions, Timeouts } from './limits.js';
 import type { RequestOptions } from './model.js';
 import {
   checkOptions,
@@ -17,11 +19,8 @@ import {
   type Rule,
   wholeNumber,
 } from './options.js';
-import type { Use } from './layer.js';
-import type { LimitOptions, Timeouts } from './limits.js';
 import type { CallDefaults, PreparedOptions } from './preparation.js';
-import type { JsonSchema } from './schema.js';
-import type { InputSchema } from './schema.js';
+import type { InputSchema, JsonSchema } from './schema.js';
 import { type ContextEntry, isContextEntry } from './tools/context-key.js';
 import type { ToolContext } from './tools/types.js';
 

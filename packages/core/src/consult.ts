@@ -7,7 +7,7 @@ import { limitsOf } from './deadline.js';
 import type { LayerContext } from './layer.js';
 import { textOf, type UserMessage, textBlock } from './message.js';
 import type { Model, ModelRequest } from './model.js';
-import { ready } from './models/ready.js';
+import { ready } from './models/answer-tool.js';
 import type { OpenRun } from './run.js';
 import { hasFields, isBoolean, isOptional, isString, isUsage } from './shape.js';
 import { noUsage, type Usage } from './usage.js';

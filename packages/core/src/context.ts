@@ -21,7 +21,7 @@ import type { ToolContext } from './tools/types.js';
 export interface Lending {
   readonly toolUseId: string;
   readonly stepId: string;
-  readonly purpose?: 'approval' | undefined;
+  readonly purpose?: string | undefined;
   /** What its calls say is said for the call that lends it. */
   readonly speaks?: boolean;
 }

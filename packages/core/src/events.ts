@@ -127,14 +127,6 @@ export interface Events {
     /** What the tool asks for. */
     readonly request: unknown;
   };
-  readonly approvalRequested: { readonly toolUse: ToolUseBlock };
-  readonly approvalDecided: {
-    /** With the input that the approver made of it. */
-    readonly toolUse: ToolUseBlock;
-    readonly approved: boolean;
-    /** Why not. */
-    readonly reason?: string;
-  };
   readonly steered: {
     /** A message that was added to the running call. The next request includes it. */
     readonly message: UserMessage;

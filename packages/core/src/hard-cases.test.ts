@@ -16,6 +16,7 @@ import {
   type Layer,
   on,
   type Reply,
+  requireApproval,
   textOf,
   tool,
 } from './index.js';
@@ -133,7 +134,10 @@ describe('an interrupt two sub-agents deep', () => {
 describe('an interrupt while a person is asked', () => {
   it('S1, T12: ends the wait, and the tool that runs beside it, each with one result', async () => {
     const time = new VirtualTimeScheduler();
-    const pay = tool({ name: 'pay', description: 'Pays.', approve: () => NEVER, run: () => 'ok' });
+    const pay = requireApproval(
+      tool({ name: 'pay', description: 'Pays.', run: () => 'ok' }),
+      () => NEVER,
+    );
     const deaf = tool({ name: 'deaf', description: 'Never ends.', run: () => NEVER });
     const agent = createAgent({
       model: scriptedModel([toolUse('pay'), toolUse('deaf')]),

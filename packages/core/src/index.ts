@@ -1,5 +1,4 @@
-export { type Agent, createAgent } from './agent.js';
-export type { AgentOptions } from './agent-options.js';
+export { type Agent, type AgentOptions, createAgent } from './agent.js';
 export type { Callable, Flatten, OperatorOptions, OutputOf } from './callable.js';
 export type { CallInfo } from './call-info.js';
 export type { CallOptions } from './call-options.js';
@@ -36,7 +35,7 @@ export {
   type ReportedPayload,
   type StatePatch,
 } from './events.js';
-export { answerTool } from './models/ready.js';
+export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
 export { estimateTokens } from './fitting/estimate-tokens.js';
 export { output, partialOutput$, type PartialOf, type PartialOutputOptions } from './output.js';
@@ -77,16 +76,17 @@ export {
   text,
   textSoFar,
   toolRuns,
+  usage$,
 } from './streams/event-operators.js';
-export { bounded, type BoundedOptions } from './streams/bounded.js';
-export { coalesceMap } from './streams/merge-deltas.js';
 export {
+  bounded,
+  type BoundedOptions,
+  coalesceMap,
   fromReadableStream,
   type ReadableStreamOptions,
+  sampleDeltas,
   toReadableStream,
-} from './streams/readable-stream.js';
-export { sampleDeltas } from './streams/sample-deltas.js';
-export { usage$ } from './streams/usage.js';
+} from './streams/bounded.js';
 export type { Answer, Layer, LayerContext, OutputLayer, Use } from './layer.js';
 export type { Call } from './call/call.js';
 export { conversation, history, strictHistory } from './memories/conversation.js';
@@ -163,23 +163,22 @@ export {
 } from './tools/context-key.js';
 export type { Embedder } from './retrieval/meaning-index.js';
 export {
+  addTools,
   type SelectionRequest,
   selectTools,
   type ToolSelection,
   type ToolSelector,
 } from './tools/select-tools.js';
-export { addTools } from './tools/added-tools.js';
-export { approval } from './tools/approval.js';
+export { approval, requireApproval } from './tools/approval.js';
 export { interruptOn } from './interrupt-on.js';
 export { acceptExtras, preset, type PresetOptions } from './tools/preset.js';
 export { suspend, suspensionsIn, toolResults } from './tools/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
-export { toolMethod, type ToolMethodOptions, toolsOf } from './tools/tool-method.js';
-export { transient } from './tools/transient.js';
+export { toolMethod, toolsOf } from './tools/tool-method.js';
+export { transient } from './run-tool.js';
 export type { Usage, UsageByPhase } from './usage.js';
+export type { ApprovalRequest, Approver, Verdict } from './tools/approval.js';
 export type {
-  ApprovalRequest,
-  Approver,
   LiveToolkit,
   Tool,
   ToolContext,
@@ -188,5 +187,4 @@ export type {
   ToolGroupDefinition,
   ToolPolicy,
   ToolRetry,
-  Verdict,
 } from './tools/types.js';

@@ -30,7 +30,6 @@ import type { Holds, Interruption } from './interruption.js';
 import { type Hook, type Interceptor, isInterceptor } from './interceptor.js';
 import { isRecord } from './json.js';
 import type { Model, RetryBudget } from './model.js';
-import { nearMatches } from './near-matches.js';
 import {
   checkOptions,
   isFunction,
@@ -393,13 +392,12 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (!Array.isArray(use)) throw noLayer(owner);
   return use.flat().map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
-    // What else a layer has, such as its verbs, is its own, unless a part may have been meant.
-    const parts = Object.entries(layer).filter(
-      ([part, value]) =>
-        Object.hasOwn(rules, part) ||
-        (typeof value === 'function' && nearMatches(part, Object.keys(rules)).length > 0),
-    );
-    checkOptions(`${owner}: The layer '${layer.name}'`, Object.fromEntries(parts), rules);
+    const isPart = (name: string): boolean => name !== 'name' && Object.hasOwn(rules, name);
+    // What else a layer has, such as its verbs, is its own. One without any part has misspelt it.
+    const hasPart = isInterceptor(layer) || Object.keys(layer).some(isPart);
+    const parts = Object.entries(layer).filter(([name]) => !hasPart || isPart(name));
+    const { name: _, ...rest } = Object.fromEntries(parts);
+    checkOptions(`${owner}: The layer '${layer.name}'`, rest, rules);
     return layer;
   });
 };

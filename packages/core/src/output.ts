@@ -25,6 +25,7 @@ import { failAs } from './contained.js';
 import { isRecord } from './json.js';
 import { type JsonReading, readJson, readStrictly } from './json-text/read-json.js';
 import { type OutputLayer, trusted } from './layer.js';
+import { ready } from './models/answer-tool.js';
 import { type InputSchema, type Validation, type Validator, validatorOf } from './schema.js';
 import { byCall, isSpoken } from './streams/event-operators.js';
 
@@ -32,7 +33,11 @@ import { byCall, isSpoken } from './streams/event-operators.js';
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
-  const form: AnswerForm = { jsonSchema, read$: (text) => readOutput$(validator, text) };
+  const form: AnswerForm = {
+    jsonSchema,
+    read$: (text) => readOutput$(validator, text),
+    ready,
+  };
   return trusted({
     name: 'output',
     // Outside of all layers that may answer.

@@ -4,7 +4,7 @@ import type { Lending } from './context.js';
 import type { LazyAbort } from './lazy-abort.js';
 import type { OpenRun } from './run.js';
 import { valueOf } from './tools/context-key.js';
-import { liveToolkit, type ToolkitCell } from './tools/live-toolkit.js';
+import { liveToolkit, type ToolkitCell } from './toolkit.js';
 import type { ToolContext } from './tools/types.js';
 import { type CallContext, randomId } from './call-context.js';
 import { cell } from './step.js';

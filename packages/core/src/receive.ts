@@ -1,17 +1,16 @@
 import { defer, type Observable, reduce, takeWhile } from 'rxjs';
 import { contained, failing, thenMap } from './contained.js';
+import { dropWarning, supportedOptions } from './request-options.js';
 import type { MessageChunk } from './content-through.js';
+import type { Context } from './context.js';
 import { discard, type Draft } from './draft.js';
 import { MillraceError, revised, toMillraceError } from './errors.js';
 import type { BeforeModel, ChunkOf } from './events.js';
+import type { Hooks } from './hooks.js';
 import { textOf } from './message.js';
 import type { Finish, ModelContext } from './model.js';
-import type { Context } from './context.js';
-import type { Hooks } from './hooks.js';
-import { randomOf } from './random.js';
 import type { OpenRun } from './run.js';
-import { dropWarning, supportedOptions } from './request-options.js';
-import { toModel } from './to-model.js';
+import { toModel } from './prompt/assemble.js';
 import { tokensIn } from './usage.js';
 
 type Needs = Pick<
@@ -123,3 +122,21 @@ const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
   const partial = textOf(draft.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };
+
+type Random = () => number;
+
+/** Makes the sequence of one step: the same for the same step id, so that a resumed run draws what it drew before. FNV-1a spreads the id over 32 bits when the first number is drawn, mulberry32 draws from there. */
+export const randomOf = (stepId: string): Random => {
+  let state: number | undefined;
+  return () => {
+    state = ((state ?? hashOf(stepId)) + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+};
+
+const hashOf = (text: string): number =>
+  new TextEncoder()
+    .encode(text)
+    .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5);

@@ -46,13 +46,13 @@ import { type AssistantMessage, isContentBlock, type Message } from './message.j
 import type { Model } from './model.js';
 import type { Reply } from './reply.js';
 import { abortedError, stopBy } from './stop-by.js';
-import type { ToolkitCell } from './tools/live-toolkit.js';
+import type { ToolkitCell } from './toolkit.js';
 import type { View } from './callable.js';
 import type { CallInfo } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
 import { createHolds, createInterruption } from './interruption.js';
-import { createRetryBudget } from './models/ready.js';
+import { createRetryBudget } from './models/timeouts.js';
 import { placeOf } from './places.js';
 import { watchingSpending } from './spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from './step.js';

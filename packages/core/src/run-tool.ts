@@ -1,19 +1,31 @@
-import { catchError, concatMap, defer, EMPTY, identity, type Observable, of, reduce } from 'rxjs';
-import { spentBelow, refuseHalted } from './places.js';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  identity,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  reduce,
+  retry,
+  type SchedulerLike,
+  timer,
+} from 'rxjs';
 import { contained, thenMap } from './contained.js';
-import { copied } from './frozen.js';
 import type { Context } from './context.js';
 import { deadline } from './deadline.js';
 import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';
-import { isFatal, messageOf } from './errors.js';
+import { isFatal, isMillraceError, messageOf, MillraceError } from './errors.js';
+import { copied } from './frozen.js';
 import { abortsUnlessComplete, createLazyAbort } from './lazy-abort.js';
 import type { ToolUseBlock } from './message.js';
+import { refuseHalted, spentBelow } from './places.js';
 import type { OpenRun } from './run.js';
-import { failedOutput, type ToolEmission, toOutput, type ToolOutput } from './tool-output.js';
-import type { Planned } from './tools/batch.js';
-import { retryTransient } from './tools/transient.js';
-import type { Tool, ToolContext } from './tools/types.js';
 import { addCost, type CostBelow, costOf } from './spending.js';
+import { failedOutput, type ToolEmission, type ToolOutput, toOutput } from './tool-output.js';
+import type { Planned } from './tools/batch.js';
+import type { Tool, ToolContext, ToolRetry } from './tools/types.js';
 
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
 
@@ -146,3 +158,23 @@ const output$ = (
 
 const gone = (name: string): ToolOutput =>
   failedOutput(`Not run: there is no tool ${name} any more.`);
+
+/** Marks an error as one of the moment: a tool with `retry` is run again after it. Pass on what was thrown, or say what is wrong. */
+export const transient = (cause: unknown): MillraceError =>
+  new MillraceError('tool', messageOf(cause), { cause, retryable: true });
+
+/** Runs a tool again after an error that `transient` has marked, and after no other. `onRetry` hears of it before the wait. */
+const retryTransient = <T>(
+  { attempts = 3, backoffMs = 800, growth = 'linear' }: ToolRetry,
+  scheduler: SchedulerLike,
+  onRetry: (error: unknown, attempt: number, attempts: number, ms: number) => void,
+): MonoTypeOperatorFunction<T> =>
+  retry({
+    delay: (error: unknown, attempt) => {
+      const isMarked = isMillraceError(error) && error.code === 'tool' && error.retryable;
+      if (!isMarked || attempt >= attempts) throw error;
+      const ms = backoffMs * (growth === 'linear' ? attempt : 2 ** (attempt - 1));
+      onRetry(error, attempt, attempts, ms);
+      return timer(ms, scheduler);
+    },
+  });

@@ -3,10 +3,12 @@ import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import {
   assembleMessages,
+  grown,
   type Injected,
   notesMessage,
   nothingInjected,
   taskOf,
+  withoutLast,
 } from './prompt/assemble.js';
 import { freezeMessage } from './frozen.js';
 import {
@@ -22,7 +24,6 @@ import {
 import type { Finish } from './model.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { cell, type Locals } from './step.js';
-import { grown, withoutLast } from './to-model.js';
 import type { Use } from './tools/batch.js';
 import type { Extras } from './tool-output.js';
 import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './usage.js';

@@ -1,12 +1,11 @@
 import { catchError, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
 import { contained, thenMap } from './contained.js';
 import { isMillraceError, messageOf, MillraceError } from './errors.js';
-import { isVerdict } from './verdict.js';
 
 /** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
 export type Stage<T> = (value: T) => Observable<T>;
 
-export interface StageInit<T> {
+interface StageInit<T> {
   /** What errors and events call it. */
   readonly name: string;
   /** What passes, in words. */
@@ -61,3 +60,15 @@ export const interceptorError = (name: string, cause: unknown, rule = ''): Millr
         `The interceptor ${name} failed: ${messageOf(cause).replace(/\.$/, '')}.${rule}`,
         { cause },
       );
+
+const verdicts = new WeakSet<object>();
+
+/** Marks an error with which an interceptor ends its call on purpose: it keeps its code, instead of becoming an `interceptor` error. */
+export const verdict = (error: MillraceError): MillraceError => {
+  verdicts.add(error);
+  return error;
+};
+
+/** Tells whether an error is such a verdict, once: for whoever hears of it further out, it is a failure like any other. */
+const isVerdict = (cause: unknown): cause is MillraceError =>
+  typeof cause === 'object' && cause !== null && verdicts.delete(cause);

@@ -1,6 +1,5 @@
-import { concat, EMPTY, mergeMap, type Observable, of } from 'rxjs';
-import { made$ } from './contained.js';
 import { messageOf } from './errors.js';
+import { freezeResult } from './frozen.js';
 import { isRecord } from './json.js';
 import {
   areContentBlocks,
@@ -8,6 +7,7 @@ import {
   plainBlock,
   type Suspended,
   textBlock,
+  type ToolResultBlock,
 } from './message.js';
 
 /** Values by name that a tool passes on to a later one, past the model. They are the tools' own, and may be anything. */
@@ -81,37 +81,7 @@ const checkedOutput = (output: ToolOutput): ToolOutput => {
   }
 };
 
-/** Reads an iterator: values are progress; the output is the returned value, else a final `ToolOutput`, else the joined strings or the last value. */
-export const readEmissions = (
-  result$: Observable<IteratorResult<unknown, unknown>>,
-): Observable<ToolEmission> =>
-  made$(() => {
-    const texts: string[] = [];
-    let last: unknown;
-    let returned: unknown;
-    return concat(
-      result$.pipe(
-        mergeMap(({ done, value }) => {
-          if (done === true) {
-            returned = value;
-            return EMPTY;
-          }
-          last = value;
-          if (isOutput(value)) return EMPTY;
-          if (typeof value === 'string') texts.push(value);
-          return of<ToolEmission>({ type: 'progress', value });
-        }),
-      ),
-      made$(() => ({ type: 'output', output: outputOf(returned, texts, last) }) as const),
-    );
-  });
-
-const outputOf = (returned: unknown, texts: readonly string[], last: unknown): ToolOutput => {
-  if (returned !== undefined) return toOutput(returned);
-  return texts.length > 0 && !isOutput(last) ? toOutput(texts.join('')) : toOutput(last);
-};
-
-const isOutput = (value: unknown): value is ToolOutput =>
+export const isOutput = (value: unknown): value is ToolOutput =>
   isRecord(value) && Object.hasOwn(value, brand);
 
 /** JSON has no word for functions and symbols: there `stringify` gives `undefined`, whatever its type says. */
@@ -122,3 +92,38 @@ const asJson = (value: unknown): string => {
 
 const bigintAsText = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? String(value) : value;
+
+export const rejectedResult = (toolUseId: string): ToolResultBlock =>
+  freezeResult({
+    type: 'tool_result',
+    toolUseId,
+    content: [textBlock('The result of this tool was rejected.')],
+    isError: true,
+  });
+
+/** Cuts the text of an observation at so many characters, and adds a marker that names how many are missing. */
+export const cutObservation = (
+  content: readonly ContentBlock[],
+  maxObservation: number,
+): readonly ContentBlock[] => {
+  const length = content.reduce((sum, block) => sum + lengthOf(block), 0);
+  if (length <= maxObservation) return content;
+  let room = maxObservation;
+  const kept = content.flatMap((block): readonly ContentBlock[] => {
+    if (block.type !== 'text') return [block];
+    const text = headOf(block.text, room);
+    room -= text.length;
+    return text === '' ? [] : [textBlock(text)];
+  });
+  return [
+    ...kept,
+    textBlock(`\n[… ${length - maxObservation + room} of ${length} characters omitted]`),
+  ];
+};
+
+const lengthOf = (block: ContentBlock): number => (block.type === 'text' ? block.text.length : 0);
+
+const headOf = (text: string, length: number): string => {
+  const head = text.slice(0, length);
+  return /[\uD800-\uDBFF]$/.test(head) && head.length < text.length ? head.slice(0, -1) : head;
+};

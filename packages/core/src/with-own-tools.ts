@@ -1,7 +1,7 @@
-import type { AgentOptions } from './agent-options.js';
+import type { AgentOptions } from './agent.js';
 import type { Layer } from './layer.js';
 import type { InputSchema } from './schema.js';
-import { namesOf } from './tools/live-toolkit.js';
+import { namesOf } from './toolkit.js';
 import type { ToolEntry } from './tools/types.js';
 
 /** Gives an agent tools that it always has, behind those that it has already: whatever `selectTools` picks. */

@@ -5,6 +5,7 @@ import {
   createAgent,
   interruptOn,
   type MillraceError,
+  requireApproval,
   suspend,
   text as texts,
   textOf,
@@ -345,13 +346,15 @@ describe('flowAgent', () => {
   });
 
   it('G6: a tool is approved as ever, and one that suspends the call cannot be waited for', async () => {
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      approve: ({ input }) => input['n'] !== 2,
-      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
-      run: () => 'paid',
-    });
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
+        run: () => 'paid',
+      }),
+      ({ input }) => input['n'] !== 2,
+    );
     const wait = tool({ name: 'wait', description: 'Waits.', run: () => suspend('Wait.') });
     const document = (params: object) =>
       flow({ t: component('tool', params), say: say('{{t@output}}', only('t')) }, ['t']);

@@ -12,6 +12,7 @@ import {
   type ModifiableType,
   on,
   onCall,
+  requireApproval,
   retry,
   suspend,
   textBlock,
@@ -213,12 +214,14 @@ const toolsOn = (scheduler: VirtualTimeScheduler, answers: readonly Answer[]) =>
     stream: () => concat(of('a'), timer(2, scheduler).pipe(map(() => 'b'))),
     final: () => toolOutput({ content: 'final', finalAnswer: true }),
   }).map(([name, run]) => tool({ name, description: name, run })),
-  tool({
-    name: 'asked',
-    description: 'asked',
-    run: () => 'ok',
-    approve: ({ context }) => timer(2, scheduler).pipe(map(() => context.iteration % 2 === 1)),
-  }),
+  requireApproval(
+    tool({
+      name: 'asked',
+      description: 'asked',
+      run: () => 'ok',
+    }),
+    ({ context }) => timer(2, scheduler).pipe(map(() => context.iteration % 2 === 1)),
+  ),
   tool({
     name: 'agent',
     description: 'Asks another.',

@@ -2,14 +2,15 @@ import {
   type AgentEvent,
   type AgentOptions,
   type AssistantBlock,
+  type CallOptions,
   createAgent,
   fallback,
-  type CallOptions,
   interruptOn,
-  output,
   MillraceError,
   type ModelChunk,
   on,
+  output,
+  requireApproval,
   retry,
   sequential,
   suspend,
@@ -210,13 +211,11 @@ export const scenarios: readonly Scenario[] = [
       [text('So.')],
     ),
     tools: [
-      {
-        ...weather,
-        approve: ({ toolUseId }) =>
-          toolUseId === 'a'
-            ? { approved: true, input: { city: 'Paris' } }
-            : { approved: false, reason: secret },
-      },
+      requireApproval(weather, ({ toolUseId }) =>
+        toolUseId === 'a'
+          ? { approved: true, input: { city: 'Paris' } }
+          : { approved: false, reason: secret },
+      ),
     ],
   })),
   of$('an approval below', 'So.', () => ({
@@ -230,7 +229,7 @@ export const scenarios: readonly Scenario[] = [
           createAgent({
             name: 'careful',
             model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('Well.')]),
-            tools: [{ ...weather, approve: () => true }],
+            tools: [requireApproval(weather, () => true)],
           })
             .call$('?', { parent: context })
             .pipe(map((reply) => textOf(reply))),

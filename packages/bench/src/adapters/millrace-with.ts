@@ -6,6 +6,7 @@ import {
   type Interceptor,
   isEvent,
   type Model,
+  requireApproval,
   textOf,
   tool,
 } from '@millrace/core';
@@ -21,22 +22,24 @@ export interface Parts {
   readonly modelOf: (name: string) => Model;
   readonly interceptors?: readonly Interceptor[];
   /** Decides on each run of the tool. */
-  readonly approve?: Approver;
+  readonly approve?: boolean | Approver;
 }
 
 /** An agent with one subscriber to the stream of each call. An agent is a definition: there is one for each script. */
 export const millraceWith = (
-  { modelOf, interceptors = [], approve }: Parts,
+  { modelOf, interceptors = [], approve = true }: Parts,
   { onModelChunk }: Setup,
 ): Adapter => {
   const tools = [
-    tool({
-      name: lookup.name,
-      description: lookup.description,
-      input: jsonSchema(lookup.parameters),
-      run: ({ city, day }) => weatherOf(city, day),
-      ...(approve && { approve }),
-    }),
+    requireApproval(
+      tool({
+        name: lookup.name,
+        description: lookup.description,
+        input: jsonSchema(lookup.parameters),
+        run: ({ city, day }) => weatherOf(city, day),
+      }),
+      approve,
+    ),
   ];
   const made = (script: string) =>
     createAgent({

@@ -1,7 +1,7 @@
 export { isRecord, parsedJson } from '../json.js';
 export { checkScope } from '../long-term-memory/long-term-memory.js';
 export { nearMatches } from '../near-matches.js';
-export { around } from '../models/ready.js';
+export { around } from '../models/timeouts.js';
 export {
   checkOptions,
   defined,

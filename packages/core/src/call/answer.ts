@@ -1,5 +1,6 @@
 import { concatMap, defer, isObservable, map, type Observable, of } from 'rxjs';
 import type { CallInfo } from '../call-info.js';
+import { dropWarning, supportedOptions, withTools } from '../request-options.js';
 import { requestOf } from '../call-options.js';
 import { limitsOf } from '../deadline.js';
 import type { CallContext } from '../call-context.js';
@@ -16,13 +17,12 @@ import {
   toolUsesOf,
 } from '../message.js';
 import { noMemory } from '../memory.js';
-import { ready } from '../models/ready.js';
+import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
-import { withPlainResults } from '../plain-details.js';
+import { withPlainResults } from '../frozen.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../prompt/assemble.js';
 import type { Reply } from '../reply.js';
-import { dropWarning, supportedOptions, withTools } from '../request-options.js';
 import {
   end,
   type EndedRun,
@@ -35,8 +35,7 @@ import {
 } from '../run.js';
 import { hasFields, isArrayOf, isMessage, isNumeric, isOptional, isString } from '../shape.js';
 import { cell, recorded, type StepForm } from '../step.js';
-import { activateOnly, createView } from '../tools/live-toolkit.js';
-import { refuseUnknownChoice } from '../toolkit.js';
+import { activateOnly, createView, refuseUnknownChoice } from '../toolkit.js';
 import type { Call } from './call.js';
 import { preparedInput$ } from './prepare.js';
 
@@ -286,7 +285,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
   const toolkit = shown();
   if (plain === undefined)
     throw misuse(`The loop of the agent '${info.agent.at(-1) ?? ''}' needs a model.`);
-  const model = ready(plain);
+  const model = output?.ready(plain) ?? inTime(plain);
   refuseUnknownChoice(options.request?.toolChoice, toolkit);
   const system = systemPrompt({ instructions, context: textFound(call.found, 'system') });
   const own = requestOf(options.request, system, output?.jsonSchema);

@@ -7,7 +7,7 @@ import type { Findings } from '../prompt/assemble.js';
 import type { Notes } from '../run.js';
 import type { JsonSchema } from '../schema.js';
 import type { Validation } from '../schema.js';
-import type { ToolkitCell } from '../tools/live-toolkit.js';
+import type { ToolkitCell } from '../toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';
 
 /** What an answer must be. */
@@ -15,6 +15,8 @@ export interface AnswerForm {
   readonly jsonSchema: JsonSchema;
   /** Reads the output in the text of an answer. Emits one verdict and completes. */
   readonly read$: (text: string) => Observable<Validation>;
+  /** Readies a model for requests that ask for this form. */
+  readonly ready: (model: Model) => Model;
 }
 
 /** One call on its way in. Layers edit it by named transitions before its loop runs; it never changes afterwards. */

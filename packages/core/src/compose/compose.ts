@@ -15,13 +15,12 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { CallOptions } from '../call-options.js';
-import type { Callable } from '../callable.js';
+import { type Callable, createStep, runOf, type StepRun } from '../callable.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
 import { lendAside, silent } from '../places.js';
 import type { Reply } from '../reply.js';
-import { createStep, runOf, type StepRun } from './step-runs.js';
 
 /** What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies. */
 export type Composable = Callable | OperatorFunction<Input, Input>;

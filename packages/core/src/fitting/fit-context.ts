@@ -1,5 +1,5 @@
 import { catchError, concat, defer, EMPTY, map, tap } from 'rxjs';
-import type { AgentOptions } from '../agent-options.js';
+import type { AgentOptions } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import { updatedUsage } from '../draft.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
@@ -16,7 +16,7 @@ import {
   type ToolResultBlock,
 } from '../message.js';
 import type { Model, ModelContext } from '../model.js';
-import { around, checkModel } from '../models/ready.js';
+import { around, checkModel } from '../models/timeouts.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../options.js';
 import { taskOf } from '../prompt/assemble.js';
 import type { InputSchema } from '../schema.js';
@@ -26,7 +26,7 @@ import { tool } from '../tool.js';
 import { usesIn } from '../tools/suspend.js';
 import type { Tool } from '../tools/types.js';
 import { noUsage, type Usage } from '../usage.js';
-import { verdict } from '../verdict.js';
+import { verdict } from '../stage.js';
 import { withOwnTools } from '../with-own-tools.js';
 import { countMessages, countRequest, mediaTokens, weighRequest } from './count-request.js';
 import { estimateText } from './estimate-tokens.js';

@@ -21,11 +21,10 @@ import { textOf } from '../message.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
 import { toolResults } from '../tools/suspend.js';
-import { denyList } from './lists.js';
+import { denyList, maxInputLength } from './lists.js';
 import { type GuardedInput, guardInput } from './guard-input.js';
 import { guarded$, preparationOf, said, verdictOn } from './guards.test-support.js';
 import { injectionHeuristic } from './injection-heuristic.js';
-import { maxInputLength } from './max-input-length.js';
 import { sessions } from '../sessions/index.js';
 
 const notBad = guardInput(({ text: said }) => said !== 'bad', { name: 'no bad' });

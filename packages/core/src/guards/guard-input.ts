@@ -19,7 +19,7 @@ import { type Interceptor, prepare } from '../interceptor.js';
 import { isRecord } from '../json.js';
 import { textOf } from '../message.js';
 import { checkOptions, isText, type Rule } from '../options.js';
-import { verdict as ends } from '../verdict.js';
+import { verdict as ends } from '../stage.js';
 
 /** What a guard of inputs looks at. */
 export interface GuardedInput {

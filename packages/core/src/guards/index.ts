@@ -1,4 +1,4 @@
-export { allowList, denyList } from './lists.js';
+export { allowList, denyList, maxInputLength, type MaxInputLengthOptions } from './lists.js';
 export { type GuardAnswerOptions, type GuardedAnswer, guardAnswer } from './guard-answer.js';
 export {
   type GuardedInput,
@@ -14,5 +14,4 @@ export {
   type InjectionSignal,
   injectionSignals,
 } from './injection-heuristic.js';
-export { maxInputLength, type MaxInputLengthOptions } from './max-input-length.js';
 export { ratePerUser, type RatePerUserOptions } from './rate-per-user.js';

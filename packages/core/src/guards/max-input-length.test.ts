@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { estimateTokens } from '../fitting/estimate-tokens.js';
 import type { InputMessage } from '../input.js';
 import { said, verdictOn } from './guards.test-support.js';
-import { maxInputLength } from './max-input-length.js';
+import { maxInputLength } from './lists.js';
 
 const over = (what: string) => ({
   code: 'guardRejected',

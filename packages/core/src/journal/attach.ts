@@ -46,8 +46,7 @@ import { assertStored$, checkStored, isStored$, notStored } from './call-store-d
 import { isEnd, storedEvent } from './record-json.js';
 import { failAs } from '../contained.js';
 import { MillraceError } from '../errors.js';
-import { createQueue, type Queue } from '../streams/queue.js';
-import { queuedMap } from '../streams/queued-map.js';
+import { createQueue, type Queue, queuedMap } from '../streams/queue.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 
 /** How a call is followed. */

@@ -7,7 +7,7 @@ import type { InputMessage } from '../input.js';
 import { isRecord, parsedJson } from '../json.js';
 import { type Layer, readUse } from '../layer.js';
 import type { Message } from '../message.js';
-import { withPlainResults } from '../plain-details.js';
+import { withPlainResults } from '../frozen.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 

@@ -31,8 +31,7 @@ import {
 import { isEndOfCall } from './compact-log.js';
 import { isEnd, parsedText, storedEvent } from './record-json.js';
 import { characterStart } from '../interceptors/surrogates.js';
-import { createQueue } from '../streams/queue.js';
-import { queuedMap } from '../streams/queued-map.js';
+import { createQueue, queuedMap } from '../streams/queue.js';
 import { records$ } from './call-store.js';
 import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
 

@@ -32,8 +32,9 @@ import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
 import { suspensionsIn } from '../tools/suspend.js';
 import type { ToolContext } from '../tools/types.js';
-import type { CallRecord, Fork } from './call-record.js';
 import {
+  type CallRecord,
+  type Fork,
   assertGiven,
   beginning,
   begunBefore,
@@ -45,8 +46,13 @@ import {
 } from './call-record.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
-import type { CallLog, CallSteps } from './recording.js';
-import { callSteps, createReplaying, createRunning } from './recording.js';
+import {
+  type CallLog,
+  type CallSteps,
+  callSteps,
+  createReplaying,
+  createRunning,
+} from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
 export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {

@@ -32,13 +32,12 @@ import {
 import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
-import { frozen } from '../frozen.js';
+import { frozen, withPlainDetails } from '../frozen.js';
 import { type Acted, ofUnknownEnd } from '../act.js';
 import type { Asked } from '../ask.js';
 import type { Decision } from '../decide-tool.js';
 import { isRecord } from '../json.js';
 import { areContentBlocks } from '../message.js';
-import { withPlainDetails } from '../plain-details.js';
 import { endReasons, type Reply } from '../reply.js';
 import { suspend } from '../tools/suspend.js';
 

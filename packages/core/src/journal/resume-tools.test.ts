@@ -4,8 +4,10 @@ import { agentTool, asAgent, handoff } from '../teams/index.js';
 import {
   type Agent,
   type AgentOptions,
+  type Approver,
   createAgent,
   inProcessMemory,
+  requireApproval,
   sequential,
   textOf,
   type Tool,
@@ -56,14 +58,20 @@ const agentOf = (
   };
 };
 
-const sending = (policy: Partial<Tool> = {}) => {
+const sending = ({
+  approve = true,
+  ...policy
+}: Partial<Tool> & { readonly approve?: boolean | Approver } = {}) => {
   const keys: string[] = [];
-  const send = tool({
-    name: 'send',
-    description: 'Sends.',
-    run: (_, { idempotencyKey }) => (keys.push(idempotencyKey), 'Sent.'),
-    ...policy,
-  });
+  const send = requireApproval(
+    tool({
+      name: 'send',
+      description: 'Sends.',
+      run: (_, { idempotencyKey }) => (keys.push(idempotencyKey), 'Sent.'),
+      ...policy,
+    }),
+    approve,
+  );
   return { send, keys };
 };
 

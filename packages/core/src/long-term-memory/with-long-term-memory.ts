@@ -1,4 +1,4 @@
-import type { AgentOptions } from '../agent-options.js';
+import type { AgentOptions } from '../agent.js';
 import { withOwnTools } from '../with-own-tools.js';
 import { appended$, type MemoryFactory } from '../memory.js';
 import {

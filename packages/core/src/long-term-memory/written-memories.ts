@@ -1,7 +1,7 @@
 import type { Consulted } from '../consult.js';
 import { textBlock, textOf } from '../message.js';
 import type { ModelRequest } from '../model.js';
-import { cutObservation } from '../observation.js';
+import { cutObservation } from '../tool-output.js';
 import { nameOf, quoted } from '../retrieval/quoted.js';
 import type { MemoryEntry, RecalledMemory } from './long-term-memory.js';
 

@@ -30,7 +30,7 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../message.js';
-import { cutObservation, rejectedResult } from '../observation.js';
+import { cutObservation, rejectedResult } from '../tool-output.js';
 import { remember$ } from '../remember.js';
 import type { Reply } from '../reply.js';
 import { failed$, outcome, paired, progress, unpaired } from '../run.js';

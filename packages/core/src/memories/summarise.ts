@@ -18,7 +18,7 @@ import { plainCounter } from '../fitting/token-counter.js';
 import type { Hooks } from '../hooks.js';
 import { type Message, textBlock, textOf, type UserMessage } from '../message.js';
 import type { Finish, Model, ModelRequest } from '../model.js';
-import { ready } from '../models/ready.js';
+import { ready } from '../models/answer-tool.js';
 import { checkOptions, isFunction, isModel, isText, type Rule, wholeNumber } from '../options.js';
 import { type Phase, phase, type PhaseFactory } from '../phase.js';
 import { taskOf } from '../prompt/assemble.js';

@@ -20,7 +20,8 @@ import { plainCounter } from '../fitting/token-counter.js';
 import type { MemoryFactory } from '../memory.js';
 import type { Message } from '../message.js';
 import type { Model } from '../model.js';
-import { createRetryBudget, ready } from '../models/ready.js';
+import { createRetryBudget } from '../models/timeouts.js';
+import { ready } from '../models/answer-tool.js';
 import {
   checkOptions,
   isDelay,

@@ -1,4 +1,4 @@
-import { cutObservation } from '../observation.js';
+import { cutObservation } from '../tool-output.js';
 import {
   type AssistantBlock,
   type ContentBlock,

@@ -20,7 +20,8 @@ import {
 import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from '../model.js';
 import { checkOptions, defined, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
 import { dropWarning, supportedOptions } from '../request-options.js';
-import { around, checkModel, inTime, isContent, isSilence, ready } from './ready.js';
+import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
+import { ready } from './answer-tool.js';
 
 /** How often and when a request is sent again. */
 export interface RetryOptions {

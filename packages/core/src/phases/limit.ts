@@ -1,13 +1,33 @@
-import { concat, identity, of, throwError } from 'rxjs';
+import { concat, concatMap, identity, type Observable, of, throwError } from 'rxjs';
+import { ask$, type Asked, type Stage } from '../ask.js';
+import { withoutTools } from '../request-options.js';
 import type { Context } from '../context.js';
-import { endInterrupted, says, wordsOf } from '../end-interrupted.js';
+import { discardUnlessKept } from '../draft.js';
+import { endInterrupted, endStopped, says, wordsOf } from '../end-interrupted.js';
 import { MillraceError } from '../errors.js';
 import { noMemory } from '../memory.js';
-import { type AssistantMessage, textOf } from '../message.js';
+import {
+  type AssistantMessage,
+  textBlock,
+  textOf,
+  type ToolMessage,
+  toolUsesOf,
+  type UserMessage,
+} from '../message.js';
 import { type Phase, phase } from '../phase.js';
 import { remember$, type Remembering } from '../remember.js';
-import { assertPaired, end, type OpenRun } from '../run.js';
-import { close$, type ClosingNeeds } from './closing.js';
+import type { EndReason } from '../reply.js';
+import {
+  append,
+  assertPaired,
+  end,
+  type EndedRun,
+  messagesOf,
+  type OpenRun,
+  type Run,
+  spend,
+} from '../run.js';
+import { waited$ } from '../step.js';
 
 /** Ends the run if it has been interrupted. */
 export const checkInterrupt = (
@@ -78,3 +98,123 @@ const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): Millrac
     `No answer after ${maxIterations} iterations. Raise 'maxIterations', or set onLimit: 'partial'.`,
     partial === undefined ? {} : { partial },
   );
+
+export type ClosingNeeds = Parameters<typeof ask$>[0] &
+  Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
+
+/** Why a run is closed. */
+export interface Closing {
+  readonly reason: EndReason;
+  /** What is used up, as the model is told. */
+  readonly what: string;
+  /** What the model is asked to do then. Default: to answer from what it has found. */
+  readonly instruction?: string;
+  /** The place of the request in the call. Default: `summary`. */
+  readonly position?: string;
+  /** What it is charged to. Default: `closing`. */
+  readonly phase?: string;
+  /** What becomes of an answer that has not the form it is to have. Default: the error of one that says nothing. */
+  readonly onInvalid$?: (
+    run: OpenRun,
+    message: AssistantMessage,
+    problems: readonly string[],
+  ) => Observable<Run>;
+  /** The error of a closing request that says nothing. */
+  readonly mute: (partial?: string) => MillraceError;
+}
+
+const stage: Stage = {
+  before: (asked) => ({ type: 'preSummary', ...asked }),
+  show: (hooks, iteration, delta) => hooks.show(iteration, 'summaryChunk', delta),
+  after: (answered) => ({ type: 'postSummary', ...answered }),
+};
+
+/** Ends a run with one more request, without tools: the model is to answer from what it has found so far. */
+export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): Observable<Run> => {
+  const {
+    position = 'summary',
+    instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
+  } = closing;
+  const told: UserMessage = {
+    id: `${context.call.callId}/${position}/instruction`,
+    role: 'user',
+    content: [textBlock(instruction)],
+  };
+  const messages = [...messagesOf(run, context.call), told];
+  return ask$(context, run, stage, position, {
+    ...withoutTools(context.request, context.toolkit, context.model),
+    messages,
+  }).pipe(
+    concatMap((asked) =>
+      closed$(spend(run, asked.usage, closing.phase ?? 'closing'), asked, context, closing),
+    ),
+  );
+};
+
+const closed$ = (
+  run: OpenRun,
+  asked: Asked,
+  context: ClosingNeeds,
+  closing: Closing,
+): Observable<Run> => {
+  switch (asked.status) {
+    case 'vetoed':
+      return of(discardUnlessKept(context, endStopped(run, context), asked.message));
+    case 'interrupted': {
+      const ended = endInterrupted(run, context, asked.message, asked.says);
+      return of(discardUnlessKept(context, ended, asked.message));
+    }
+    case 'answered':
+      return summed$(run, asked, context, closing);
+  }
+};
+
+const summed$ = (
+  run: OpenRun,
+  { message, finish, halt, malformed }: Extract<Asked, { status: 'answered' }>,
+  context: ClosingNeeds,
+  { reason, what, mute, onInvalid$ }: Closing,
+): Observable<Run> => {
+  const kept = (ended: EndedRun): EndedRun => discardUnlessKept(context, ended, message);
+  const text = textOf(message);
+  if (halt?.feedback !== undefined) throw haltedError(message, halt.feedback);
+  if (halt !== undefined) {
+    return of(kept(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish)));
+  }
+  if (text.trim() === '') throw mute(malformed?.written);
+  // What streamed before a text proved unreadable is no answer.
+  if (malformed?.isAnswer === false) throw mute(malformed.written);
+  const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
+  const ended = end(refuseTools(run, message, what), reason, answer, finish);
+  if (context.output === undefined) return of(kept(ended));
+  return waited$(context, `${message.id}/output`, context.output.read$(text)).pipe(
+    concatMap((read) => {
+      if (read === undefined) return of(kept(endInterrupted(run, context, answer)));
+      if (read.valid) return of(kept({ ...ended, output: read.value }));
+      if (onInvalid$ === undefined) throw mute(text);
+      return onInvalid$(run, message, read.problems);
+    }),
+  );
+};
+
+const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): OpenRun => {
+  const toolUses = toolUsesOf(message);
+  if (toolUses.length === 0) return run;
+  const results: ToolMessage = {
+    id: `${message.id}/results`,
+    role: 'tool',
+    content: toolUses.map(({ id }) => ({
+      type: 'tool_result',
+      toolUseId: id,
+      content: [textBlock(`Not run: ${what}`)],
+      isError: true,
+    })),
+  };
+  return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
+};
+
+/** The error of a call whose messages a transform would not let end. */
+export const haltedError = (message: AssistantMessage, why: string): MillraceError =>
+  new MillraceError('guardRejected', `The answer was stopped while it was written: ${why}`, {
+    partial: textOf(message),
+  });

@@ -30,7 +30,7 @@ import {
 } from '../run.js';
 import { withoutTools, withTools } from '../request-options.js';
 import { MillraceError } from '../errors.js';
-import { haltedError } from './closing.js';
+import { haltedError } from './limit.js';
 import type { Limits } from '../limits.js';
 
 type Needs = Parameters<typeof ask$>[0] &

@@ -1,5 +1,5 @@
 import { map } from 'rxjs';
-import type { AgentOptions } from '../agent-options.js';
+import type { AgentOptions } from '../agent.js';
 import { withOwnTools } from '../with-own-tools.js';
 import type { Context } from '../context.js';
 import type { StatePatch } from '../events.js';

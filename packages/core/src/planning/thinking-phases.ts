@@ -3,7 +3,7 @@ import { consult$, type ConsultNeeds, instruction } from '../consult.js';
 import type { Context } from '../context.js';
 import { endInterrupted } from '../end-interrupted.js';
 import type { ModelRequest } from '../model.js';
-import { ready } from '../models/ready.js';
+import { ready } from '../models/answer-tool.js';
 import { checkOptions, type Rule } from '../options.js';
 import { phase, type PhaseFactory } from '../phase.js';
 import { withoutTools } from '../request-options.js';

@@ -1,4 +1,3 @@
 // Known loops as options of an agent: `createAgent(action({ model, tools }))`.
-export { action, flat, native } from './presets.js';
-export { guarded, type GuardedOptions } from './guarded.js';
+export { action, flat, guarded, type GuardedOptions, native } from './presets.js';
 export { planner, type PlannerOptions } from './planner.js';

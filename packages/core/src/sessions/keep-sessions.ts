@@ -1,5 +1,6 @@
-import type { Observable, SchedulerLike } from 'rxjs';
 import {
+  type Observable,
+  type SchedulerLike,
   asyncScheduler,
   catchError,
   concat,
@@ -34,10 +35,20 @@ import { isStoreOfCalls } from '../journal/call-store-driver.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isFunction, numberFrom, type Rule } from '../options.js';
 import type { MemoryFactory } from '../memory.js';
-import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
-import { callRules, sessions } from './sessions.js';
-import type { ResumableSession, Resuming } from './resume-session.js';
-import { resumableSession, savedBehind, savedWithReply } from './resume-session.js';
+import {
+  type Session,
+  type SessionCallOptions,
+  type SessionOptions,
+  callRules,
+  sessions,
+} from './sessions.js';
+import {
+  type ResumableSession,
+  type Resuming,
+  resumableSession,
+  savedBehind,
+  savedWithReply,
+} from './resume-session.js';
 import {
   type SessionState,
   type SessionStore,

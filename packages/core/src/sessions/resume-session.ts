@@ -1,5 +1,6 @@
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
+  type MonoTypeOperatorFunction,
+  type Observable,
   catchError,
   concat,
   concatMap,
@@ -20,8 +21,13 @@ import {
 import type { Agent } from '../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../errors.js';
 import { listed$, type ReadableCall } from '../journal/call-summary.js';
-import type { StoreOfCalls, CallStoreDriver, StoredRecord } from '../journal/call-store-driver.js';
-import { isStoreOfCalls, notStored } from '../journal/call-store-driver.js';
+import {
+  type StoreOfCalls,
+  type CallStoreDriver,
+  type StoredRecord,
+  isStoreOfCalls,
+  notStored,
+} from '../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
 import {

@@ -1,6 +1,5 @@
 import { NEVER } from 'rxjs';
-import type { AgentOptions } from '../agent-options.js';
-import { type Agent, createAgent } from '../agent.js';
+import { type Agent, type AgentOptions, createAgent } from '../agent.js';
 import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { textBlock } from '../message.js';
 import type { ModelChunk } from '../model.js';
@@ -15,6 +14,7 @@ import {
   toolUse,
 } from '../testing/index.js';
 import { tool } from '../tool.js';
+import { requireApproval } from '../tools/approval.js';
 import { toolOutput } from '../tool-output.js';
 import { suspend, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
@@ -36,12 +36,14 @@ const sign = tool({
   description: 'Signs.',
   run: () => suspend({ paper: 'A', pages: [1, 2] }),
 });
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  approve: () => NEVER,
-  run: () => 'paid',
-});
+const pay = requireApproval(
+  tool({
+    name: 'pay',
+    description: 'Pays.',
+    run: () => 'paid',
+  }),
+  () => NEVER,
+);
 const search = tool({ name: 'search', description: 'Searches.', run: () => 'found' });
 const photograph = tool({
   name: 'photograph',

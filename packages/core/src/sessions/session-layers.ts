@@ -19,7 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import { conversation, failures, type OnFailure } from '../memories/conversation.js';
-import { pendingApprovals } from '../decide-tool.js';
+import { pendingApprovals } from '../tools/approval.js';
 import type { Interrupt } from '../interruption.js';
 import { seatForm, type SeatRecord, seatStep } from '../journal/call-record.js';
 import type { Layer, LayerContext } from '../layer.js';

@@ -5,8 +5,7 @@ import { copied, frozen } from '../frozen.js';
 import type { Message, ToolUseBlock } from '../message.js';
 import type { MessagesChange } from '../remember.js';
 import type { Reply } from '../reply.js';
-import { createToolkit, isToolGroup, type Toolkit } from '../toolkit.js';
-import type { ToolkitCell } from '../tools/live-toolkit.js';
+import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../toolkit.js';
 import type { ToolEntry } from '../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../usage.js';
 

@@ -8,7 +8,7 @@ import { type Message, textBlock, type ToolResultBlock } from '../message.js';
 import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, toolUse } from '../testing/index.js';
 import { tool } from '../tool.js';
-import { approval } from '../tools/approval.js';
+import { requireApproval, approval } from '../tools/approval.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
 import { sessions, type SessionState } from './index.js';
@@ -95,13 +95,15 @@ describe('S4: the state of a session', () => {
   it('says what waits for approval, until it is decided or given up', async () => {
     const decide$ = new Subject<boolean>();
     const uses = [toolUse('act', { n: 1 }, 'one'), toolUse('act', { n: 2 }, 'two')];
-    const act = tool({
-      name: 'act',
-      description: 'Acts.',
-      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
-      approve: ({ toolUseId }) => (toolUseId === 'one' ? decide$ : NEVER),
-      run: () => 'acted',
-    });
+    const act = requireApproval(
+      tool({
+        name: 'act',
+        description: 'Acts.',
+        input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
+        run: () => 'acted',
+      }),
+      ({ toolUseId }) => (toolUseId === 'one' ? decide$ : NEVER),
+    );
     const model = scriptedModel(uses, uses);
     const session = sessions(createAgent({ model, tools: [act] })).open('s');
     const waiting = async () =>

@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
+  type MonoTypeOperatorFunction,
+  type Observable,
   catchError,
   concat,
   concatMap,
@@ -29,22 +30,39 @@ import { freezeMessage } from '../frozen.js';
 import type { Input } from '../input.js';
 import { forksAbove } from '../journal/journal.js';
 import { type Layer, readUse, type Use } from '../layer.js';
-import type { Memory, MemoryChange, MemoryFactory } from '../memory.js';
-import { appended$, inProcessMemory, isMemoryChange, kept$ } from '../memory.js';
+import {
+  type Memory,
+  type MemoryChange,
+  type MemoryFactory,
+  appended$,
+  inProcessMemory,
+  isMemoryChange,
+  kept$,
+} from '../memory.js';
 import { memoryChanges, type MessagesChange } from '../remember.js';
 import type { Message } from '../message.js';
-import type { Rule } from '../options.js';
-import { checkOptions, defined, having, isFunction, oneOf, wholeNumber } from '../options.js';
+import {
+  type Rule,
+  checkOptions,
+  defined,
+  having,
+  isFunction,
+  oneOf,
+  wholeNumber,
+} from '../options.js';
 import { isWithin } from '../places.js';
 import type { InputSchema } from '../schema.js';
-import { createToolkit } from '../toolkit.js';
+import { createToolkit, liveToolkit } from '../toolkit.js';
 import type { ContextEntry } from '../tools/context-key.js';
-import { liveToolkit } from '../tools/live-toolkit.js';
 import type { LiveToolkit } from '../tools/types.js';
 import { readState, toState } from './read-state.js';
 import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
-import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
-import { createSessionQueues } from './session-queue.js';
+import {
+  type Occupant,
+  type OnBusy,
+  type QueuedCall,
+  createSessionQueues,
+} from './session-queue.js';
 import { createSessionRecords, type SessionState, stateVersion } from './session-state.js';
 import { join$, type SteerOutcome } from './steering.js';
 import type { Fork } from '../journal/call-record.js';

@@ -25,12 +25,13 @@ import { jsonSchema } from '../schema/index.js';
 import { only } from '../streams/event-operators.js';
 import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { tool } from '../tool.js';
+import { requireApproval } from '../tools/approval.js';
 import { suspend, suspensionsIn, toolResults } from '../tools/suspend.js';
 import { toolGroup } from '../tools/tool-group.js';
 import { afterEvent } from './resume-session.js';
 import { toJsonPatch } from './to-json-patch.js';
 import { sessions, type Session, type SessionState } from './index.js';
-import { addTools } from '../tools/added-tools.js';
+import { addTools } from '../tools/select-tools.js';
 
 /** What a state becomes by an event of a call of its session, for whoever has only the events. */
 const after = (
@@ -135,18 +136,20 @@ const play = (calls: readonly Call[], memory: MemoryFactory, use: Use = []) => {
   const plain = (name: string, run: () => unknown = () => name) =>
     tool({ name, description: name, run });
   const ask = (decides: () => Session | undefined) =>
-    tool({
-      name: 'ask',
-      description: 'Asks.',
-      input: jsonSchema({ type: 'object', properties: { how: { type: 'string' } } }),
-      approve: ({ input: { how } }) => {
+    requireApproval(
+      tool({
+        name: 'ask',
+        description: 'Asks.',
+        input: jsonSchema({ type: 'object', properties: { how: { type: 'string' } } }),
+        run: () => 'asked',
+      }),
+      ({ input: { how } }) => {
         if (how === 'broken') throw new Error('broken');
         if (how !== 'interrupt') return of(how === 'yes');
         decides()?.interrupt();
         return NEVER;
       },
-      run: () => 'asked',
-    });
+    );
   const below = tool({
     name: 'below',
     description: 'Asks another.',

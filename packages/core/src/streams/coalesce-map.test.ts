@@ -15,7 +15,7 @@ import {
 import type { AgentEvent } from '../events.js';
 import { createAgent, textOf, tool } from '../index.js';
 import { finish, marbles, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
-import { coalesceMap } from './merge-deltas.js';
+import { coalesceMap } from './bounded.js';
 import { coalesceMapDiagram } from './diagrams.test-support.js';
 import {
   delta,

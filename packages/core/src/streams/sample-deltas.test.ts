@@ -24,7 +24,7 @@ import {
   script,
   shown,
 } from './events.test-support.js';
-import { sampleDeltas } from './sample-deltas.js';
+import { sampleDeltas } from './bounded.js';
 
 /** A row of letters that stand for themselves. */
 const plain = (marbles: string) => ({ label: '', marbles });

@@ -2,18 +2,16 @@ import { expectTypeOf } from 'expect-type';
 import { type GroupedObservable, map, type Observable, of } from 'rxjs';
 import type { DemandGate } from '../demand.js';
 import type { AgentEvent, EventOf } from '../events.js';
-import { only } from './event-operators.js';
+import { byCall, only, replies, text, toolRuns, usage$ } from './event-operators.js';
 import type { Reply, ToolRun } from '../reply.js';
 import type { Usage } from '../usage.js';
-import { bounded } from './bounded.js';
-import { byCall } from './event-operators.js';
-import { coalesceMap } from './merge-deltas.js';
-import { fromReadableStream, toReadableStream } from './readable-stream.js';
-import { replies } from './event-operators.js';
-import { sampleDeltas } from './sample-deltas.js';
-import { text } from './event-operators.js';
-import { toolRuns } from './event-operators.js';
-import { usage$ } from './usage.js';
+import {
+  bounded,
+  coalesceMap,
+  fromReadableStream,
+  sampleDeltas,
+  toReadableStream,
+} from './bounded.js';
 
 declare const event$: Observable<AgentEvent>;
 declare const demand: DemandGate;

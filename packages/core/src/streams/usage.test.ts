@@ -4,7 +4,7 @@ import { createAgent, interruptOn, type ModelChunk, textOf, tool } from '../inde
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { noUsage, type Usage } from '../usage.js';
 import { delta, postCall } from './events.test-support.js';
-import { usage$ } from './usage.js';
+import { usage$ } from './event-operators.js';
 
 const tokens = (inputTokens: number, outputTokens = 0): Usage => ({
   ...noUsage,

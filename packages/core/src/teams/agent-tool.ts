@@ -1,7 +1,6 @@
 import { defer, map } from 'rxjs';
-import { type AgentOptions, agentRules } from '../agent-options.js';
+import { type Agent, type AgentOptions, agentRules, createAgent } from '../agent.js';
 import { withOwnTools } from '../with-own-tools.js';
-import { type Agent, createAgent } from '../agent.js';
 import type { CallInfo } from '../call-info.js';
 import type { OutputOf } from '../callable.js';
 import { misuse } from '../errors.js';
@@ -27,13 +26,13 @@ import { jsonSchema } from '../schema/index.js';
 import { sessions } from '../sessions/sessions.js';
 import { failedOutput, type ToolOutput, toolOutput } from '../tool-output.js';
 import { tool } from '../tool.js';
-import { namesOf } from '../tools/live-toolkit.js';
+import { namesOf } from '../toolkit.js';
 import type { Tool, ToolContext, ToolPolicy } from '../tools/types.js';
 
 /** How an agent is a tool of others. */
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
   ToolPolicy,
-  'approve' | 'exclusive' | 'dedupe' | 'timeoutMs'
+  'exclusive' | 'dedupe' | 'timeoutMs'
 > {
   /** Tells a model what the agent is for, and when to ask it. */
   readonly description: string;
@@ -149,10 +148,6 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
   ],
   memory: isFunction,
   timeoutMs: isDelay,
-  approve: [
-    (value) => typeof value === 'boolean' || typeof value === 'function',
-    'true, false or a function that decides',
-  ],
   exclusive: isFlag,
   dedupe: isFlag,
 };

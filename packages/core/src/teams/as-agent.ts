@@ -7,28 +7,25 @@ import {
   map,
   type Observable,
   of,
+  type OperatorFunction,
   takeLast,
 } from 'rxjs';
-import { type AgentOptions, agentRules } from '../agent-options.js';
-import { type Agent, defineAgent } from '../agent.js';
-import type { OutputOf } from '../callable.js';
-import { type Composable, isStep, type OutOf, runnerOf } from '../compose/compose.js';
+import { type Agent, type AgentOptions, agentRules, defineAgent } from '../agent.js';
+import type { CallContext } from '../call-context.js';
+import type { CallInfo } from '../call-info.js';
 import { checkMoved } from '../call-options.js';
-import type { Rule } from '../options.js';
-import { endReasons, type Reply } from '../reply.js';
-import type { InputSchema } from '../schema.js';
 import { begin, concluded, withOutput$ } from '../call/answer.js';
 import type { Call } from '../call/call.js';
-import { history } from '../memories/conversation.js';
-import type { CallContext } from '../call-context.js';
-import { lend, refuseHalted, spentBelow } from '../places.js';
-import type { StepRun } from '../compose/step-runs.js';
+import { type OutputOf, runOf, type StepRun } from '../callable.js';
+import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import { contained, failAs } from '../contained.js';
 import { endInterrupted, says } from '../end-interrupted.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
-import { waited$ } from '../step.js';
+import { isRecord } from '../json.js';
+import type { Answer } from '../layer.js';
 import { abortsUnlessComplete, createLazyAbort } from '../lazy-abort.js';
+import { history } from '../memories/conversation.js';
 import {
   areBlocks,
   type AssistantMessage,
@@ -40,12 +37,14 @@ import {
   textBlock,
   textOf,
 } from '../message.js';
+import type { Rule } from '../options.js';
+import { lend, refuseHalted, silent, spentBelow } from '../places.js';
 import { contextMessages, notesMessage, textFound } from '../prompt/assemble.js';
+import { endReasons, type Reply } from '../reply.js';
 import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../run.js';
-import type { Answer } from '../layer.js';
+import type { InputSchema } from '../schema.js';
+import { waited$ } from '../step.js';
 import { tokensIn, type Usage } from '../usage.js';
-import type { CallInfo } from '../call-info.js';
-import { isRecord } from '../json.js';
 
 /** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
@@ -282,3 +281,27 @@ const unreadable = ({ agent }: CallInfo): MillraceError =>
     'invalidState',
     `The steps of the agent '${agent.at(-1) ?? ''}' have emitted something that is no answer. It may be a reply, a message, a text, content blocks, or a list of these.`,
   );
+
+/**
+ * Makes one answer of what a step emits, by a function: the replies of a `parallel`, the transcript of a `hub`. Emits what the function makes of each emission: a reply, a message, a text, or what else can
+ * be an input. Nobody in the step speaks for an agent that `asAgent` makes of it; whose calls need a model to become one answer go to an agent: `sequential(parallel(a, b), judge)`.
+ * What the function throws is an error of the whole.
+ */
+export const aggregate = <const AnyStep extends Composable, Out extends Input>(
+  step: AnyStep,
+  toAnswer: (emitted: OutOf<AnyStep>) => Out,
+): OperatorFunction<Input, Out> => {
+  if (!isStep(step)) {
+    throw misuse(
+      'aggregate() needs a step, such as parallel(a, b), whose replies it makes one of.',
+    );
+  }
+  if (typeof toAnswer !== 'function') {
+    throw misuse('aggregate() needs a function that makes one answer of what the step emits.');
+  }
+  const run = runnerOf(step);
+  const emitted = runOf(composed<OutOf<AnyStep>>((input, options) => run(input, silent(options))));
+  return composed((input, options) =>
+    emitted(input, options).pipe(map((value) => toAnswer(value))),
+  );
+};

@@ -7,9 +7,8 @@ export {
   type SupervisorOptions,
   type Worker,
 } from './agent-tool.js';
-export { aggregate } from './aggregate.js';
-export { asAgent, type StepAgentOptions } from './as-agent.js';
-export { createStep, type StepRun } from '../compose/step-runs.js';
+export { aggregate, asAgent, type StepAgentOptions } from './as-agent.js';
+export { createStep, type StepRun } from '../callable.js';
 export {
   debate,
   type DebateOptions,

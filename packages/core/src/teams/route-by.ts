@@ -1,7 +1,7 @@
 import { catchError, map, of, type OperatorFunction } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { type Composable, composed, isStep, type OutOf, route } from '../compose/compose.js';
-import { runOf } from '../compose/step-runs.js';
+import { runOf } from '../callable.js';
 import { isMillraceError, MillraceError, misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';

@@ -16,7 +16,7 @@ import {
 import type { Agent } from '../agent.js';
 import type { CallOptions } from '../call-options.js';
 import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
-import type { StepRun } from '../compose/step-runs.js';
+import type { StepRun } from '../callable.js';
 import { MillraceError, misuse } from '../errors.js';
 import type { Input, InputMessage } from '../input.js';
 import { isRecord } from '../json.js';

@@ -4,7 +4,7 @@ import { openDemand } from '../demand.js';
 import { frozen } from '../frozen.js';
 import { textBlock } from '../message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { randomOf } from '../random.js';
+import { randomOf } from '../receive.js';
 import type { Check } from './verify-events.js';
 
 /** What a call lends to a model, for a test that asks one directly. */

@@ -1,9 +1,8 @@
 import { match, ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../demand.js';
-import { createToolkit } from '../toolkit.js';
+import { createToolkit, liveToolkit } from '../toolkit.js';
 import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.js';
-import { liveToolkit } from '../tools/live-toolkit.js';
 import type { Check } from './verify-events.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 

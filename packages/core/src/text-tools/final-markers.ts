@@ -2,7 +2,7 @@ import { concatMap, defer, type OperatorFunction } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { textOf } from '../message.js';
 import { type CallsHeard, heard } from '../streams/event-operators.js';
-import { isAnswerDelta } from '../streams/merge-deltas.js';
+import { isAnswerDelta } from '../streams/bounded.js';
 
 export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;
 

@@ -5,7 +5,7 @@ import { countRequest } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
 import { isRecord } from '../json.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { around, checkModel, inTime } from '../models/ready.js';
+import { around, checkModel, inTime } from '../models/timeouts.js';
 import type { Usage } from '../usage.js';
 import type { Dialect, PromptNeeds } from './dialects.js';
 import { type Judgement, judge } from './judge.js';

@@ -8,8 +8,9 @@ import {
   interruptOn,
   only,
   preset,
+  requireApproval,
+  type Tool,
   tool,
-  type ToolPolicy,
   transient,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
@@ -17,20 +18,22 @@ import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.
 import { sessions } from '../sessions/index.js';
 
 /** What became of a use of a tool that deletes a file. */
-const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
+const deletes = async (approve: boolean | Approver = true, own?: Approver) => {
   const run = jest.fn(({ path }: { readonly path: string }) => `deleted ${path}`);
-  const remove = tool({
-    name: 'remove',
-    description: 'Deletes a file.',
-    input: jsonSchema({
-      type: 'object',
-      properties: { path: { type: 'string', minLength: 2 } },
-      required: ['path'],
-      additionalProperties: false,
+  const remove = requireApproval(
+    tool({
+      name: 'remove',
+      description: 'Deletes a file.',
+      input: jsonSchema({
+        type: 'object',
+        properties: { path: { type: 'string', minLength: 2 } },
+        required: ['path'],
+        additionalProperties: false,
+      }),
+      run,
     }),
-    run,
-    ...(approve !== undefined && { approve }),
-  });
+    approve,
+  );
   const model = scriptedModel([toolUse('remove', { path: '/tmp' })], [text('done')]);
   const agent = createAgent({ model, tools: [remove] });
   const events = await record(
@@ -54,7 +57,7 @@ const deletes = async (approve: ToolPolicy['approve'], own?: Approver) => {
 const no = (why = '') => `Not run: this use of remove was not approved.${why && ` ${why}`}`;
 
 describe('T12: an approval', () => {
-  it.each<[string, ToolPolicy['approve'], string]>([
+  it.each<[string, boolean | Approver | undefined, string]>([
     ['true', true, 'deleted /tmp'],
     [
       'a predicate that agrees',
@@ -111,13 +114,19 @@ describe('T12: an approval', () => {
 
   it('is not asked for what is not valid, or for what nobody is to approve', async () => {
     const approve = jest.fn(() => true);
-    const strict = tool({
-      name: 'strict',
-      description: 'Wants a number.',
-      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
-      run: () => 'ran',
+    const strict = requireApproval(
+      tool({
+        name: 'strict',
+        description: 'Wants a number.',
+        input: jsonSchema({
+          type: 'object',
+          properties: { n: { type: 'number' } },
+          required: ['n'],
+        }),
+        run: () => 'ran',
+      }),
       approve,
-    });
+    );
     const model = scriptedModel([toolUse('strict'), toolUse('nope')], [text('done')]);
     await createAgent({ model, tools: [strict] }).call('?');
     expect(approve).not.toHaveBeenCalled();
@@ -155,23 +164,25 @@ describe('T12: an approval', () => {
   it('I13: what was approved is what runs: a schema makes one value of one input', async () => {
     let keys = 0;
     const seen: unknown[] = [];
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      input: z.object({ euros: z.number(), key: z.string().default(() => `key ${(keys += 1)}`) }),
-      approve: ({ value, input }) => {
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: z.object({ euros: z.number(), key: z.string().default(() => `key ${(keys += 1)}`) }),
+        retry: { backoffMs: 0 },
+        run: (given) => {
+          seen.push({ ...given });
+          given.euros = 0;
+          throw transient('busy');
+        },
+      }),
+      ({ value, input }) => {
         seen.push(structuredClone({ value, input }));
         // Nothing that is done to it reaches the run.
         Object.assign(value, { euros: 1_000_000 });
         return true;
       },
-      retry: { backoffMs: 0 },
-      run: (given) => {
-        seen.push({ ...given });
-        given.euros = 0;
-        throw transient('busy');
-      },
-    });
+    );
     const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
     await createAgent({ model, tools: [pay] }).call('?');
     const { value: first } = seen[0] as { readonly value: { readonly key: string } };
@@ -180,16 +191,18 @@ describe('T12: an approval', () => {
   });
 
   it('I13: an edit is made of what was said, and goes through the schema once', async () => {
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      input: z.object({ euros: z.number().transform((euros) => euros * 100) }),
-      approve: ({ input, value }) => ({
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: z.object({ euros: z.number().transform((euros) => euros * 100) }),
+        run: ({ euros }) => `${euros} cents`,
+      }),
+      ({ input, value }) => ({
         approved: value.euros === 500,
         input: { ...input, note: 'ok' },
       }),
-      run: ({ euros }) => `${euros} cents`,
-    });
+    );
     const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
     const { toolUses } = await createAgent({ model, tools: [pay] }).call('?');
     expect(toolUses).toMatchObject([{ input: { euros: 5, note: 'ok' }, output: '500 cents' }]);
@@ -217,15 +230,17 @@ describe('T12: an approval', () => {
       createAgent({
         model: scriptedModel([toolUse('late')], [text('done')]),
         tools: [
-          tool({
-            name: 'late',
-            description: 'Is taken away.',
-            approve: ({ context }) => {
+          requireApproval(
+            tool({
+              name: 'late',
+              description: 'Is taken away.',
+              run: () => 'ran',
+            }),
+            ({ context }) => {
               context.toolkit.remove('late');
               return true;
             },
-            run: () => 'ran',
-          }),
+          ),
         ],
       }),
     ).open('s');
@@ -257,25 +272,29 @@ describe('T12: an approval', () => {
   it('that is a no is no failure of the tool', async () => {
     const turns = [1, 2, 3, 4].map((n) => [toolUse('remove', { path: `/tmp/${n}` })]);
     const model = scriptedModel(...turns, [text('done')]);
-    const remove = tool({
-      name: 'remove',
-      description: 'Deletes a file.',
-      input: jsonSchema({ type: 'object' }),
-      approve: false,
-      run: () => 'deleted',
-    });
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({ type: 'object' }),
+        run: () => 'deleted',
+      }),
+      false,
+    );
     await createAgent({ model, tools: [remove] }).call('?');
     expect(JSON.stringify(model.requests.at(-1))).not.toContain('Do not try it again');
   });
 
   it('I11: that changed the input reaches memory: the model sees what was run', async () => {
-    const remove = tool({
-      name: 'remove',
-      description: 'Deletes a file.',
-      input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
-      run: ({ path }) => `deleted ${String(path)}`,
-      approve: () => ({ approved: true, input: { path: '/tmp/a' } }),
-    });
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
+        run: ({ path }) => `deleted ${String(path)}`,
+      }),
+      () => ({ approved: true, input: { path: '/tmp/a' } }),
+    );
     const model = scriptedModel([toolUse('remove', { path: '/' })], [text('done')]);
     const reply = await createAgent({ model, tools: [remove] }).call('?');
     expect(reply.toolUses).toMatchObject([{ input: { path: '/tmp/a' }, output: 'deleted /tmp/a' }]);
@@ -285,16 +304,18 @@ describe('T12: an approval', () => {
   });
 
   it('I12: cannot change what the program has set', async () => {
-    const remove = tool({
-      name: 'remove',
-      description: 'Deletes a file.',
-      input: jsonSchema({
-        type: 'object',
-        properties: { root: { type: 'string' }, path: { type: 'string' } },
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({
+          type: 'object',
+          properties: { root: { type: 'string' }, path: { type: 'string' } },
+        }),
+        run: (input) => input,
       }),
-      run: (input) => input,
-      approve: () => ({ approved: true, input: { root: '/', path: 'b' } }),
-    });
+      () => ({ approved: true, input: { root: '/', path: 'b' } }),
+    );
     const model = scriptedModel([toolUse('remove', { path: 'a' })], [text('done')]);
     const reply = await createAgent({ model, tools: [preset(remove, { root: '/tmp' })] }).call('?');
     expect(reply.toolUses[0]?.output).toBe('{"path":"b","root":"/tmp"}');
@@ -339,13 +360,15 @@ describe('T12: an approval', () => {
   });
 
   const slow = (approve: Approver) =>
-    tool({
-      name: 'tool',
-      description: 'Takes 5 ms.',
+    requireApproval(
+      tool({
+        name: 'tool',
+        description: 'Takes 5 ms.',
+        timeoutMs: 8,
+        run: (_input, { scheduler }) => timer(5, scheduler).pipe(map(() => 'ran')),
+      }),
       approve,
-      timeoutMs: 8,
-      run: (_input, { scheduler }) => timer(5, scheduler).pipe(map(() => 'ran')),
-    });
+    );
 
   it('waits as long as it takes, outside of the time of the tool', () => {
     marbles(({ model, expectObservable, scheduler }) => {
@@ -399,13 +422,42 @@ describe('T12: an approval', () => {
     });
   });
 
+  it('T8: that were added one after the other all have to agree, the first one first', async () => {
+    const asked: string[] = [];
+    const by =
+      (name: string, verdict: boolean): Approver =>
+      () => (asked.push(name), verdict);
+    const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const outputOf = async (...approvers: readonly (boolean | Approver)[]) => {
+      const wrapped = approvers.reduce<Tool>(requireApproval, plain);
+      const model = scriptedModel([toolUse('run')], [text('done')]);
+      return (await createAgent({ model, tools: [wrapped] }).call('?')).toolUses[0]?.output;
+    };
+    expect(await outputOf(by('a', true), true, by('b', true))).toBe('ran');
+    expect(await outputOf(by('c', false), by('d', true))).toContain('not approved');
+    expect(await outputOf(by('e', true), false)).toContain('not approved');
+    expect(asked).toEqual(['a', 'b', 'c', 'e']);
+  });
+
+  it('X6: a tool that says itself whom to ask is refused, as nobody would be asked', () => {
+    const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const odd = { ...plain, approve: () => false };
+    expect(() => createAgent({ model: scriptedModel(), tools: [odd] })).toThrow(
+      /'run' has a property 'approve', .* Use requireApproval/,
+    );
+    expect(() => requireApproval(plain, 'yes' as never)).toThrow(/takes true, false or a function/);
+  });
+
   it('I2: of one tool holds up no other', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const answers = scriptedModel([toolUse('a'), toolUse('b')], () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const tools = [() => NEVER, true].map((approve, index) =>
-        tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran', approve }),
+        requireApproval(
+          tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran' }),
+          approve,
+        ),
       );
       const done$ = createAgent({ model: answers, tools })
         .stream$('?', { scheduler, limits: { timeouts: { approvalMs: 4 } } })

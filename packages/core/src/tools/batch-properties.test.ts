@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { concat, filter, map, NEVER, of, throwError, timer, VirtualTimeScheduler } from 'rxjs';
 import {
   type AgentEvent,
+  type Approver,
   type CallOptions,
   createAgent,
   inProcessMemory,
@@ -10,6 +11,7 @@ import {
   type Message,
   on,
   type Reply,
+  requireApproval,
   suspend,
   suspensionsIn,
   tool,
@@ -43,7 +45,7 @@ const kinds = {
 let clock = new VirtualTimeScheduler();
 const scheduler = () => clock;
 
-const policies: Record<string, ToolPolicy> = {
+const policies: Record<string, ToolPolicy & { readonly approve?: boolean | Approver }> = {
   plain: {},
   exclusive: { exclusive: true },
   denied: { approve: false },
@@ -80,17 +82,24 @@ let executed: string[] = [];
 
 /** Each kind with each policy. */
 const tools = Object.entries(kinds).flatMap(([kind, run]) =>
-  Object.entries(policies).map(([policy, rules]) =>
-    tool({
-      name: `${kind}_${policy}`,
-      description: 'Does something.',
-      input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
-      run: ({ n }, { toolUseId }) => {
-        executed.push(`${toolUseId} ${n}`);
-        return run();
-      },
-      ...rules,
-    }),
+  Object.entries(policies).map(([policy, { approve = true, ...rules }]) =>
+    requireApproval(
+      tool({
+        name: `${kind}_${policy}`,
+        description: 'Does something.',
+        input: jsonSchema({
+          type: 'object',
+          properties: { n: { type: 'number' } },
+          required: ['n'],
+        }),
+        run: ({ n }, { toolUseId }) => {
+          executed.push(`${toolUseId} ${n}`);
+          return run();
+        },
+        ...rules,
+      }),
+      approve,
+    ),
   ),
 );
 

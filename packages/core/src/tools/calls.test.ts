@@ -5,6 +5,7 @@ import {
   type CallOptions,
   createAgent,
   only,
+  requireApproval,
   textOf,
   type Tool,
   tool,
@@ -295,7 +296,10 @@ describe('T16: maxToolCalls', () => {
       input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }),
       run: () => 'ran',
     });
-    const denied = simple('denied', () => 'ran', { approve: false });
+    const denied = requireApproval(
+      simple('denied', () => 'ran'),
+      false,
+    );
     const turns: Uses[] = [[['strict']], [['nope']], [['denied']], [['strict', { n: 1 }]]];
     const { outputs: given } = await outputs([strict, denied], turns, {
       limits: { maxToolCalls: 1 },

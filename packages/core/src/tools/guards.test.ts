@@ -13,13 +13,14 @@ import {
   on,
   prepare,
   preset,
+  requireApproval,
+  textOf,
   type Tool,
   tool,
   toolGroup,
   toolOutput,
   type ToolPolicy,
   transient,
-  textOf,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
@@ -56,7 +57,9 @@ describe('what the program sets for a tool', () => {
       approved: true,
       input: { ...(input as object), a: 2 },
     });
-    const { model, memory, session } = run1(preset(numbers({ approve: edits }), { key: 'SECRET' }));
+    const { model, memory, session } = run1(
+      preset(requireApproval(numbers(), edits), { key: 'SECRET' }),
+    );
     const events = await record(session.stream$('?'));
     const stored = await lastValueFrom(memory('s').load$());
     const ran = events.find(({ type: it }) => it === 'postActing');
@@ -97,7 +100,7 @@ describe('I13: what is run', () => {
       Object.assign(input as object, { a: 'not a number' });
       return true;
     };
-    const { session } = run1(numbers({ approve: spoils }));
+    const { session } = run1(requireApproval(numbers(), spoils));
     expect((await session.call('?')).toolUses[0]?.output).toBe('{"a":1}');
   });
 

@@ -10,16 +10,22 @@ import {
   of,
   take,
 } from 'rxjs';
-import { hideTools, isOpen, questionOf, type Call } from '../call/call.js';
+import { type Call, hideTools, isOpen, questionOf } from '../call/call.js';
 import { contained } from '../contained.js';
 import { messageOf } from '../errors.js';
 import type { Layer } from '../layer.js';
 import type { ToolChoice } from '../model.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../options.js';
 import { isArrayOf, isString } from '../shape.js';
-import type { Toolkit } from '../toolkit.js';
+import {
+  createToolkit,
+  namesOf,
+  type Toolkit,
+  type ToolkitCell,
+  withoutNamed,
+} from '../toolkit.js';
 import { usesIn } from './suspend.js';
-import type { Tool } from './types.js';
+import type { Tool, ToolEntry } from './types.js';
 
 /** Which of many tools a call shows to the model. */
 export interface ToolSelection {
@@ -146,4 +152,47 @@ const inputOf = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
 const namesIn = (picked: unknown): readonly string[] => {
   if (Array.isArray(picked) && picked.every((name) => typeof name === 'string')) return picked;
   throw new TypeError('a selector gives a list of names');
+};
+
+/** Adds tools beside those of the session or agent, for the `use` of a call. No selection hides them. A name that exists already is a `config` error. */
+export const addTools = (...added: readonly ToolEntry[]): Layer => ({
+  name: 'addTools',
+  priority: 54,
+  call: () => (next) => (call) =>
+    defer(() =>
+      next({
+        ...call,
+        toolkit: withAdded(call.toolkit, added),
+        pinned: [...call.pinned, ...namesOf(added)],
+      }),
+    ),
+});
+
+/**
+ * Adds the tools of one call to those in a cell, or throws a `config` error where a name is there already. What the call changes of the others is changed in
+ * the cell; its own never come into it. Where the cell gets a tool of the same name later, the call goes on with its own.
+ */
+const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
+  let own = added;
+  let seen = cell.current;
+  let whole = createToolkit([...seen.entries, ...own]);
+  return {
+    get current() {
+      if (seen !== cell.current) {
+        seen = cell.current;
+        whole = createToolkit([...withoutNamed(seen.entries, namesOf(own)), ...own]);
+      }
+      return whole;
+    },
+    set current(changed: Toolkit) {
+      const names = namesOf(added);
+      const isOwn = ({ name }: ToolEntry): boolean => names.includes(name);
+      const hidden = seen.entries.filter((entry) => isOwn(entry));
+      own = changed.entries.filter(isOwn);
+      whole = changed;
+      const rest = changed.entries.filter((entry) => !isOwn(entry));
+      seen = createToolkit([...rest, ...hidden]);
+      cell.current = seen;
+    },
+  };
 };

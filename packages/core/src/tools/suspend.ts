@@ -10,7 +10,7 @@ import {
   type ToolUseBlock,
   toolUsesOf,
 } from '../message.js';
-import { toOutput, toolOutput, type ToolOutput } from '../tool-output.js';
+import { toolOutput, type ToolOutput, toOutput } from '../tool-output.js';
 
 /** Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another process. The request is plain JSON and not shown to the model. */
 export const suspend = (request: unknown = null): ToolOutput =>

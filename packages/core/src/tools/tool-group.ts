@@ -7,11 +7,8 @@ import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 export const toolGroup = (definition: ToolGroupDefinition): ToolGroup => {
   checkOptions('toolGroup()', definition, rules, ['name', 'description', 'tools']);
   const { name, description, tools, active = false, managed = true } = definition;
-  return Object.freeze({
-    ...{ name, description, active, managed },
-    tools: Object.freeze([...tools]),
-    ...(managed && { manager: manageTools }),
-  });
+  const group = { name, description, tools: Object.freeze([...tools]), active, managed };
+  return Object.freeze(managed ? { ...group, manager: manageTools } : group);
 };
 
 const rules: Readonly<Record<keyof ToolGroup, Rule>> = {
@@ -20,7 +17,6 @@ const rules: Readonly<Record<keyof ToolGroup, Rule>> = {
   tools: listOf('tools'),
   active: isFlag,
   managed: isFlag,
-  // Of a group that this one is a copy of.
   manager: isFunction,
 };
 

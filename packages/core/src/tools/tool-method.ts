@@ -1,8 +1,8 @@
 import { made$ } from '../contained.js';
 import { misuse } from '../errors.js';
 import type { Infer, InputSchema } from '../schema.js';
-import { type NoParameters, tool, type ToolDefinition } from '../tool.js';
-import { emissions } from './emissions.js';
+import { emissions, type NoParameters, tool, type ToolDefinition } from '../tool.js';
+
 import type { Tool, ToolContext } from './types.js';
 
 /** What a method is made a tool with: all that `tool()` takes but the code. The name is the method's, where none is given. */

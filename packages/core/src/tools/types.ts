@@ -1,8 +1,10 @@
-import type { Observable, ObservableInput, SchedulerLike } from 'rxjs';
-import type { Message } from '../message.js';
+import type { Observable, SchedulerLike } from 'rxjs';
+import type { Message, ToolUseBlock } from '../message.js';
 import type { Demand } from '../demand.js';
+import type { ReportedPayload } from '../events.js';
 import type { JsonSchema } from '../schema.js';
 import type { HiddenInput, Validation } from '../schema.js';
+import type { Locals } from '../step.js';
 import type { ToolEmission } from '../tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
@@ -38,8 +40,6 @@ export interface ToolContext {
 export interface ToolPolicy {
   /** Runs while no other tool of its batch does. Default: false. */
   readonly exclusive?: boolean;
-  /** Whether a run may start: yes, no, or a function that decides, with the validated input. It may change the input. Default: yes. */
-  readonly approve?: boolean | Approver;
   /** Maximum duration of a run with all its attempts, in milliseconds. Default: `timeouts.toolMs` of the call. */
   readonly timeoutMs?: number;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
@@ -53,20 +53,65 @@ export interface ToolPolicy {
 }
 
 /** Something that a model may ask to run. `tool()` makes one. */
-export interface Tool extends ToolPolicy {
+export interface Tool<out Value = unknown> extends ToolPolicy {
   readonly name: string;
   readonly description: string;
   /** What a model is shown. */
   readonly inputSchema: JsonSchema;
   /** Parameters that the program sets. Values from a model or an approver are ignored. */
   readonly hidden?: readonly string[];
+  /** Decide on each run before it begins, one after the other: `requireApproval` adds one. */
+  readonly deciders?: readonly Decider[];
   /** What of the schema is not held to, and why. */
   readonly warnings?: readonly string[];
   /** Validates what the model passed: emits one result and completes. `hidden` overrides the model's values. */
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
+  /** Says the type of a valid input; never there. */
+  readonly type?: Value;
   /** Runs on a valid input. Cold. An error becomes an observation for the model. */
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
 }
+
+/** Decides on a tool call whose arguments are valid, before it runs: passes it on, changes it or refuses it. */
+export interface Decider {
+  /** Names the calls that it makes. */
+  readonly name: string;
+  /** Emits one value. An error is an error of the tool. */
+  readonly decide$: (use: PendingUse, checked: ReadyUse) => Observable<CheckedUse>;
+}
+
+/** What a decider gets of the call. */
+export interface PendingUse {
+  readonly tool: Tool;
+  /** For calls that it makes. */
+  readonly lent: ToolContext;
+  /** Validates the tool call with other arguments. */
+  readonly check$: (toolUse: ToolUseBlock) => Observable<CheckedUse>;
+  readonly report: (event: ReportedPayload) => void;
+  readonly local: Locals;
+  /** How long a decision may take, in milliseconds. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** A tool call that is valid. */
+export interface ReadyUse {
+  readonly status: 'ready';
+  readonly toolUse: ToolUseBlock;
+  /** The input as it was said, with what the program has set. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the schema has made of it. */
+  readonly value: unknown;
+}
+
+/** A tool call that was validated. */
+export type CheckedUse =
+  | ReadyUse
+  | {
+      readonly status: 'refused';
+      readonly toolUse: ToolUseBlock;
+      readonly problems: readonly string[];
+      readonly why: string;
+    };
 
 /** How a tool is run again that failed for a moment. */
 export interface ToolRetry {
@@ -77,35 +122,6 @@ export interface ToolRetry {
   /** How the wait grows: by so much each time (`linear`, the default), or to twice as much (`exponential`). */
   readonly growth?: 'linear' | 'exponential';
 }
-
-/** A tool call that waits for approval. */
-export interface ApprovalRequest<Value = unknown> {
-  readonly tool: string;
-  readonly toolUseId: string;
-  /** The validated input as the model wrote it, with the values that the program sets. */
-  readonly input: Readonly<Record<string, unknown>>;
-  /** What the schema makes of the input: the tool gets this. */
-  readonly value: Value;
-  readonly context: ToolContext;
-  /** Validates another input: emits one line per invalid parameter, or an empty list, and completes. */
-  problems$(input: unknown): Observable<readonly string[]>;
-}
-
-/** Whether it may, and why not; or with which input instead. */
-export type Verdict =
-  | boolean
-  | {
-      readonly approved: boolean;
-      /** Replaces the input. It is validated again. */
-      readonly input?: unknown;
-      /** Why not: the model is told. */
-      readonly reason?: string;
-    };
-
-/** Decides whether a tool call runs. Emitting nothing or an error denies it; the error is reported by a `handlerError` event only. */
-export type Approver<Value = unknown> = (
-  request: ApprovalRequest<Value>,
-) => Verdict | ObservableInput<Verdict>;
 
 /** A tool, or a group of tools. */
 export type ToolEntry = Tool | ToolGroup;

@@ -2,7 +2,7 @@ import { defer, of, tap, throwError } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import type { Layer, LayerContext } from '../layer.js';
 import type { Model } from '../model.js';
-import { around } from '../models/ready.js';
+import { around } from '../models/timeouts.js';
 import {
   checkOptions,
   defined,
@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../options.js';
 import { phase, type PhaseFactory } from '../phase.js';
-import { close$ } from '../phases/closing.js';
+import { close$ } from '../phases/limit.js';
 import { type Spending, watchingSpending } from '../spending.js';
 import { cell, replayedSteps } from '../step.js';
 import { updatedUsage } from '../draft.js';

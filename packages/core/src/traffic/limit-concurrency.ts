@@ -3,7 +3,7 @@ import { isOpen } from '../call/call.js';
 import { MillraceError } from '../errors.js';
 import type { Layer } from '../layer.js';
 import type { Model } from '../model.js';
-import { around, checkModel, inTime } from '../models/ready.js';
+import { around, checkModel, inTime } from '../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../options.js';
 import { createGate, type Guest } from './gate.js';
 

@@ -1,7 +1,7 @@
 import { defer, Observable, type SchedulerLike, tap, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { around, checkModel, inTime } from '../models/ready.js';
+import { around, checkModel, inTime } from '../models/timeouts.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../options.js';
 import { tokensIn, type Usage, addUsage, noUsage } from '../usage.js';
 import { createGate, type Guest } from './gate.js';

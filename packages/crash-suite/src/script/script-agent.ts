@@ -1,6 +1,7 @@
 import {
   type Agent,
   createAgent,
+  requireApproval,
   textOf,
   type Tool,
   tool,
@@ -41,7 +42,7 @@ export interface ScriptOptions {
 /** Makes the agent of a script. It is the same in every life of a call. */
 export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptOptions): Agent => {
   const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
-    effectTool(name, effect$, name === 'refund' ? { approve: approval$ } : {}),
+    effectTool(name, effect$, name === 'refund' ? approval$ : true),
   );
   const limits = { maxIterations: 10 };
   const clerk = createAgent({
@@ -82,10 +83,10 @@ const doneText = (name: string, item: string): string => `${name} ${item} is don
 const effectTool = (
   name: string,
   effect$: ScriptOptions['effect$'],
-  more: { readonly approve?: () => Observable<boolean> },
+  approve: true | (() => Observable<boolean>),
 ): Tool => {
   const isIdempotent = name === 'book' || name === 'wait';
-  return tool({
+  const effect = tool({
     name,
     description: `Does a ${name}.`,
     input: jsonSchema({
@@ -94,7 +95,6 @@ const effectTool = (
       required: ['item'],
     }),
     idempotent: isIdempotent,
-    ...more,
     run: ({ item }, { callId, toolUseId, idempotencyKey }) =>
       effect$({
         tool: name,
@@ -108,4 +108,5 @@ const effectTool = (
         map(() => doneText(name, item)),
       ),
   });
+  return requireApproval(effect, approve);
 };

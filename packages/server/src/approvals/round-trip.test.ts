@@ -1,6 +1,6 @@
 import { serve } from '@hono/node-server';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, tool } from '@millrace/core';
+import { createAgent, requireApproval, tool } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolUse } from '@millrace/core/testing';
@@ -16,20 +16,22 @@ import { deskOf, waitingNow } from './asking.test-support.js';
 
 /** An agent that asks before it pays, behind both protocols and a route for decisions. */
 const appOf = (desk: ApprovalDesk, paid: unknown[]): Hono => {
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays.',
-    input: jsonSchema({
-      type: 'object',
-      properties: { amount: { type: 'number' } },
-      required: ['amount'],
+  const pay = requireApproval(
+    tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: jsonSchema({
+        type: 'object',
+        properties: { amount: { type: 'number' } },
+        required: ['amount'],
+      }),
+      run: (input) => {
+        paid.push(input);
+        return 'Paid.';
+      },
     }),
-    approve: desk.approve,
-    run: (input) => {
-      paid.push(input);
-      return 'Paid.';
-    },
-  });
+    desk.approve,
+  );
   const agent = () =>
     createAgent({
       model: scriptedModel([toolUse('pay', { amount: 5 }, 'p')], [text('Done.')]),

@@ -22,7 +22,7 @@ import { finish, text, thinking, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
 import { options, said, script } from './set-ups.test-support.js';
-import { addTools } from '../../tools/added-tools.js';
+import { addTools } from '../../tools/select-tools.js';
 
 const pay = (to: string) => toolUse('pay', { to });
 const busy = new MillraceError('server', 'Busy.', { retryable: true });
