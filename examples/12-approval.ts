@@ -12,18 +12,16 @@ const decide = ({ to, euros }: z.infer<typeof payment>) =>
     ? { approved: false, reason: 'We owe Eve nothing.' }
     : { approved: true, input: { to, euros: Math.min(euros, 100) } };
 
-const pay = requireApproval(
-  tool({
-    name: 'pay',
-    description: 'Pays somebody.',
-    input: payment,
-    run: ({ to, euros }) => `${to} has got ${euros} euros.`,
-  }),
-  ({ value }) => timer(10).pipe(map(() => decide(value))),
-);
+const pay = tool({
+  name: 'pay',
+  description: 'Pays somebody.',
+  input: payment,
+  run: ({ to, euros }) => `${to} has got ${euros} euros.`,
+});
+const asked = requireApproval(pay, ({ value }) => timer(10).pipe(map(() => decide(value))));
 const sign = tool({
   name: 'sign',
-  description: 'Has a person sign.',
+  description: 'Has it signed.',
   run: () => suspend({ by: 'Ada' }),
 });
 
@@ -32,7 +30,7 @@ const model = scriptedModel(
   [toolUse('sign')],
   [text('Paid what we owe, and signed.')],
 );
-const session = sessions(createAgent({ model, tools: [pay, sign] })).open('office');
+const session = sessions(createAgent({ model, tools: [asked, sign] })).open('office');
 const { reason, toolUses, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
 for (const { name, input, output } of toolUses) console.log(name, input, '→', output);
 for (const { toolUse, request } of suspensions) {

@@ -11,17 +11,15 @@ import { openFiles } from '@millrace/store';
 const durableIn = (directory: string) => journal(openFiles(directory, { leaseMs: 2_000 }).calls);
 
 const agentIn = (durable: Journal, approve: Approver) => {
-  const pay = requireApproval(
-    tool({
-      name: 'pay',
-      description: 'Pays the miller.',
-      run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
-    }),
-    approve,
-  );
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays the miller.',
+    run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
+  });
   const answer: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolUse('pay')];
-  return createAgent({ model: scriptedModel(answer, answer), tools: [pay], use: [durable] });
+  const tools = [requireApproval(pay, approve)];
+  return createAgent({ model: scriptedModel(answer, answer), tools, use: [durable] });
 };
 
 const [, file = '', given] = process.argv;

@@ -52,6 +52,19 @@ describe('X20: where no code is compiled', () => {
     for (const [everywhere, here] of [fits, bad]) expect(here).toBe(everywhere);
   });
 
+  it('an agent whose tools have no JSON Schema loads nothing that checks one', async () => {
+    const [loaded] = await printed(`
+      import { createAgent, tool, toolGroup } from '@millrace/core';
+      import { scriptedModel } from '@millrace/core/testing';
+      import { createRequire } from 'node:module';
+      const named = (name) => tool({ name, description: 'x', run: () => 1 });
+      const group = toolGroup({ name: 'group', description: 'x', tools: [named('b')] });
+      createAgent({ model: scriptedModel(), tools: [named('a'), group] });
+      const { cache } = createRequire(import.meta.url);
+      console.log(Object.keys(cache).filter((file) => file.includes('/ajv/')).length);`);
+    expect(loaded).toBe('0\n');
+  });
+
   it('X13: a schema that cannot be used is reported when its tool is called', async () => {
     const [everywhere, here] = await printed(`
       import { createAgent, tool } from '@millrace/core';

@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import { concatMap, defer, map, type Observable, throwError, timer } from 'rxjs';
+import { defer, type Observable, throwError, timer } from 'rxjs';
 import { freezeResult, frozen } from './frozen.js';
 import {
   cutObservation,
@@ -13,7 +13,7 @@ import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
 import type { ContentBlock, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Context } from './context.js';
-import { made$ } from './contained.js';
+import { made$, thenMap } from './contained.js';
 import { type OpenRun, progress } from './run.js';
 import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
 import { type CostBelow, costOf } from './spending.js';
@@ -23,7 +23,6 @@ import { activeGroups } from './toolkit.js';
 import { noMemory } from './memory.js';
 
 export interface Acted extends CostBelow {
-  /** Its place in the message that asked for it. */
   readonly index: number;
   /** As it was run, with the edits of interceptors. */
   readonly toolUse: ToolUseBlock;
@@ -67,7 +66,7 @@ export const act$ = (
       cut: deciding.cut$,
     })
     .pipe(
-      concatMap((decision) => {
+      thenMap((decision) => {
         const acting = createActing(context, run, plan, decision, deciding.hasRun());
         return context
           .perform({
@@ -78,7 +77,7 @@ export const act$ = (
             cut: acting.cut$,
           })
           .pipe(
-            map((given) => {
+            thenMap((given) => {
               const { groups } = given;
               // A tool that is not run again has left them so.
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
@@ -203,7 +202,7 @@ const createActing = (
       { ...given, ...changed, index: plan.index, ms },
       note,
     ).pipe(holding(context, position));
-    return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(concatMap(() => acted$));
+    return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(thenMap(() => acted$));
   };
   return {
     hasRun: () => hasRun,
@@ -217,7 +216,7 @@ const createActing = (
         isNew || decision.answer !== undefined
           ? createToolRunning(context, run, decision, plan)
           : createUncertain(context, run, decision, plan);
-      return running.ran$.pipe(concatMap(finished$));
+      return running.ran$.pipe(thenMap(finished$));
     },
     cut$: ({ message = interrupted }: Cut): Observable<Acted> =>
       defer(() => {

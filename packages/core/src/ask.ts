@@ -1,4 +1,4 @@
-import { concatMap, defer, map, type Observable } from 'rxjs';
+import { defer, type Observable } from 'rxjs';
 import { frozen } from './frozen.js';
 import type { StopChunk } from './content-through.js';
 import { createDraft, discard, type Draft } from './draft.js';
@@ -6,7 +6,7 @@ import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
 import { holding } from './interruption.js';
 import { type AssistantMessage, toolUsesOf } from './message.js';
-import { made$ } from './contained.js';
+import { made$, thenMap } from './contained.js';
 import type { Finish, Malformed, ModelRequest } from './model.js';
 import type { Context } from './context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from './events.js';
@@ -47,7 +47,6 @@ export type Asked =
 type Before = Extract<ModifiablePayload, BeforeModel>;
 type After = Extract<ModifiablePayload, AfterModel>;
 
-/** Which events a request makes. */
 export interface Stage {
   readonly before: (asked: BeforeModel) => Before;
   readonly show: Show;
@@ -86,7 +85,7 @@ export const ask$ = (
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
-      map((given) => {
+      thenMap((given) => {
         const asked = ownMessage(given, context.call, position);
         toolUsesOf(asked.message).forEach(({ id }) => context.toolUseIds.add(id));
         return asked;
@@ -105,7 +104,6 @@ const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked
 export interface Asking {
   /** Asks the model, through interceptors before and after. */
   readonly run$: (attempt: number) => Observable<Asked>;
-  /** Gives the message as far as it has come. */
   readonly cut$: (why: Pick<Cut, 'message'>) => Observable<Asked>;
 }
 
@@ -170,7 +168,7 @@ export const asking = (
           event === undefined
             ? cutShort('vetoed', own)
             : receive$(context, { iteration }, stage.show, event, own, answering).pipe(
-                concatMap(answered$),
+                thenMap(answered$),
               ),
         );
       }),

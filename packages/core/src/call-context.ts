@@ -27,7 +27,6 @@ export interface CallContext extends LayerContext {
   readonly turns: Trampoline;
   /** The number of the last event of a whole family of calls. */
   readonly numbers: { last: number };
-  /** Numbers the events of a whole family of calls. */
   readonly nextSeq: () => number;
   /** The interruption of the call above, where there is one. */
   readonly above: Interruption | undefined;
@@ -37,11 +36,9 @@ export interface CallContext extends LayerContext {
   readonly voice: readonly Hook[];
   /** Counts a cost in the calls above, if there are any. */
   readonly spend: ((spending: Spending) => void) | undefined;
-  /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];
   /** What is done once the last event has been heard, or the call was left. */
   readonly afterwards: (() => void)[];
-  /** The cells of a whole family of calls. */
   readonly cells: Map<Cell<unknown>, unknown>;
   /** Tells the tool that makes the call that it was stopped, and all above it with it. */
   readonly reportHalt: (error: MillraceError) => void;

@@ -45,7 +45,6 @@ const isConsulted = (written: unknown): boolean =>
     usage: isUsage,
   });
 
-/** What asking beside the loop needs of a call. */
 export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
 
 /** Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a failure of the model is a value. What interceptors refuse fails the call, as ever. */

@@ -10,8 +10,10 @@ import {
   of,
   pipe,
   type SchedulerLike,
+  Subject,
   take,
   tap,
+  throwError,
   timer,
   toArray,
 } from 'rxjs';
@@ -255,6 +257,22 @@ describe('a chain', () => {
       failing((cause) => `not ${String(cause)}`),
       ending(() => seen.push('ended')),
     );
+
+  it('passes on what is thrown while an error is made of another', () => {
+    const seen: unknown[] = [];
+    const thrown = new Error('thrown');
+    const source$ = new Subject<string>();
+    for (const from$ of [source$, made$(() => source$), throwError(() => 'x')]) {
+      const failing$ = from$.pipe(
+        failing(() => {
+          throw thrown;
+        }),
+      );
+      failing$.subscribe({ error: (error: unknown) => seen.push(error) });
+    }
+    source$.error('x');
+    expect(seen).toEqual([thrown, thrown, thrown]);
+  });
 
   it('leaves its source when it is left from within, and ends once', () => {
     const seen: string[] = [];

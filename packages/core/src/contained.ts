@@ -62,7 +62,7 @@ export const lead = <T>(work: () => T | Observable<T>, to: Observer<T>, owner: S
 export const made$ = <T>(make: () => T | Observable<T>): Observable<T> =>
   new Made((to, owner) => lead(make, to, owner));
 
-/** As `concatMap`, for a source of one value: a result that is no Observable is passed on immediately, without a subscription. */
+/** As `concatMap`, for a source of one value: several would run at once. A result that is no Observable is passed on immediately, without a subscription. */
 export const thenMap =
   <In, Out>(work: (value: In) => Out | Observable<Out>): OperatorFunction<In, Out> =>
   (source) =>
@@ -87,7 +87,9 @@ export const failing =
   <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Made((to, owner) => {
-      lead(() => source, { ...to, error: (cause) => to.error(reason(cause)) }, owner);
+      const fail = { ...to, next: (made: unknown) => to.error(made), complete: noop };
+      const error = (cause: unknown): void => lead(() => reason(cause), fail, owner);
+      lead(() => source, { ...to, error }, owner);
     });
 
 /** Marks a seam: an error from beyond it becomes a `MillraceError` with this code, unless it is one. */
@@ -99,6 +101,7 @@ export const ending =
   <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Made(({ next, error, complete }, owner) => {
+      if (owner.closed) return;
       const own = new Subscription();
       const end = (tell: (cause?: unknown) => void) => (cause?: unknown) => {
         if (own.closed) return;

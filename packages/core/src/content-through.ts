@@ -71,7 +71,6 @@ const attempted$ = (
   defer(() => {
     let end: MessageChunk | undefined;
     let isOver = false;
-    /** What comes before the operator subscribes. */
     let early: ContentChunk[] | undefined = [];
     const note = (chunk: MessageChunk): void => {
       if (isEnd(chunk)) end ??= chunk;

@@ -90,7 +90,7 @@ const decisionOf = (checked: CheckedUse, cost: CostBelow): Decision => {
     : { toolUse, answer: failedOutput(checked.why), failed: checked.problems.length > 0, ...cost };
 };
 
-/** Decide on every tool call, after the tool's own decider. */
+/** Decide on every tool call, after the tool's own deciders. */
 export const decidersOfCall = cell('call', (): Decider[] => []);
 
 const throughDeciders$ = (

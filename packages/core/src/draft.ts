@@ -70,7 +70,6 @@ interface Pause {
   readonly deltas: number;
 }
 
-/** Begins a message. */
 export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit): Draft => {
   const begin = (count: number, kept: readonly Part[]): Attempt => ({
     messageId: count === 1 ? messageId : `${messageId}#${count}`,

@@ -148,7 +148,6 @@ const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultB
   ...(details === undefined ? {} : { details }),
 });
 
-/** In a history, a result may be still to come. */
 const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
   ...plainResult(result),
   ...(isRecord(suspended) && { suspended: { request: suspended.request } }),

@@ -107,7 +107,9 @@ const saidAsJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => 
 
 export const objectSchema = (schema: unknown, owner: string): JsonSchema => {
   if (isRecord(schema) && schema['type'] === 'object') return schema;
-  throw misuse(`${owner} must be of an object: { type: 'object' }.`);
+  throw misuse(
+    `${owner} must have the type 'object' at its root: { type: 'object' }. Put a union into a property.`,
+  );
 };
 
 /** The schema of a tool without parameters: whatever keys a model gives are left out. */

@@ -21,7 +21,7 @@ export interface ToolOutput {
   readonly details?: unknown;
   /** The output is the answer: the call ends with it. */
   readonly finalAnswer?: boolean;
-  /** Values for a later tool that `accepts` them, hidden from the model. The first call of such a tool from the next turn on gets them. */
+  /** Values for a later tool that takes them by `acceptExtras`, hidden from the model. The first call of such a tool from the next turn on gets them. */
   readonly extras?: Readonly<Record<string, unknown>>;
   /** The result is still to come: `suspend` makes such an output. */
   readonly suspended?: Suspended;

@@ -92,7 +92,7 @@ export const refuseUnknownChoice = (
 export const isToolGroup = (value: unknown): value is ToolGroup =>
   typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);
 
-const isTool = (value: unknown): value is Tool =>
+export const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
 
 /** Where the tools of a session are. */

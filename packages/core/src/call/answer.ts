@@ -115,7 +115,6 @@ export type Said = Pick<Call, 'history' | 'late'>;
 
 export type Instructions = string | ((call: CallInfo) => string) | undefined;
 
-/** What the agent of a call tells the model. */
 export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
 
 /** Opens a call: it has then its history, its instructions and the time at which it began. A call that is not to run, because it was interrupted or vetoed, takes no results. */

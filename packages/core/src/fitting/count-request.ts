@@ -3,7 +3,6 @@ import type { Block, Message } from '../message.js';
 import type { ModelRequest } from '../model.js';
 import type { TokenCounter } from './token-counter.js';
 
-/** What of a request costs tokens. */
 export type CountedRequest = Partial<
   Pick<ModelRequest, 'system' | 'tools' | 'messages' | 'outputSchema'>
 >;
@@ -12,7 +11,6 @@ export type CountedRequest = Partial<
 export interface Weight {
   /** Of texts, JSON and what frames them, by the counter. */
   readonly text: number;
-  /** Of pictures, recordings and documents. */
   readonly media: number;
 }
 
@@ -46,7 +44,6 @@ export const factorFor = (counter: TokenCounter, model: string | undefined): num
 export const costOf = ({ text, media }: Weight, factor: number): number =>
   Math.ceil(text * factor) + media;
 
-/** Weighs a whole request. */
 export const weighRequest = (
   counter: TokenCounter,
   { system, tools = [], messages = [], outputSchema }: CountedRequest,
@@ -60,7 +57,6 @@ export const weighRequest = (
   ]);
 };
 
-/** Weighs a message. */
 export const weigh = (counter: TokenCounter, message: Message): Weight =>
   once(counter, message, () =>
     sumOf([{ text: messageTokens, media: 0 }, ...blockWeights(counter, message.content)]),

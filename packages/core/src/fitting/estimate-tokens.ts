@@ -24,9 +24,7 @@ const estimateOf = ({ latin, cjk, emoji, other }: TextClasses): number => {
 };
 
 interface TextClasses {
-  /** All of ASCII. */
   readonly latin: number;
-  /** Chinese, Japanese and Korean. */
   readonly cjk: number;
   readonly emoji: number;
   readonly other: number;

@@ -207,7 +207,6 @@ export const withEviction = <const Output extends InputSchema | undefined = unde
   return { ...own, use: [...(own.use ?? []), evictResults(eviction)] };
 };
 
-/** Characters that one reading gives. */
 const most = 8_000;
 
 /** Makes the tool by which a model reads results that `evictResults` has put away: those of its own conversation, and no others. */

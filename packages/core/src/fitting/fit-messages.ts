@@ -5,10 +5,8 @@ import { costOf, factorFor, weigh } from './count-request.js';
 import { plainCounter, type TokenCounter } from './token-counter.js';
 import { characterEnd, characterStart } from '../interceptors/surrogates.js';
 
-/** Messages that were made to fit. */
 export interface Fitted {
   readonly messages: readonly Message[];
-  /** How many were left out. */
   readonly omitted: number;
   /** The tokens of those, as counted and without a factor: of the same messages always the same. */
   readonly omittedTokens: number;
@@ -18,7 +16,6 @@ export interface Fitted {
   readonly over: number;
 }
 
-/** How messages are made to fit. */
 export interface FitOptions {
   /** Default: `estimateTokens` with a rule for JSON, code, digits, CJK and emoji. */
   readonly counter?: TokenCounter;
@@ -182,7 +179,6 @@ const cutNewest = (
   };
 };
 
-/** Tokens that every text of a result keeps. */
 const leastTokens = 64;
 
 /** Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It gives the message back as it is where nothing is longer. */

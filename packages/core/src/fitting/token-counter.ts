@@ -32,7 +32,6 @@ export interface TokenSample {
   readonly estimated: number;
   /** By the provider, with all that its cache gave or took. */
   readonly actual: number;
-  /** The name of the model. */
   readonly model: string;
 }
 
@@ -44,7 +43,6 @@ export interface Calibration {
 /** Nothing learned: two requests as they were estimated, so that the first sample alone proves nothing. */
 export const uncalibrated: Calibration = { ratios: [1, 1] };
 
-/** Requests that count. */
 const memory = 9;
 
 /** Of a smaller request, what a vendor adds to each says more than its texts. */

@@ -169,7 +169,6 @@ const onlyOne = ([verdict, ...more]: readonly unknown[]): unknown => {
   throw noVerdict(more.length > 0 ? 'more than one verdict' : 'none');
 };
 
-/** From outside: it may be anything. */
 const toDecision = (verdict: unknown): Decision => {
   if (typeof verdict === 'boolean') return { allowed: verdict };
   if (!isRecord(verdict)) throw noVerdict(`something else (${typeof verdict})`);

@@ -152,15 +152,12 @@ const isQuoted = (text: string, start: number, end: number): boolean =>
 const opensQuote = /["“„«「『`‘][^"”“»」』`’]*$/;
 const closesQuote = /["”“»」』`’]/;
 
-/** Unlike `test`, a search remembers nothing. */
 const some = (text: string, patterns: readonly RegExp[]): boolean =>
   patterns.some((pattern) => text.search(pattern) !== -1);
 
 interface Words {
   readonly verbs: string;
-  /** What stands before. */
   readonly earlier: string;
-  /** What is to be passed over. */
   readonly orders: string;
 }
 
@@ -330,7 +327,6 @@ const orders: readonly RegExp[] = Object.values(languages).flat().map(pattern);
 const hiddenPrompt =
   '(?:system[ -]?(?:prompts?|messages?|instructions?)|(?:initial|original|hidden|secret|internal|exact|full) (?:prompts?|instructions?)|developer (?:message|instructions?)|(?:prompt|instructions?) (?:verbatim|word for word))';
 
-/** Requests for what the model was told. */
 const promptRequests: readonly string[] = [
   `\\b(?:show|reveal|print|repeat|output|display|tell|give|share|leak|write|dump|expose|recite|quote|summari[sz]e|list|paste|send)\\b[^.!?]{0,30}?\\byour\\b[^.!?]{0,20}?${hiddenPrompt}`,
   `\\bwhat(?:'s|’s| is| are| was| were)\\b[^.!?]{0,12}?\\byour\\b[^.!?]{0,12}?${hiddenPrompt}`,
@@ -347,7 +343,6 @@ const promptRequests: readonly string[] = [
 const noRules =
   '(?:without (?:any )?(?:restrictions|rules|limits|limitations|filters|guidelines|ethics)|(?:with |has |have )?no (?:restrictions|rules|filters|guidelines|limitations|ethical|moral)|free (?:from|of) (?:all |any )?(?:restrictions|rules|filters|guidelines)|unrestricted|unfiltered|uncensored|jailbroken)';
 
-/** Other selves, for whom no rules hold. */
 const personas: readonly string[] = [
   '\\byou(?:.re| are| will be| must be)?(?: now| going to be)? (?:in|running in|entering|operating in|acting in|working in) (?:developer|dev|debug|god|sudo|root|admin|jailbreak|dan|unrestricted|unfiltered|maintenance|opposite) mode\\b',
   '\\b(?:act|respond|answer|behave|pretend|reply)\\b[^.!?]{0,40}?\\b(?:developer|god|debug|dan|jailbreak|unrestricted) mode\\b',

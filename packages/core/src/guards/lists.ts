@@ -44,7 +44,6 @@ export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interc
 const isFound = ({ folded, text }: Read, it: GuardPattern): boolean =>
   it.kind === 'words' ? hasWords(folded, it.words) : it.pattern.test(text);
 
-/** As it came, or as it is read. */
 const isFoundAnyhow = (read: Read, it: GuardPattern): boolean =>
   isFound(read, it) || (it.kind !== 'words' && it.pattern.test(read.cleaned));
 
@@ -78,7 +77,6 @@ export const stateless = (owner: string, pattern: RegExp): RegExp => {
   );
 };
 
-/** Reads a text. */
 const read = (text: string): Read => ({
   text,
   cleaned: cleaned(text),
@@ -119,7 +117,6 @@ export const cleaned = (text: string): string =>
 const folded = (text: string): string =>
   withoutMarks(cleaned(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
 
-/** Marks that were not melted with their letters. */
 export const withoutMarks = (text: string): string =>
   text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 

@@ -114,7 +114,6 @@ const least = (places: readonly (number | undefined)[]): number | undefined => {
 /** The text that matters while a message streams: the end of what has been let through, and all that is held back. */
 export interface HeldText {
   readonly text: string;
-  /** How much of it has been let through. */
   readonly passed: number;
   /** Where to look for matches from: where `passed` is, or before it, where a match began that has not ended yet. */
   readonly from: number;
@@ -171,6 +170,5 @@ export const heldWithin = (text: string, start: number, passed: number): HeldTex
   return { text: text.slice(kept), passed: passed - kept, from: start - kept };
 };
 
-/** A chunk of a text, unless it is empty. */
 export const textChunk = (text: string): readonly ContentChunk[] =>
   text === '' ? [] : [{ type: 'text', text }];

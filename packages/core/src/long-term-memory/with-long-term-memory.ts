@@ -52,7 +52,7 @@ import { isArrayOf, isString } from '../shape.js';
 import { recorded$ } from './memory-access.js';
 import type { CallInfo } from '../call-info.js';
 import { valueOf } from '../tools/context-key.js';
-import { throughMemory } from '../memories/input-and-answer.js';
+import { throughMemory } from '../memories/window-memory.js';
 import { usesIn } from '../tools/suspend.js';
 
 /**

@@ -20,7 +20,7 @@ import {
   someTurns,
   user,
 } from './conversations.test-support.js';
-import { inputAndAnswer } from './input-and-answer.js';
+import { inputAndAnswer } from './window-memory.js';
 import { isWaiting } from './turns.js';
 import { sessions } from '../sessions/index.js';
 

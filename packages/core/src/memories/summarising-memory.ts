@@ -35,8 +35,7 @@ import {
 import { open } from '../run.js';
 import { noUsage } from '../usage.js';
 import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
-import { checkInner, shownBy } from './input-and-answer.js';
-import { leftOut } from './window-memory.js';
+import { checkInner, leftOut, shownBy } from './window-memory.js';
 import { lastTurnsFrom } from './turns.js';
 import type { CallInfo } from '../call-info.js';
 import { openDemand } from '../demand.js';

@@ -3,13 +3,13 @@ import {
   concatMap,
   from,
   identity,
-  map,
   mergeMap,
   type Observable,
   startWith,
   toArray,
 } from 'rxjs';
 import { act$, type Acted } from '../act.js';
+import { thenMap } from '../contained.js';
 import type { Context } from '../context.js';
 import { frozen } from '../frozen.js';
 import { noMemory } from '../memory.js';
@@ -61,7 +61,7 @@ export const acting = (context: Needs): Phase =>
     const [[only, ...others] = [], ...more] = batches;
     const isOne = only !== undefined && others.length + more.length + repeats.length === 0;
     const acted$ = isOne
-      ? act$(context, run, only).pipe(map((acted) => [acted]))
+      ? act$(context, run, only).pipe(thenMap((acted) => [acted]))
       : allOf$(batches, (use) => act$(context, run, use), parallel);
     return acted$.pipe(
       repeats.length === 0
@@ -73,7 +73,7 @@ export const acting = (context: Needs): Phase =>
               toArray(),
             ),
           ),
-      map((acted) => {
+      thenMap((acted) => {
         acted.sort((a, b) => a.index - b.index);
         latest.run = settle(run, asked, uses, acted, extras, context);
         latest.acting = undefined;

@@ -1,5 +1,6 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import { map, of } from 'rxjs';
+import { type MillraceError, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import { checkOptions, isFlag, isFunction, type Rule } from '../options.js';
 import {
@@ -52,6 +53,7 @@ export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
 ): Validator<FromJsonSchema<Schema>> => {
   checkOptions('jsonSchema()', options, rules);
   const { pruneInput = true, coerceInput = false, patterns } = options;
+  if ('~standard' in schema || 'validation$' in schema) throw given();
   const rulesOf = objectSchema(schema, 'jsonSchema(): the schema');
   const { check, check$, ignored } = compile(rulesOf, patterns);
   return {
@@ -88,6 +90,9 @@ const rules: Readonly<Record<keyof JsonSchemaOptions, Rule>> = {
   coerceInput: isFlag,
   patterns: isFunction,
 };
+
+const given = (): MillraceError =>
+  misuse("jsonSchema() takes a JSON Schema. Give another schema to 'input' or output() as it is.");
 
 const notAt = (places: readonly Path[], problems: readonly Problem[]): readonly Problem[] => {
   if (places.length === 0) return problems;

@@ -72,6 +72,15 @@ describe('T5: coerceInput', () => {
   });
 });
 
+describe('jsonSchema()', () => {
+  it.each([
+    ['a schema of zod', z.object({ a: z.string() })],
+    ['what it has made', jsonSchema(trip)],
+  ])('refuses %s, which is given as it is', (_, schema) => {
+    expect(() => jsonSchema(schema as never)).toThrow(/Give another schema to 'input' or output/);
+  });
+});
+
 describe('X13: a schema whose branches refer to the whole', () => {
   const node = {
     type: 'object',

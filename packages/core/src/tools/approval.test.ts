@@ -11,6 +11,7 @@ import {
   requireApproval,
   type Tool,
   tool,
+  toolGroup,
   transient,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
@@ -445,6 +446,8 @@ describe('T12: an approval', () => {
     expect(() => createAgent({ model: scriptedModel(), tools: [odd] })).toThrow(
       /'run' has a property 'approve', .* Use requireApproval/,
     );
+    const group = toolGroup({ name: 'group', description: 'A group.', tools: [plain] });
+    expect(() => requireApproval(group as never, false)).toThrow(/takes one tool/);
     expect(() => requireApproval(plain, 'yes' as never)).toThrow(/takes true, false or a function/);
   });
 

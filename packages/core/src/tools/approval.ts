@@ -23,6 +23,7 @@ import { type Layer, trusted } from '../layer.js';
 import type { ToolUseBlock } from '../message.js';
 import { withoutKeys } from '../schema.js';
 import { cell, offTheClock } from '../step.js';
+import { isTool } from '../toolkit.js';
 import type { CheckedUse, Decider, PendingUse, ReadyUse, Tool, ToolContext } from './types.js';
 
 /** A tool call that waits for approval. */
@@ -89,6 +90,7 @@ export const requireApproval = <Value>(
   tool: Tool<Value>,
   approver: boolean | Approver<Value>,
 ): Tool<Value> => {
+  if (!isTool(tool)) throw misuse('requireApproval() takes one tool, and who decides on it.');
   if (approver === true) return tool;
   if (approver !== false && typeof approver !== 'function') {
     throw misuse(

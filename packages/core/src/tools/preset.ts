@@ -2,6 +2,7 @@ import { checkOptions, isFlag } from '../options.js';
 import { misuse } from '../errors.js';
 import { copied, frozen } from '../frozen.js';
 import { isRecord } from '../json.js';
+import { isTool } from '../toolkit.js';
 import { type HiddenInput, type JsonSchema, withoutKeys } from '../schema.js';
 import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';
 import type { Tool } from './types.js';
@@ -17,11 +18,12 @@ export interface PresetOptions {
  * of them counts for nothing; what is set is validated with the rest. Throws a `config` error for a parameter that the tool
  * does not have.
  */
-export const preset = (
-  tool: Tool,
+export const preset = <Value>(
+  tool: Tool<Value>,
   parameters: Readonly<Record<string, unknown>>,
   options: PresetOptions = {},
-): Tool => {
+): Tool<Value> => {
+  if (!isTool(tool)) throw misuse('preset() takes one tool, and values for its parameters.');
   const owner = `preset() of the tool '${tool.name}'`;
   checkOptions(owner, options, { overridable: isFlag });
   const names = Object.keys(parameters);
@@ -43,7 +45,11 @@ export const preset = (
 };
 
 /** Takes parameters of a tool from the `extras` that earlier tools pass on. The model does not see them, and what it says of them counts for nothing. Throws a `config` error for a parameter that the tool does not have. */
-export const acceptExtras = (tool: Tool, ...names: readonly string[]): Tool => {
+export const acceptExtras = <Value>(
+  tool: Tool<Value>,
+  ...names: readonly string[]
+): Tool<Value> => {
+  if (!isTool(tool)) throw misuse('acceptExtras() takes one tool, and names of its parameters.');
   checkParameters(`acceptExtras() of the tool '${tool.name}'`, tool.inputSchema, names);
   return {
     ...tool,

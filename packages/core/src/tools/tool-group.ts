@@ -1,5 +1,7 @@
+import { of } from 'rxjs';
 import { checkOptions, isFlag, isFunction, isText, listOf, type Rule } from '../options.js';
-import { jsonSchema } from '../schema/index.js';
+import { isRecord } from '../json.js';
+import type { Validator } from '../schema.js';
 import { tool } from '../tool.js';
 import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 
@@ -21,13 +23,12 @@ const rules: Readonly<Record<keyof ToolGroup, Rule>> = {
 };
 
 const manageTools = (groups: readonly ToolGroup[]): Tool => {
-  const names = { type: 'array', items: { enum: groups.map(({ name }) => name) } } as const;
   const list = groups.map(({ name, description }) => `- ${name}: ${description}`);
   return tool({
     name: 'manage_tools',
     idempotent: true,
     description: `Activates and deactivates groups of tools. From your next step on, you have the tools of those that are active. The groups are:\n${list.join('\n')}`,
-    input: jsonSchema({ type: 'object', properties: { activate: names, deactivate: names } }),
+    input: changesTo(groups.map(({ name }) => name)),
     exclusive: true,
     run: ({ activate = [], deactivate = [] }, { toolkit }) => {
       toolkit.deactivate(...deactivate);
@@ -38,4 +39,25 @@ const manageTools = (groups: readonly ToolGroup[]): Tool => {
       return `Active groups: ${active.join(', ') || 'none'}.`;
     },
   });
+};
+
+/** Names of groups to activate and to deactivate. Checked by hand: whoever writes no JSON Schema loads nothing that checks one. */
+const changesTo = (
+  known: readonly string[],
+): Validator<Partial<Record<'activate' | 'deactivate', readonly string[]>>> => {
+  const names = { type: 'array', items: { enum: known } };
+  const isKnown = (name: unknown): boolean => known.some((it) => it === name);
+  return {
+    jsonSchema: { type: 'object', properties: { activate: names, deactivate: names } },
+    validation$: (input) => {
+      const { activate = [], deactivate = [] } = isRecord(input) ? input : {};
+      const value = { activate, deactivate };
+      const problems = Object.entries(value)
+        .filter(([, list]) => !(Array.isArray(list) && list.every(isKnown)))
+        .map(([key]) => `${key}: must be a list of these names: ${known.join(', ')}`);
+      return of(
+        problems.length === 0 ? { valid: true, value, input: value } : { valid: false, problems },
+      );
+    },
+  };
 };

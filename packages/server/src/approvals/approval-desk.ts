@@ -51,7 +51,7 @@ export interface WaitingApproval {
 
 /** Where uses of tools wait until somebody decides on them. */
 export interface ApprovalDesk {
-  /** For `approve` of a tool, or `approval(desk.approve)` of a call: asks at this desk, and waits. A call that ends or is left takes its requests back at once. */
+  /** For `requireApproval(tool, desk.approve)`, or `approval(desk.approve)` of a call: asks at this desk, and waits. A call that ends or is left takes its requests back at once. */
   readonly approve: Approver;
   /** Hot: the list of those that wait, the oldest first, at once and whenever it changes. Never errors, never completes. */
   readonly requests$: Observable<readonly WaitingApproval[]>;
