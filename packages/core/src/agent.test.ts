@@ -23,9 +23,10 @@ import {
   createAgent,
   createDemand,
   fromPull,
+  inProcessMemory,
   type Interceptor,
   type Memory,
-  inProcessMemory,
+  MillraceError,
   type Model,
   type ModelChunk,
   on,
@@ -536,6 +537,19 @@ describe('a session', () => {
     expect(model.requests).toEqual([]);
     expect(textOf(await session.call('?'))).toBe('Hi.');
   });
+});
+
+it('an error carries what is known of it, and nothing else that it was given', () => {
+  const given = { partial: 'a', apiKey: 'sk-secret', code: 'auth', message: 'b', retryable: true };
+  const error = new MillraceError('server', 'It failed.', given);
+  expect(error).toMatchObject({ code: 'server', message: 'It failed.', retryable: true });
+  expect(Object.keys(error).sort()).toEqual([
+    'code',
+    'name',
+    'partial',
+    'retryable',
+    'userMessage',
+  ]);
 });
 
 describe('a misuse gets an error with the fix', () => {

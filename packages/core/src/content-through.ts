@@ -49,7 +49,6 @@ export interface ChunkStage {
   readonly name: string;
   readonly operator: ChunkTransform;
   readonly failOpen: boolean;
-  /** Hears of an error that is passed over. */
   readonly onPassedOver: (error: MillraceError) => void;
 }
 

@@ -35,7 +35,6 @@ export interface Draft {
 
 interface DraftInit {
   readonly messageId: string;
-  /** The agent that speaks. */
   readonly name: string;
   readonly iteration: number;
   /** Tells whether the conversation has a tool use of this id already. */
@@ -66,7 +65,6 @@ interface Attempt {
 
 interface Pause {
   readonly parts: number;
-  /** Of the last of these parts. */
   readonly deltas: number;
 }
 

@@ -73,27 +73,29 @@ export class MillraceError extends Error {
   declare readonly over?: number;
 
   constructor(code: MillraceErrorCode, message: string, options: MillraceErrorOptions = {}) {
-    const { cause, retryable, userMessage, ...details } = options;
+    const { cause, retryable, userMessage } = options;
     super(message, present({ cause }));
     this.code = code;
     this.retryable = retryable ?? retryableCodes.includes(code);
     this.userMessage = userMessage ?? userMessageFor(code);
-    Object.assign(this, present(details));
+    Object.assign(this, detailsOf(options));
   }
 }
 
 const present = (details: object): object =>
   Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 
+/** What an error may carry, and nothing else that was given. */
+const detailsOf = (options: MillraceErrorOptions): object => {
+  const { partial, usage, retryAfterMs, status, requestId, over } = options;
+  return present({ partial, usage, retryAfterMs, status, requestId, over });
+};
+
 export const revised = (
   error: MillraceError,
   { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
-): MillraceError => {
-  const { retryable, userMessage, partial, usage, retryAfterMs, status, requestId, over, cause } =
-    error;
-  const details = present({ partial, usage, retryAfterMs, status, requestId, over, ...more });
-  return new MillraceError(error.code, message, { cause, retryable, userMessage, ...details });
-};
+): MillraceError =>
+  new MillraceError(error.code, message, { cause: error.cause, ...error, ...present(more) });
 
 /** Tells whether a value is a `MillraceError`, also one of another copy of this package. */
 export const isMillraceError = (value: unknown): value is MillraceError =>

@@ -69,6 +69,6 @@ export const verdict = (error: MillraceError): MillraceError => {
   return error;
 };
 
-/** Tells whether an error is such a verdict, once: for whoever hears of it further out, it is a failure like any other. */
+/** Whether an error is such a verdict. True once: further out it is a failure like any other. */
 const isVerdict = (cause: unknown): cause is MillraceError =>
   typeof cause === 'object' && cause !== null && verdicts.delete(cause);

@@ -115,7 +115,7 @@ export const emissions = (
 const has = (value: unknown, key: PropertyKey): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
 
-/** An Observable of another copy of RxJS, or of another library, is told by the symbol that they share. */
+/** An Observable of another copy of RxJS, or of another library, is recognized by the symbol that they share. */
 const isObservableLike = (value: unknown): value is ObservableInput<unknown> =>
   isObservable(value) || has(value, observableSymbol);
 

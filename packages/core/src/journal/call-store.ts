@@ -79,7 +79,7 @@ const open$ = <T>(
           thenMap((written) => run(journalOf(appender, logs, callId, events, written))),
         ),
       ),
-      // Before the end is told: whoever hears of it may open it again.
+      // Before the end is delivered: a subscriber may open the record again then.
       ending(close$),
       failing(toMillraceError),
     );

@@ -121,7 +121,7 @@ const known = new WeakMap<Messages, Messages>();
 export const toModel = (messages: Messages): Messages =>
   known.get(messages) ?? messages.map(messageToModel);
 
-/** Notes that a list is another one with messages behind it, so that only these are made anew. It gives the list back. */
+/** Records that a list extends another one, so that only the added messages are converted. Returns the list. */
 export const grown = (messages: Messages, before: Messages, added: Messages): Messages => {
   const shown = added.map(messageToModel);
   const former = before.length === 0 ? before : toModel(before);

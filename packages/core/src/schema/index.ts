@@ -100,7 +100,7 @@ const notAt = (places: readonly Path[], problems: readonly Problem[]): readonly 
   return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
 };
 
-/** A default is told to the model, but never filled in. */
+/** Defaults are shown to the model and never filled in. */
 type Read<Schema> = Schema extends JSONSchema
   ? FromSchema<Schema, { keepDefaultedPropertiesOptional: true }>
   : unknown;
