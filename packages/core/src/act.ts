@@ -28,7 +28,6 @@ export interface Acted extends CostBelow {
   readonly toolUse: ToolUseBlock;
   readonly result: ToolResultBlock;
   readonly ms: number;
-  /** Whether the tool was asked at all. */
   readonly executed: boolean;
   /** It failed, or could not begin for what the model said. */
   readonly failed: boolean;

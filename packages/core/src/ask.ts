@@ -37,7 +37,6 @@ export type Asked =
   | {
       /** An interrupt cut it, or an interceptor would not have it. */
       readonly status: 'interrupted' | 'vetoed';
-      /** As far as it had come. */
       readonly message: AssistantMessage;
       readonly usage: Usage;
       /** What the reply says instead, if a layer has cut it with a message. */

@@ -29,7 +29,6 @@ export interface Draft {
   resume(): void;
   /** All that the message holds, as one delta a block. */
   deltas(): readonly ChunkOf[];
-  /** The message as far as it has come. */
   message(): AssistantMessage;
 }
 

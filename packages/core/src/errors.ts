@@ -94,8 +94,11 @@ const detailsOf = (options: MillraceErrorOptions): object => {
 export const revised = (
   error: MillraceError,
   { message = error.message, ...more }: MillraceErrorOptions & { readonly message?: string },
-): MillraceError =>
-  new MillraceError(error.code, message, { cause: error.cause, ...error, ...present(more) });
+): MillraceError => {
+  const { code, cause, retryable, userMessage } = error;
+  const known = { cause, retryable, userMessage, ...detailsOf(error) };
+  return new MillraceError(code, message, { ...known, ...present(more) });
+};
 
 /** Tells whether a value is a `MillraceError`, also one of another copy of this package. */
 export const isMillraceError = (value: unknown): value is MillraceError =>
