@@ -29,6 +29,7 @@ const aims = {
   'kernel: bytes gzipped, without rxjs': 15_000,
   'kernel: files of features in its closure': 0,
   'kernel: imports of features': 0,
+  'kernel: words of features': 0,
   'createAgent and tool: bytes gzipped, without rxjs and ajv': 20_000,
   'createAgent and tool: files': 35,
   'core, layers and journal: source files': 235,
@@ -97,10 +98,23 @@ const byFeature = (files) => {
   return Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
 };
 
-function kernelImports(modules) {
+const isKernel = (file) => {
   const { path, pathNot } = kernelBoundary.kernel;
-  const isKernel = (file) =>
-    new RegExp(path).test(file) && !pathNot.some((pattern) => new RegExp(pattern).test(file));
+  return new RegExp(path).test(file) && !pathNot.some((pattern) => new RegExp(pattern).test(file));
+};
+
+/** The words of features in kernel files, names and comments alike, each with how often it is there. */
+function featureWords(modules) {
+  const counts = {};
+  for (const file of [...modules.keys()].filter(isKernel)) {
+    for (const [word] of read(file).matchAll(kernelBoundary.featureWords)) {
+      counts[word.toLowerCase()] = (counts[word.toLowerCase()] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
+function kernelImports(modules) {
   return byFeature(
     [...modules].flatMap(([file, module]) => (isKernel(file) ? importsOf(module) : [])),
   );
@@ -273,6 +287,7 @@ async function measure() {
   const agent = await bundle(`export { createAgent, tool } from './index.js'`, ['rxjs', 'ajv']);
   const reached = byFeature(kernel.read);
   const imports = kernelImports(modules);
+  const words = featureWords(modules);
 
   const numbers = {
     'kernel: files': kernel.read.length,
@@ -280,6 +295,7 @@ async function measure() {
     'kernel: bytes gzipped, without rxjs': kernel.gzip,
     'kernel: files of features in its closure': sum(Object.values(reached)),
     'kernel: imports of features': sum(Object.values(imports)),
+    'kernel: words of features': sum(Object.values(words)),
     'createAgent and tool: bytes gzipped, without rxjs and ajv': agent.gzip,
     'createAgent and tool: files': agent.kept.length,
     'core, layers and journal: source files': sources.length,
@@ -295,7 +311,7 @@ async function measure() {
     ),
     ...(await measuredCalls()),
   };
-  return { numbers, reached, imports };
+  return { numbers, reached, imports, words };
 }
 
 function rowsOf(numbers, ceilings) {
@@ -323,7 +339,7 @@ function lowered(rows) {
   return lower;
 }
 
-function print({ rows, reached, imports }) {
+function print({ rows, reached, imports, words }) {
   const text = (value) => value?.toLocaleString('en') ?? '–';
   const texts = rows.map(({ what, today, ceiling, aim }) => [
     what,
@@ -344,6 +360,7 @@ function print({ rows, reached, imports }) {
       .join(', ') || 'none';
   console.log(`\nFiles of features in the kernel's closure: ${list(reached)}`);
   console.log(`Imports of features in kernel files: ${list(imports)}`);
+  console.log(`Words of features in kernel files: ${list(words)}`);
 }
 
 function check(rows) {

@@ -7,12 +7,15 @@ const entry = `${core}/agent.ts`;
 /** The features, each with its folders and files: where they are today, and where the restructuring puts them. */
 const features = {
   approval: ['approval', 'tools/approval'],
+  composition: ['compose', 'consult', 'with-own-tools'],
+  events: ['streams/(?:bounded|event-operators)'],
   fitting: ['fitting', 'context-window'],
   guards: ['guards', 'interceptors'],
   interrupts: ['interrupts', 'interrupt-on'],
   journal: ['journal'],
   'long-term-memory': ['long-term-memory'],
   memories: ['memories'],
+  models: ['models/(?:answer-tool|retry)'],
   output: ['output'],
   planning: ['planning'],
   presets: ['presets'],
@@ -26,6 +29,7 @@ const features = {
     'tool-selection',
     'tools/(?:select-tools|[^/]+-selector|manage-tools|tool-group)',
   ],
+  tools: ['tools/(?:preset|tool-method)', 'near-matches'],
   traffic: ['traffic', 'limit-rate', 'limit-concurrency', 'budget'],
 };
 
@@ -42,7 +46,15 @@ const anyFeature = pattern(Object.values(features).flat());
 /** Kernel files: all of core except features, entry points, tests and test tools. */
 const kernel = {
   path: `^${core}/`,
-  pathNot: [anyFeature, `^${core}/(?:index\\.ts|adapter/|testing/)`, '\\.test(-d|-support)?\\.ts$'],
+  pathNot: [
+    anyFeature,
+    `^${core}/(?:adapter|testing)/`,
+    '/index\\.ts$',
+    '\\.test(-d|-support)?\\.ts$',
+  ],
 };
 
-module.exports = { entry, featureFiles, anyFeature, kernel };
+/** Words that only features use. */
+const featureWords = /journal|session|queue|steer|budget|approv|suspen|planning|retriev/gi;
+
+module.exports = { entry, featureFiles, anyFeature, featureWords, kernel };

@@ -26,7 +26,7 @@ import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createTrampoline } from './trampoline.js';
 
-/** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
+/** An immutable definition: nothing of a call lives in it. A call of its own remembers nothing. */
 export interface Agent<out Output = unknown> extends Callable<Output> {
   readonly name: string;
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
@@ -87,7 +87,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       listener: hot,
       input,
     };
-    // What a call without a session does to its tools is its own.
+    // What a call does to its tools is its own.
     return defer(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
   const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => ({
@@ -131,11 +131,11 @@ export interface AgentOptions<
   readonly model: Model;
   /** The system prompt, or a function that writes it for a call. */
   readonly instructions?: string | ((call: CallInfo) => string);
-  /** Tools, and groups of tools that `toolGroup` has made. Each session begins with them. */
+  /** Tools, and groups of tools that `toolGroup` has made. Each call begins with them. */
   readonly tools?: readonly ToolEntry[];
-  /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `retrieve(retriever)` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use<Output>;
-  /** What tools find under context keys. What a session and a call give goes before it. */
+  /** What tools find under context keys. What layers and a call give overrides it. */
   readonly context?: readonly ContextEntry[];
 }
 

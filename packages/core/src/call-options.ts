@@ -28,7 +28,7 @@ import type { ToolContext } from './tools/types.js';
 export interface CallOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends PreparedOptions {
-  /** What tools find under context keys. It goes before what the session, the agent and a call above give. */
+  /** What tools find under context keys. It overrides what layers, the agent and a call above give. */
   readonly context?: readonly ContextEntry[];
   /** Handed to tools, interceptors and instructions; never sent to a model. */
   readonly metadata?: Readonly<Record<string, string>>;
@@ -60,7 +60,6 @@ const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
   firstChunkMs: isDelay,
   chunkMs: isDelay,
   toolMs: isDelay,
-  approvalMs: isDelay,
   tools: [
     (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
     `an object of tool names, each with ${isDelay[1]}`,

@@ -72,7 +72,6 @@ export const decision$ = (
             ...{ tool, check$, local },
             lent: context.lend(lending, run, abort),
             report: (event) => hooks.report(iteration, event),
-            timeoutMs: limits.timeouts.approvalMs,
           };
         });
   return decided$.pipe(

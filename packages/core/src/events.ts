@@ -1,23 +1,17 @@
+import type { CallLabels } from './call-info.js';
 import type { MillraceError } from './errors.js';
-import type {
-  AssistantMessage,
-  Message,
-  ToolResultBlock,
-  ToolUseBlock,
-  UserMessage,
-} from './message.js';
+import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock } from './message.js';
 import type { Finish, ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
 import type { Usage } from './usage.js';
 
 /** Where an event comes from. Every event carries it. */
-export interface Envelope {
+export interface Envelope extends CallLabels {
   /** The outermost call: the same for a call and all sub-agents below it. */
   readonly rootId: string;
   readonly callId: string;
   /** The call whose tool made this one. */
   readonly parentId?: string;
-  readonly sessionId?: string;
   /** The names of the agents, from the outermost to the one that speaks. */
   readonly agent: readonly string[];
   /** What a call below says is what the call above it says: its text is a part of the root's answer. */
@@ -127,29 +121,21 @@ export interface Events {
     /** What the tool asks for. */
     readonly request: unknown;
   };
-  readonly steered: {
-    /** A message that was added to the running call. The next request includes it. */
-    readonly message: UserMessage;
-  };
   readonly messagesAppended: {
-    /** The messages that were added to the memory of the session, as it keeps them. A message with a known id is kept once. */
+    /** The messages that were added to memory, as it keeps them. A message with a known id is kept once. */
     readonly messages: readonly Message[];
   };
   readonly messagesRemoved: {
-    /** The messages that the memory of the session has dropped. */
+    /** The messages that memory has dropped. */
     readonly ids: readonly string[];
   };
   readonly stateChanged: {
-    /** What changed: `plan`, or `groups` and `approvals` of a session. */
+    /** What changed, such as `plan` or `groups`. */
     readonly name: string;
     /** The new value. */
     readonly state: unknown;
     /** How it differs from the value before. */
     readonly patches: readonly StatePatch[];
-  };
-  readonly stepReplayed: {
-    /** The position of the step in its call, such as `3/0`. It was answered from the journal, and reports nothing else. */
-    readonly step: string;
   };
   readonly uncertain: {
     /** It was running when the process ended, and its outcome is unknown. */

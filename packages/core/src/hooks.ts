@@ -92,8 +92,7 @@ export const createHooks = ({
   listeners,
   nextSeq,
 }: HooksInit): Hooks => {
-  const { rootId, callId, agent } = call;
-  const kin = kinOf(call);
+  const { rootId, callId, agent, metadata: _, ...kin } = call;
   let latest = 0;
   let settled = false;
   let deliverBy: Attendant['deliver'];
@@ -256,16 +255,6 @@ const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   }
   return Object.freeze(event);
 };
-
-const kinOf = ({
-  parentId,
-  sessionId,
-  speaks,
-}: CallInfo): Pick<Envelope, 'parentId' | 'sessionId' | 'speaks'> => ({
-  ...(parentId === undefined ? {} : { parentId }),
-  ...(sessionId === undefined ? {} : { sessionId }),
-  ...(speaks === undefined ? {} : { speaks }),
-});
 
 const isUsable = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
   isModifiable(value) && value.type === type && isWhole(value);

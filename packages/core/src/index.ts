@@ -101,7 +101,8 @@ export {
   toolResultOf,
   type ToolStepResult,
 } from './step.js';
-export { inProcessMemory, type Memory, type MemoryChange, type MemoryFactory } from './memory.js';
+export { inProcessMemory, type MemoryFactory } from './memories/in-process-memory.js';
+export type { Memory, MemoryChange } from './memory.js';
 export {
   type AssistantBlock,
   type AssistantMessage,

@@ -24,7 +24,7 @@ export type InputMessage =
 export type Input =
   string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
 
-/** Reads an input as messages of a call, or throws `invalidRequest`. Results of suspended tools come first, in a message of their own. */
+/** Reads an input as messages of a call, or throws `invalidRequest`. Results for tools of earlier calls come first, in a message of their own. */
 export const readInput = (
   input: unknown,
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
@@ -48,7 +48,7 @@ export const readInput = (
 export const readLateInput = (
   input: unknown,
   call: Pick<CallInfo, 'callId' | 'agent'>,
-  place = 'steered',
+  place: string,
 ): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
 
 const fromUser = (message: Message): UserMessage => {

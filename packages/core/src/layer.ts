@@ -20,7 +20,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { Call } from './call/call.js';
-import type { CallInfo } from './call-info.js';
+import type { CallInfo, CallLabels } from './call-info.js';
 import { contained, failing, thenMap } from './contained.js';
 import type { JoinableDemand } from './demand.js';
 import { MillraceError, misuse, toMillraceError } from './errors.js';
@@ -73,6 +73,7 @@ export interface LayerContext {
   readonly values: ContextValues;
   /** The calls above this one, the outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
+  readonly labels: CallLabels;
   /** Does something once the last event of the call has been heard, or the call was left. */
   readonly whenOver: (work: () => void) => void;
   /** What the caller said, without the defaults of the agent. */
@@ -93,7 +94,8 @@ export interface Layer {
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
   /** What calls with this layer are known by, in events too. */
-  readonly info?: Pick<CallInfo, 'sessionId'> & {
+  readonly info?: {
+    readonly labels?: CallLabels;
     /** What tools find under context keys. It overrides what the agent gives. */
     readonly context?: readonly ContextEntry[];
     /** The call began before, and is resumed. */

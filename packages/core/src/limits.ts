@@ -3,7 +3,7 @@ export type OnLimit = 'answer' | 'error' | 'partial';
 
 /** How long things may take, in milliseconds. What is absent and has no default may take for ever. */
 export interface Timeouts {
-  /** The whole call: interceptors, model and tools; not the wait in the queue of a session, nor for an approval. Default: 1,800,000, which is 30 minutes; sub-agents have none of their own. */
+  /** The whole call: interceptors, model and tools; not the waiting for a person or for another call. Default: 1,800,000, which is 30 minutes; sub-agents have none of their own. */
   readonly callMs?: number;
   /** Each turn of the loop: the model, the tools it asks for, and what interceptors do. */
   readonly iterationMs?: number;
@@ -13,8 +13,6 @@ export interface Timeouts {
   readonly chunkMs?: number;
   /** Each run of a tool, all attempts together. Default: 60,000. */
   readonly toolMs?: number;
-  /** Each wait for an approval. It is no part of `toolMs`. */
-  readonly approvalMs?: number;
   /** Single tools by name, instead of `toolMs` and of what the tool says itself. */
   readonly tools?: Readonly<Record<string, number>>;
 }

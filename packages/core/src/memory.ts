@@ -2,7 +2,7 @@ import { defer, type Observable, of, reduce } from 'rxjs';
 import { isRecord } from './json.js';
 import type { Message } from './message.js';
 
-/** Where the conversation of one session is kept. */
+/** Where one conversation is kept. */
 export interface Memory {
   /** Emits the conversation once, oldest first, and completes. Cold. */
   load$(): Observable<readonly Message[]>;
@@ -13,7 +13,7 @@ export interface Memory {
   append$(messages: readonly Message[], hasFailed?: boolean): Observable<unknown>;
   /** Emits all that is kept, as it was written, and completes. Cold. Default: what `load$` emits. */
   all$?(): Observable<readonly Message[]>;
-  /** Puts messages in the place of all there are, all of them or none, and completes. `session.loadState` needs it. Cold. */
+  /** Puts messages in the place of all there are, all of them or none, and completes. Loading a saved state needs it. Cold. */
   replace$?(messages: readonly Message[]): Observable<unknown>;
 }
 
@@ -24,36 +24,6 @@ export interface MemoryChange {
   /** The ids of those that have been dropped. */
   readonly removed: readonly string[];
 }
-
-/** Gives the memory of a session. */
-export type MemoryFactory = (sessionId: string) => Memory;
-
-/** Keeps every conversation in this process, for as long as the factory itself is held. */
-export const inProcessMemory = (): MemoryFactory => {
-  const conversations = new Map<string, Conversation>();
-  return (sessionId) => {
-    const set = (messages: readonly Message[], ids: Set<string>): Observable<undefined> => {
-      if (messages.length === 0) conversations.delete(sessionId);
-      else conversations.set(sessionId, { messages, ids });
-      return of(undefined);
-    };
-    const add = ({ messages, ids }: Conversation, added: readonly Message[]) =>
-      set(messages.concat(added.filter(({ id }) => !ids.has(id) && ids.add(id))), ids);
-    return {
-      load$: () => defer(() => of(conversations.get(sessionId)?.messages ?? [])),
-      append$: (added) => defer(() => add(conversations.get(sessionId) ?? empty(), added)),
-      replace$: (messages) => defer(() => add(empty(), messages)),
-    };
-  };
-};
-
-interface Conversation {
-  readonly messages: readonly Message[];
-  /** They are many: the set is the conversation's own, and grows with it. */
-  readonly ids: Set<string>;
-}
-
-const empty = (): Conversation => ({ messages: [], ids: new Set() });
 
 export const noMemory: Memory = { load$: () => of([]), append$: () => of(undefined) };
 

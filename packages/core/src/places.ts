@@ -28,7 +28,7 @@ export const lend = (
   isOver: () => boolean = () => false,
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
-  const { callId, agent, metadata, sessionId } = call;
+  const { callId, agent, metadata } = call;
   const context: ToolContext = {
     callId,
     toolUseId,
@@ -47,7 +47,7 @@ export const lend = (
       return liveToolkit(toolkit);
     },
     get: (key) => valueOf(key, values),
-    ...(sessionId === undefined ? {} : { sessionId }),
+    ...scope.labels,
   };
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
   const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;

@@ -27,6 +27,6 @@ export interface CallDefaults {
 /** What a call may be prepared otherwise in. */
 export interface PreparedOptions extends CallDefaults {
   readonly model?: Model;
-  /** The tools of this call, instead of those of its session or agent. */
+  /** The tools of this call, instead of those it would have. */
   readonly tools?: readonly ToolEntry[];
 }

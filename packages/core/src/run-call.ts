@@ -48,7 +48,7 @@ import type { Reply } from './reply.js';
 import { abortedError, stopBy } from './stop-by.js';
 import type { ToolkitCell } from './toolkit.js';
 import type { View } from './callable.js';
-import type { CallInfo } from './call-info.js';
+import type { CallInfo, CallLabels } from './call-info.js';
 import { joinDemand } from './demand.js';
 import { createHooks } from './hooks.js';
 import { createHolds, createInterruption } from './interruption.js';
@@ -247,8 +247,8 @@ const createContext = ({
   const id = callId ?? above?.callIds.next() ?? randomId();
   const { scope } = above ?? {};
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
-  const sessionId =
-    use.findLast(({ info }) => info?.sessionId)?.info?.sessionId ?? scope?.call.sessionId;
+  const labels: CallLabels = { ...scope?.labels };
+  for (const { info } of use) Object.assign(labels, info?.labels);
   const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
   const isHeard =
     above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
@@ -258,7 +258,7 @@ const createContext = ({
     agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
     metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
     ...(scope === undefined ? {} : { parentId: scope.call.callId }),
-    ...(sessionId === undefined ? {} : { sessionId }),
+    ...labels,
     ...(isHeard && { speaks: true }),
   });
   const numbers = scope?.numbers ?? { last: 0 };
@@ -292,6 +292,7 @@ const createContext = ({
     whenOver: (work: () => void) => void afterwards.push(work),
     cells,
     local: createLocals(cells),
+    labels,
     lineage: [...(scope?.lineage ?? []), call],
   };
   const inherited = handedDown(scope?.layers ?? [], isHeard);

@@ -30,7 +30,7 @@ import type { Tool, ToolContext, ToolRetry } from './tools/types.js';
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
 
 export interface Ran extends CostBelow {
-  /** As it was run, with the edits of those who approved of it. */
+  /** As it was run, with the edits of those who decided on it. */
   readonly toolUse: ToolUseBlock;
   readonly output: ToolOutput;
   /** Whether the tool was run, or answered without. */

@@ -126,7 +126,7 @@ export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
   };
 };
 
-/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or a call waits in a queue. */
+/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or the call waits its turn. */
 export const uncounted = /* @__PURE__ */ cell(
   'family',
   (): OffTime & { begin: (now: () => number) => () => void } => {

@@ -95,7 +95,7 @@ export const isToolGroup = (value: unknown): value is ToolGroup =>
 export const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
 
-/** Where the tools of a session are. */
+/** Where tools are that may change. */
 export interface ToolkitCell {
   current: Toolkit;
 }

@@ -25,6 +25,12 @@ export {
 } from '../tool-parts.js';
 export { type Fused, fuseRankings } from '../retrieval/fuse-rankings.js';
 export { createMeaningIndex, type MeaningIndex } from '../retrieval/meaning-index.js';
-export { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
-export { lookUpForm, termsIn, type Word, wordsIn } from '../retrieval/words.js';
+export {
+  endsOf,
+  lookUpForm,
+  termsIn,
+  termsOfRequest,
+  type Word,
+  wordsIn,
+} from '../retrieval/words.js';
 export { addUsage, noUsage } from '../usage.js';

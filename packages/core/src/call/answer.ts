@@ -148,7 +148,7 @@ export const opened$ = (
   );
 };
 
-/** Results of suspended tools come first, in a message of their own. */
+/** Results for tools of earlier calls come first, in a message of their own. */
 export const splitInput = (
   messages: Call['input'],
 ): { readonly results: ToolMessage | undefined; readonly input: Call['input'] } => {

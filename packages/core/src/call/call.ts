@@ -5,8 +5,7 @@ import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
 import type { Findings } from '../prompt/assemble.js';
 import type { Notes } from '../run.js';
-import type { JsonSchema } from '../schema.js';
-import type { Validation } from '../schema.js';
+import type { JsonSchema, Validation } from '../schema.js';
 import type { ToolkitCell } from '../toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../usage.js';
 
@@ -23,7 +22,7 @@ export interface AnswerForm {
 export interface Call {
   /** Whether the call is to run: it may have been interrupted before it began, or an interceptor of `prepare` may have vetoed it. */
   readonly status: 'prepared' | 'interrupted' | 'vetoed';
-  /** What was asked. The memory layer takes out the results that it brings for suspended tools. */
+  /** What was asked. The layer that opens the call takes out the results that it brings for tools of earlier calls. */
   readonly input: readonly Message[];
   /** An agent made of steps has none. */
   readonly model: Model | undefined;
@@ -47,7 +46,7 @@ export interface Call {
   readonly instructions: string | undefined;
   /** When it began, in milliseconds since the epoch. */
   readonly createdAt: number;
-  /** What is remembered of earlier sessions: shown, and never stored. */
+  /** What is remembered of earlier conversations: shown, and never stored. */
   readonly recalled: readonly Message[];
   /** Where the model reads that; also right before the input if something that was found stands there. */
   readonly recalledPlacement: 'beforeHistory' | 'beforeInput';

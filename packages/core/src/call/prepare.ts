@@ -102,7 +102,7 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
       const { lost } = asWritten(written);
       return lost.length === 0
         ? undefined
-        : `A journal cannot hold the ${lost.join(', ')} that an interceptor gave the call: it resumes with those of its agent, or of resume$().`;
+        : `A record cannot hold the ${lost.join(', ')} that an interceptor gave the call: it resumes with those of its agent, or of resume$().`;
     },
   };
 };

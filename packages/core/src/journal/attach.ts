@@ -46,7 +46,8 @@ import { assertStored$, checkStored, isStored$, notStored } from './call-store-d
 import { isEnd, storedEvent } from './record-json.js';
 import { failAs } from '../contained.js';
 import { MillraceError } from '../errors.js';
-import { createQueue, type Queue, queuedMap } from '../streams/queue.js';
+import { createFifo, type Fifo } from '../streams/fifo.js';
+import { queuedMap } from '../streams/bounded.js';
 import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 
 /** How a call is followed. */
@@ -172,7 +173,7 @@ const closed$ = throwError(
 
 const hint = {};
 
-const oneHint = (): Queue<object> => {
+const oneHint = (): Fifo<object> => {
   let waiting: object | undefined;
   return {
     get size() {
@@ -214,7 +215,7 @@ export const inPortions$ = <T>(
     );
     return wanted$.pipe(
       concatMap(() => portion$),
-      queuedMap(project, createQueue<StoredRecord>),
+      queuedMap(project, createFifo<StoredRecord>),
       // Portions that are there at once do not nest.
       repeat({ delay: () => (isMore ? of<true>(true).pipe(inTurn) : EMPTY) }),
     );

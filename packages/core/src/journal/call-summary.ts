@@ -31,7 +31,8 @@ import {
 import { isEndOfCall } from './compact-log.js';
 import { isEnd, parsedText, storedEvent } from './record-json.js';
 import { characterStart } from '../interceptors/surrogates.js';
-import { createQueue, queuedMap } from '../streams/queue.js';
+import { createFifo } from '../streams/fifo.js';
+import { queuedMap } from '../streams/bounded.js';
 import { records$ } from './call-store.js';
 import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
 
@@ -160,7 +161,7 @@ export const listed$ = (
           catchError((error: unknown) => of(unreadableCall(call, error))),
           map((summary) => [summary, call] as const),
         ),
-      createQueue<StoredCall>,
+      createFifo<StoredCall>,
     ),
   );
 
@@ -226,7 +227,7 @@ export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<C
         removed = 0;
         return calls;
       }),
-      queuedMap((call) => removed$(store, call), createQueue<CallSummary>),
+      queuedMap((call) => removed$(store, call), createFifo<CallSummary>),
       tap(() => {
         removed += 1;
       }),

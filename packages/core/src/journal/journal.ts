@@ -75,6 +75,15 @@ export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 
   with(...layers: Use): Pick<Callable, 'call$' | 'stream$'>;
 }
 
+declare module '../events.js' {
+  interface Events {
+    readonly stepReplayed: {
+      /** The position of the step in its call, such as `3/0`. It was answered from the journal, and reports nothing else. */
+      readonly step: string;
+    };
+  }
+}
+
 /** A layer that records calls, and resumes them. It also drains its calls. */
 export interface Journal<out Store = JournalStore> extends Layer, Drainable {
   readonly store: Store;

@@ -14,8 +14,7 @@ import {
 } from '../options.js';
 import { fuseRankings } from '../retrieval/fuse-rankings.js';
 import { createMeaningIndex, type Embedder } from '../retrieval/meaning-index.js';
-import { endsOf, termsOfRequest } from '../retrieval/request-terms.js';
-import { lookUpForm, termsIn } from '../retrieval/words.js';
+import { endsOf, lookUpForm, termsIn, termsOfRequest } from '../retrieval/words.js';
 import {
   checkScope,
   type LongTermMemory,

@@ -1,6 +1,7 @@
 import type { AgentOptions } from '../agent.js';
 import { withOwnTools } from '../with-own-tools.js';
-import { appended$, type MemoryFactory } from '../memory.js';
+import { appended$ } from '../memory.js';
+import type { MemoryFactory } from '../memories/in-process-memory.js';
 import {
   checkOptions,
   defined,
@@ -26,7 +27,7 @@ import type { Layer, LayerContext } from '../layer.js';
 import { type PhaseFactory, phase } from '../phase.js';
 import { reasoning } from '../phases/reasoning.js';
 import type { InputSchema } from '../schema.js';
-import { toolSummary, memoriesOfCall } from './memories-of-call.js';
+import { toolSummary, memoriesOfCall, findMemories$ } from './memories-of-call.js';
 import {
   isAgentic,
   isStatic,
@@ -44,7 +45,6 @@ import { section, taskOf } from '../prompt/assemble.js';
 import { type Message, textOf, textBlock, type UserMessage } from '../message.js';
 import { type Plan, planKey } from '../planning/plan-state.js';
 import { note, type OpenRun, outcome, runKey, spend } from '../run.js';
-import { findMemories$ } from './memories-of-call.js';
 import { rankMemories, recalledTitle, writtenMemories } from './written-memories.js';
 import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
 import { messageOf } from '../errors.js';

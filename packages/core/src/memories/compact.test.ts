@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { of } from 'rxjs';
-import { inProcessMemory } from '../memory.js';
+import { inProcessMemory } from './in-process-memory.js';
 import { storeMemory } from '../phases/limit.js';
 import { append, compact, open } from '../run.js';
 import {

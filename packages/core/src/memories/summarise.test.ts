@@ -8,7 +8,7 @@ import { createDemand } from '../demand.js';
 import type { AgentEvent } from '../events.js';
 import { on } from '../interceptor.js';
 
-import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { inProcessMemory, type MemoryFactory } from './in-process-memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import { insertBefore } from '../phase-list.js';

@@ -17,7 +17,7 @@ import { deadline, limitsOf } from '../deadline.js';
 import { messageOf } from '../errors.js';
 import { countMessages } from '../fitting/count-request.js';
 import { plainCounter } from '../fitting/token-counter.js';
-import type { MemoryFactory } from '../memory.js';
+import type { MemoryFactory } from './in-process-memory.js';
 import type { Message } from '../message.js';
 import type { Model } from '../model.js';
 import { createRetryBudget } from '../models/timeouts.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent } from '../agent.js';
-import { inProcessMemory } from '../memory.js';
+import { inProcessMemory } from './in-process-memory.js';
 import { type Message, textOf } from '../message.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';

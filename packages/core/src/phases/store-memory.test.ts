@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, of, throwError } from 'rxjs';
-import { inProcessMemory } from '../memory.js';
+import { inProcessMemory } from '../memories/in-process-memory.js';
 import { type Message, textBlock } from '../message.js';
 import { append, end, open, type Run } from '../run.js';
 import { storeMemory } from './limit.js';

@@ -37,7 +37,7 @@ export const section = (title: string, text: string | undefined): string | undef
 
 /** What is shown to the model in each request of a call, and never stored. */
 export interface Injected {
-  /** What comes before the history, such as what is remembered of earlier sessions. */
+  /** What comes before the history, such as what is remembered of earlier conversations. */
   readonly recalled: readonly Message[];
   /** What comes right before what was asked, such as what has been found for this call, so that all before it can be cached. */
   readonly context: readonly Message[];

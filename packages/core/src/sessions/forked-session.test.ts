@@ -3,7 +3,7 @@ import { firstValueFrom, lastValueFrom, of } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { createCallStore, fork$, inProcessCalls, journal } from '../journal/index.js';
 import { windowMemory } from '../memories/index.js';
-import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { inProcessMemory, type MemoryFactory } from '../memories/in-process-memory.js';
 import { textOf } from '../message.js';
 import { agentTool } from '../teams/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';

@@ -17,7 +17,7 @@ import {
 } from 'rxjs';
 import { type Agent, createAgent } from '../agent.js';
 import { windowMemory } from '../memories/index.js';
-import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { inProcessMemory, type MemoryFactory } from '../memories/in-process-memory.js';
 import { finish, marbles, scriptedModel, text } from '../testing/index.js';
 import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';

@@ -34,7 +34,7 @@ import type { Journal } from '../journal/journal.js';
 import { isStoreOfCalls } from '../journal/call-store-driver.js';
 import { isRecord } from '../json.js';
 import { checkOptions, defined, having, isFunction, numberFrom, type Rule } from '../options.js';
-import type { MemoryFactory } from '../memory.js';
+import type { MemoryFactory } from '../memories/in-process-memory.js';
 import {
   type Session,
   type SessionCallOptions,

@@ -19,7 +19,7 @@ import {
   inProcessCalls,
   journal,
 } from '../journal/index.js';
-import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { inProcessMemory, type MemoryFactory } from '../memories/in-process-memory.js';
 import { textOf } from '../message.js';
 import type { ModelChunk } from '../model.js';
 import { only } from '../streams/event-operators.js';

@@ -70,7 +70,7 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
   name: 'session',
   // Outermost: what a layer does after the reply still belongs to the call.
   priority: Number.MIN_SAFE_INTEGER,
-  info: { sessionId: id, context: values },
+  info: { labels: { sessionId: id }, context: values },
   turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
   call: (context) => (next) => (call) =>
     defer(() => {

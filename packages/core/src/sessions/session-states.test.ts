@@ -3,7 +3,8 @@ import { concat, firstValueFrom, lastValueFrom, NEVER, of, Subject, throwError }
 import { createAgent } from '../agent.js';
 import { MillraceError } from '../errors.js';
 import { inputAndAnswer, summarisingMemory, windowMemory } from '../memories/index.js';
-import { inProcessMemory, type Memory } from '../memory.js';
+import { inProcessMemory } from '../memories/in-process-memory.js';
+import type { Memory } from '../memory.js';
 import { type Message, textBlock, type ToolResultBlock } from '../message.js';
 import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, toolUse } from '../testing/index.js';

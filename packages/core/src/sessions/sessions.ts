@@ -30,15 +30,8 @@ import { freezeMessage } from '../frozen.js';
 import type { Input } from '../input.js';
 import { forksAbove } from '../journal/journal.js';
 import { type Layer, readUse, type Use } from '../layer.js';
-import {
-  type Memory,
-  type MemoryChange,
-  type MemoryFactory,
-  appended$,
-  inProcessMemory,
-  isMemoryChange,
-  kept$,
-} from '../memory.js';
+import { type Memory, type MemoryChange, appended$, isMemoryChange, kept$ } from '../memory.js';
+import { type MemoryFactory, inProcessMemory } from '../memories/in-process-memory.js';
 import { memoryChanges, type MessagesChange } from '../remember.js';
 import type { Message } from '../message.js';
 import {
@@ -68,6 +61,13 @@ import { join$, type SteerOutcome } from './steering.js';
 import type { Fork } from '../journal/call-record.js';
 import { renamed } from '../journal/forked-records.js';
 import { isMessage } from '../shape.js';
+
+declare module '../call-info.js' {
+  interface CallLabels {
+    /** The session that a call belongs to, also as a sub-agent's. */
+    readonly sessionId?: string;
+  }
+}
 
 /** A conversation: its calls run one after the other and remember. A call errors with `busy` while another runs, unless `onBusy` says otherwise. */
 export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {

@@ -19,7 +19,7 @@ import type { AgentEvent, EventOf } from '../events.js';
 import { inputAndAnswer, windowMemory } from '../memories/index.js';
 import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import type { Use } from '../layer.js';
-import { inProcessMemory, type MemoryFactory } from '../memory.js';
+import { inProcessMemory, type MemoryFactory } from '../memories/in-process-memory.js';
 import type { ModelChunk } from '../model.js';
 import { jsonSchema } from '../schema/index.js';
 import { only } from '../streams/event-operators.js';

@@ -32,6 +32,15 @@ import { cell, type StepForm } from '../step.js';
 import { stopBy } from '../stop-by.js';
 import type { View } from '../callable.js';
 
+declare module '../events.js' {
+  interface Events {
+    readonly steered: {
+      /** A message that was added to the running call. The next request includes it. */
+      readonly message: UserMessage;
+    };
+  }
+}
+
 /** What became of a message for a running call: the request of this iteration has it, or none has. */
 export type SteerOutcome =
   | { readonly status: 'delivered'; readonly iteration: number }
@@ -66,7 +75,7 @@ export const createSteering = (call: CallInfo): Steering => {
   return {
     steer$: (input) =>
       defer(() => {
-        const messages = readLateInput(input, call);
+        const messages = readLateInput(input, call, 'steered');
         const outcome$ = new AsyncSubject<SteerOutcome>();
         const steer: Steer = {
           messages,

@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  catchError,
   concat,
   concatMap,
   connect,
@@ -12,6 +13,7 @@ import {
   from,
   ignoreElements,
   merge,
+  mergeMap,
   type MonoTypeOperatorFunction,
   type Observable,
   type ObservableInput,
@@ -31,7 +33,8 @@ import { fromPull } from '../from-pull.js';
 import { isRecord } from '../json.js';
 import { checkOptions, having, isDelay, numberFrom, oneOf, wholeNumber } from '../options.js';
 import { pullFrom } from './pull-from.js';
-import { createQueue, errorLast, type Queue, queuedMap } from './queue.js';
+import { createFifo, type Fifo } from './fifo.js';
+import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
 
 /** What `bounded` does when as many events wait as may. */
 export type BoundedOptions =
@@ -77,8 +80,8 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
     );
 };
 
-const telling = <T>(tell: (size: number) => void): Queue<T> => {
-  const queue = createQueue<T>();
+const telling = <T>(tell: (size: number) => void): Fifo<T> => {
+  const queue = createFifo<T>();
   return {
     get size() {
       return queue.size;
@@ -155,7 +158,7 @@ export const sampleDeltas = <Event extends AgentEvent>(
 };
 
 /** Lazily, so that an event which comes while others are let through goes behind them. */
-function* takeAll<T>(waiting: Queue<T>): Generator<T> {
+function* takeAll<T>(waiting: Fifo<T>): Generator<T> {
   for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) yield value;
 }
 
@@ -270,8 +273,8 @@ interface Entry<Event> {
 /**
  * Makes a queue that merges deltas while at least `mergeFrom` events wait: a delta is merged with the waiting event that it continues, and takes its own place in the order. Nothing overtakes a structural event of its root call. Each event costs constant time; text is joined once.
  */
-const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Queue<Event> => {
-  const queue = createQueue<Entry<Event>>();
+const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Fifo<Event> => {
+  const queue = createFifo<Entry<Event>>();
   /** By root call, and there by call: the last waiting delta since the last structural event. */
   const open = new Map<string, Map<string, Entry<Event>>>();
   let size = 0;
@@ -361,3 +364,57 @@ const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly str
   Object.freeze(merged);
   return merged;
 };
+
+/** A `concatMap` whose values wait in a queue of the caller, which may merge, count or refuse (by throwing) them. An error of the source comes after what waits, one of an inner Observable or the queue immediately. Inner Observables that complete synchronously do not nest. */
+export const queuedMap = <In extends object, Inner extends ObservableInput<unknown>>(
+  project: (value: In) => Inner,
+  open: () => Fifo<In>,
+): OperatorFunction<In, ObservedValueOf<Inner>> =>
+  errorLast((source) =>
+    defer(() => {
+      const waiting = open();
+      const inTurn = subscribeOnTrampoline<true>(createTrampoline());
+      let busy = false;
+      const work$ = (first: In): Observable<ObservedValueOf<Inner>> => {
+        let value = first;
+        const next$ = (): Observable<true> => {
+          const next = waiting.shift();
+          busy = next !== undefined;
+          if (next === undefined) return EMPTY;
+          value = next;
+          return of<true>(true).pipe(inTurn);
+        };
+        return defer(() => project(value)).pipe(repeat({ delay: next$ }));
+      };
+      return source.pipe(
+        filter((value) => {
+          if (busy) waiting.push(value);
+          return !busy;
+        }),
+        mergeMap((value) => {
+          busy = true;
+          return work$(value);
+        }),
+      );
+    }),
+  );
+
+/** Holds an error of the source back until an operator that lets values wait has emitted all of them. */
+export const errorLast =
+  <In, Out>(operator: OperatorFunction<In, Out>): OperatorFunction<In, Out> =>
+  (source) =>
+    defer(() => {
+      let end$: Observable<never> = EMPTY;
+      const quiet$ = source.pipe(
+        catchError((error: unknown) => {
+          end$ = defer(() => {
+            throw error;
+          });
+          return EMPTY;
+        }),
+      );
+      return concat(
+        quiet$.pipe(operator),
+        defer(() => end$),
+      );
+    });

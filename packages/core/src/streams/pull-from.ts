@@ -1,6 +1,6 @@
 import { type Observable, type Observer, Subscription } from 'rxjs';
 import { createDemand, type Demand } from '../demand.js';
-import { createQueue } from './queue.js';
+import { createFifo } from './fifo.js';
 
 /** Takes values out of an Observable one by one, as an AsyncIterator and a ReadableStream ask for them. */
 export interface Puller<T> {
@@ -22,8 +22,8 @@ export const pullFrom = <T>(
   highWaterMark?: number,
 ): Puller<T> => {
   const demand = createDemand(highWaterMark);
-  const takers = createQueue<Taker<T>>();
-  let ready = createQueue<IteratorYieldResult<T>>();
+  const takers = createFifo<Taker<T>>();
+  let ready = createFifo<IteratorYieldResult<T>>();
   let subscription: Subscription | undefined;
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
@@ -76,7 +76,7 @@ export const pullFrom = <T>(
     return: () =>
       new Promise((resolve) => {
         subscription ??= new Subscription();
-        ready = createQueue();
+        ready = createFifo();
         failure = undefined;
         end();
         try {

@@ -6,7 +6,7 @@ import type { OutputOf } from '../callable.js';
 import { misuse } from '../errors.js';
 import type { Input } from '../input.js';
 import { isRecord } from '../json.js';
-import type { MemoryFactory } from '../memory.js';
+import type { MemoryFactory } from '../memories/in-process-memory.js';
 import { type ContentBlock, isContentBlock, textBlock, textOf } from '../message.js';
 import {
   checkOptions,

@@ -1,6 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { EMPTY, lastValueFrom } from 'rxjs';
-import type { Memory, MemoryFactory } from '../memory.js';
+import type { Memory } from '../memory.js';
+import type { MemoryFactory } from '../memories/in-process-memory.js';
 import { type Message, textBlock } from '../message.js';
 import type { Check } from './verify-events.js';
 

@@ -5,7 +5,7 @@ import { interruptOn } from '../interrupt-on.js';
 import { createAgent } from '../agent.js';
 import type { MillraceError } from '../errors.js';
 import type { AgentEvent } from '../events.js';
-import { inProcessMemory } from '../memory.js';
+import { inProcessMemory } from '../memories/in-process-memory.js';
 import { type Block, type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import { jsonSchema } from '../schema/index.js';

@@ -360,7 +360,7 @@ describe('T12: an approval', () => {
     expect(() => approval(true as never)).toThrow('approval() takes a function');
   });
 
-  const slow = (approve: Approver) =>
+  const slow = (approve: Approver, options?: { timeoutMs: number }) =>
     requireApproval(
       tool({
         name: 'tool',
@@ -369,6 +369,7 @@ describe('T12: an approval', () => {
         run: (_input, { scheduler }) => timer(5, scheduler).pipe(map(() => 'ran')),
       }),
       approve,
+      options,
     );
 
   it('waits as long as it takes, outside of the time of the tool', () => {
@@ -382,15 +383,15 @@ describe('T12: an approval', () => {
     });
   });
 
-  it('that takes longer than approvalMs denies', () => {
+  it('that takes longer than timeoutMs denies', () => {
     marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
       const asked = cold<boolean>('-');
       const agent = createAgent({
         model: model(['(cf|)', '(tf|)']),
-        tools: [slow(() => asked)],
+        tools: [slow(() => asked, { timeoutMs: 7 })],
       });
       const output$ = agent
-        .call$('?', { scheduler, limits: { timeouts: { approvalMs: 7 } } })
+        .call$('?', { scheduler })
         .pipe(map((reply) => reply.toolUses[0]?.output));
       expectObservable(output$).toBe('-------(o|)', {
         o: 'Not run: this use of tool was not approved. Nobody has decided on it in time.',
@@ -430,7 +431,10 @@ describe('T12: an approval', () => {
       () => (asked.push(name), verdict);
     const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
     const outputOf = async (...approvers: readonly (boolean | Approver)[]) => {
-      const wrapped = approvers.reduce<Tool>(requireApproval, plain);
+      const wrapped = approvers.reduce<Tool>(
+        (it, approver) => requireApproval(it, approver),
+        plain,
+      );
       const model = scriptedModel([toolUse('run')], [text('done')]);
       return (await createAgent({ model, tools: [wrapped] }).call('?')).toolUses[0]?.output;
     };
@@ -460,10 +464,11 @@ describe('T12: an approval', () => {
         requireApproval(
           tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran' }),
           approve,
+          { timeoutMs: 4 },
         ),
       );
       const done$ = createAgent({ model: answers, tools })
-        .stream$('?', { scheduler, limits: { timeouts: { approvalMs: 4 } } })
+        .stream$('?', { scheduler })
         .pipe(
           only('postActing'),
           map(({ toolUse: { name }, result }) => (result.isError ? `no ${name}` : name)),

@@ -21,6 +21,7 @@ import { copied, frozen } from '../frozen.js';
 import { isRecord, isTooDeep } from '../json.js';
 import { type Layer, trusted } from '../layer.js';
 import type { ToolUseBlock } from '../message.js';
+import { checkOptions, isDelay } from '../options.js';
 import { withoutKeys } from '../schema.js';
 import { cell, offTheClock } from '../step.js';
 import { isTool } from '../toolkit.js';
@@ -68,9 +69,13 @@ declare module '../events.js' {
   }
 }
 
-/** Decides on every run of a tool, those of sub-agents too, when the tool's own approvers have said yes. Several all have to agree; that of a call is asked before that of its agent, and those of the calls above are asked last. */
-export const approval = (approver: Approver): Layer => {
+/** Decides on every run of a tool, those of sub-agents too, when the tool's own approvers have said yes. Several all have to agree; that of a call is asked before that of its agent, and those of the calls above are asked last. What is not decided after `timeoutMs` milliseconds is denied. Default: no limit. */
+export const approval = (
+  approver: Approver,
+  options: { readonly timeoutMs?: number } = {},
+): Layer => {
   if (typeof approver !== 'function') throw misuse('approval() takes a function that decides.');
+  checkOptions('approval()', options, { timeoutMs: isDelay });
   return trusted({
     name: 'approval',
     priority: 80,
@@ -79,18 +84,20 @@ export const approval = (approver: Approver): Layer => {
       ({ local }) =>
       (next) =>
       (call) => {
-        local(decidersOfCall).unshift(approvedBy(approver));
+        local(decidersOfCall).unshift(approvedBy(approver, options));
         return next(call);
       },
   });
 };
 
-/** Asks an approver before each run of a tool; `false` lets none begin, `true` all. The approver may change the input, which is validated again. Several all have to agree, in the order in which they were added. */
+/** Asks an approver before each run of a tool; `false` lets none begin, `true` all. The approver may change the input, which is validated again. Several all have to agree, in the order in which they were added. What is not decided after `timeoutMs` milliseconds is denied; the wait is no part of `callMs` or `toolMs`. Default: no limit. */
 export const requireApproval = <Value>(
   tool: Tool<Value>,
   approver: boolean | Approver<Value>,
+  options: { readonly timeoutMs?: number } = {},
 ): Tool<Value> => {
   if (!isTool(tool)) throw misuse('requireApproval() takes one tool, and who decides on it.');
+  checkOptions('requireApproval()', options, { timeoutMs: isDelay });
   if (approver === true) return tool;
   if (approver !== false && typeof approver !== 'function') {
     throw misuse(
@@ -99,21 +106,25 @@ export const requireApproval = <Value>(
   }
   const decider =
     approver === false
-      ? approvedBy(approver)
+      ? approvedBy(approver, options)
       : // What the validator has passed is of the schema's type, which no guard can say.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-        approvedBy((request) => approver({ ...request, value: request.value as Value }));
+        approvedBy((request) => approver({ ...request, value: request.value as Value }), options);
   return { ...tool, deciders: [...(tool.deciders ?? []), decider] };
 };
 
-const approvedBy = (approver: false | Approver): Decider => ({
+const approvedBy = (
+  approver: false | Approver,
+  { timeoutMs }: { readonly timeoutMs?: number },
+): Decider => ({
   name: 'approval',
-  decide$: (use, checked) => afterApproval$(use, approver, checked),
+  decide$: (use, checked) => afterApproval$(use, approver, timeoutMs, checked),
 });
 
 const afterApproval$ = (
   use: PendingUse,
   approver: false | Approver,
+  timeoutMs: number | undefined,
   before: ReadyUse,
 ): Observable<CheckedUse> =>
   defer(() => {
@@ -135,7 +146,7 @@ const afterApproval$ = (
           ? check$(withInput(toolUse, other, hidden)).pipe(map(problemsOf))
           : of(['The input must be an object.']),
     };
-    return ruling$(use, approver, request).pipe(
+    return ruling$(use, approver, timeoutMs, request).pipe(
       // Before the tool runs, and also where nobody waits for the decision any more.
       tap({ next: () => settled?.(), finalize: () => settled?.() }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
@@ -188,8 +199,9 @@ interface Ruling {
 
 /** Asks an approver. Emits one decision, and never errors: nothing runs because an approver has failed, or is late. */
 const ruling$ = (
-  { report, local, timeoutMs, lent: { scheduler } }: PendingUse,
+  { report, local, lent: { scheduler } }: PendingUse,
   approver: false | Approver,
+  timeoutMs: number | undefined,
   request: ApprovalRequest,
 ): Observable<Ruling> => {
   if (approver === false) return of({ approved: false });

@@ -99,6 +99,7 @@ const tools = Object.entries(kinds).flatMap(([kind, run]) =>
         ...rules,
       }),
       approve,
+      { timeoutMs: 10 },
     ),
   ),
 );
@@ -128,7 +129,7 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
   let failure: unknown;
   const call: CallOptions<undefined> = {
     scheduler: clock,
-    limits: { ...options, timeouts: { toolMs: 20, approvalMs: 10 } },
+    limits: { ...options, timeouts: { toolMs: 20 } },
     ...(interruptAt > 0 && { use: [interruptOn(timer(interruptAt, clock))] }),
   };
   sessions(createAgent({ model, tools, use: veto ? [noTwos] : [] }), { memory })

@@ -1,4 +1,5 @@
 import type { Observable, SchedulerLike } from 'rxjs';
+import type { CallLabels } from '../call-info.js';
 import type { Message, ToolUseBlock } from '../message.js';
 import type { Demand } from '../demand.js';
 import type { ReportedPayload } from '../events.js';
@@ -9,10 +10,9 @@ import type { ToolEmission } from '../tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
 /** What a run of a tool gets. Pass it on as `parent` if the tool calls another agent. */
-export interface ToolContext {
+export interface ToolContext extends CallLabels {
   readonly callId: string;
   readonly toolUseId: string;
-  readonly sessionId?: string;
   /** The same for each attempt of this tool call, also after a resume, and never that of another one, even if a `callId` is used again: for services that accept one act only once. */
   readonly idempotencyKey: string;
   /** The names of the agents, from the outermost to the one that uses the tool. */
@@ -30,9 +30,9 @@ export interface ToolContext {
   readonly scheduler: SchedulerLike;
   /** What the caller gave with the call. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Returns the value of a context key: the call overrides its session, and that its agent. Throws if there is none. */
+  /** Returns the value of a context key: the call overrides its layers, and these its agent. Throws if there is none. */
   get<Value>(key: ContextKey<Value>): Value;
-  /** The tools of the session, or of a call without one. A tool may change them. */
+  /** The tools that the call has. A tool may change them. */
   readonly toolkit: LiveToolkit;
 }
 
@@ -58,7 +58,7 @@ export interface Tool<out Value = unknown> extends ToolPolicy {
   readonly description: string;
   /** What a model is shown. */
   readonly inputSchema: JsonSchema;
-  /** Parameters that the program sets. Values from a model or an approver are ignored. */
+  /** Parameters that the program sets. Values from a model or a decider are ignored. */
   readonly hidden?: readonly string[];
   /** Decide on each run before it begins, one after the other: `requireApproval` adds one. */
   readonly deciders?: readonly Decider[];
@@ -89,8 +89,6 @@ export interface PendingUse {
   readonly check$: (toolUse: ToolUseBlock) => Observable<CheckedUse>;
   readonly report: (event: ReportedPayload) => void;
   readonly local: Locals;
-  /** How long a decision may take, in milliseconds. */
-  readonly timeoutMs: number | undefined;
 }
 
 /** A tool call that is valid. */
@@ -145,7 +143,7 @@ export interface ToolGroup extends Required<ToolGroupDefinition> {
   readonly manager?: (groups: readonly ToolGroup[]) => Tool;
 }
 
-/** The tools of a session, or of a call without one. Changes apply to the next request, also of running calls. Each is made as a whole, or throws a `config` error and changes nothing. */
+/** The tools that a call has. Changes apply to the next request, also of running calls. Each is made as a whole, or throws a `config` error and changes nothing. */
 export interface LiveToolkit {
   /** The names of those that can be used. */
   readonly names: readonly string[];

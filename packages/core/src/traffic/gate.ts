@@ -1,7 +1,7 @@
 import { defer, finalize, Observable, tap } from 'rxjs';
 import { contained } from '../contained.js';
 import type { MillraceError } from '../errors.js';
-import { createQueue } from '../streams/queue.js';
+import { createFifo } from '../streams/fifo.js';
 
 export interface Guest {
   /** Takes what it needs, and says whether there was enough. Asked when it comes, and again while it is the first who waits. */
@@ -31,7 +31,7 @@ interface Entry {
 
 export const createGate = (maxQueue: number, full: () => MillraceError): Gate => {
   const line = createLine<Entry>();
-  const admitted = createQueue<Entry>();
+  const admitted = createFifo<Entry>();
   let isBeginning = false;
 
   const admit = (entry: Entry): void => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createQueue } from './queue.js';
+import { createFifo } from './fifo.js';
 
-describe('createQueue', () => {
+describe('createFifo', () => {
   it('hands out what was put in, in order, whatever the pattern', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(), fc.constant(null))), (steps) => {
-        const queue = createQueue<number>();
+        const queue = createFifo<number>();
         const model: number[] = [];
         for (const step of steps) {
           if (step === null) expect(queue.shift()).toBe(model.shift());
