@@ -1,8 +1,8 @@
 import type { MessageChunk, StopChunk } from './content-through.js';
 import type { Context } from './context.js';
 import type { ChunkOf } from './events.js';
-import { type AssistantBlock, type AssistantMessage, textBlock } from './message.js';
-import type { Finish, Malformed, ModelChunk } from './model.js';
+import { type AssistantBlock, type AssistantMessage, textBlock, type Finish } from './message.js';
+import type { Malformed, ModelChunk } from './model.js';
 import { defined } from './options.js';
 import { hasEnded, type Run } from './run.js';
 import {

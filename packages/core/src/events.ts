@@ -1,7 +1,7 @@
 import type { CallLabels } from './call-info.js';
 import type { MillraceError } from './errors.js';
-import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock } from './message.js';
-import type { Finish, ModelReport, RequestOptions } from './model.js';
+import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock, Finish } from './message.js';
+import type { ModelReport, RequestOptions } from './model.js';
 import type { Reply } from './reply.js';
 import type { Usage } from './usage.js';
 

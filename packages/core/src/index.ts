@@ -125,20 +125,8 @@ export {
   toolUsesOf,
   type UserMessage,
 } from './message.js';
-export type {
-  Finish,
-  Malformed,
-  Model,
-  ModelChunk,
-  ModelContext,
-  ModelReport,
-  ModelRequest,
-  ModelTimeouts,
-  RequestOptions,
-  RetryBudget,
-  ToolChoice,
-  ToolDeclaration,
-} from './model.js';
+export type { Finish } from './message.js';
+export type { Malformed, Model, ModelChunk, ModelContext, ModelReport, ModelRequest, ModelTimeouts, RequestOptions, RetryBudget, ToolChoice, ToolDeclaration } from './model.js';
 export type { LimitOptions, OnLimit, Timeouts } from './limits.js';
 export type { EndReason, Reply, ToolRun } from './reply.js';
 export type {

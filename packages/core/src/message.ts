@@ -96,6 +96,9 @@ export interface UserMessage {
   readonly name?: string;
 }
 
+/** Why the provider ended its answer: `stop` also where it asked for tools. */
+export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
+
 /** What the model said. */
 export interface AssistantMessage {
   readonly id: string;

@@ -1,6 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from './demand.js';
-import type { ContentBlock, Message, ToolUseBlock } from './message.js';
+import type { ContentBlock, Finish, Message, ToolUseBlock } from './message.js';
 import type { MillraceError } from './errors.js';
 import type { JsonSchema } from './schema.js';
 import type { Usage } from './usage.js';
@@ -81,9 +81,6 @@ export interface Malformed {
   /** It has thought, and neither asked for a tool nor answered. */
   readonly isThought?: boolean;
 }
-
-/** Why the provider ended its answer: `stop` also where it asked for tools. */
-export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
 
 /** What a model or a wrapper around it may announce. */
 export type ModelReport =

@@ -1,5 +1,4 @@
-import type { AssistantMessage, Suspension } from './message.js';
-import type { Finish } from './model.js';
+import type { AssistantMessage, Suspension, Finish } from './message.js';
 import type { Usage, UsageByPhase } from './usage.js';
 
 export const endReasons = [

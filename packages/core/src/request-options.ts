@@ -1,5 +1,8 @@
-import type { Model, ModelReport, RequestOptions } from './model.js';
-import type { Toolkit } from './toolkit.js';
+import type { Model, ModelReport, RequestOptions, ToolDeclaration } from './model.js';
+
+interface Tools {
+  readonly declarations: readonly ToolDeclaration[];
+}
 
 export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
   type: 'warning',
@@ -19,13 +22,13 @@ export const supportedOptions = (
 
 export const withTools = (
   request: RequestOptions,
-  { declarations }: Pick<Toolkit, 'declarations'>,
+  { declarations }: Tools,
 ): RequestOptions => (declarations.length > 0 ? { ...request, tools: declarations } : request);
 
 /** A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
 export const withoutTools = (
   { toolChoice: _toolChoice, ...request }: RequestOptions,
-  toolkit: Pick<Toolkit, 'declarations'>,
+  toolkit: Tools,
   { unsupported }: Pick<Model, 'unsupported'>,
 ): RequestOptions => {
   if (toolkit.declarations.length === 0 || unsupported?.includes('toolChoice') === true) {

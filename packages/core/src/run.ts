@@ -1,27 +1,9 @@
 import { defer, EMPTY, type Observable } from 'rxjs';
 import type { CallInfo } from './call-info.js';
 import { MillraceError } from './errors.js';
-import {
-  assembleMessages,
-  grown,
-  type Injected,
-  notesMessage,
-  nothingInjected,
-  taskOf,
-  withoutLast,
-} from './prompt/assemble.js';
+import { assembleMessages, grown, type Injected, notesMessage, nothingInjected, taskOf, withoutLast } from './prompt/assemble.js';
 import { freezeMessage } from './frozen.js';
-import {
-  type AssistantMessage,
-  type Message,
-  type Suspension,
-  textBlock,
-  type ToolMessage,
-  type ToolResultBlock,
-  toolUsesOf,
-  type UserMessage,
-} from './message.js';
-import type { Finish } from './model.js';
+import { type AssistantMessage, type Message, type Suspension, textBlock, type ToolMessage, type ToolResultBlock, toolUsesOf, type UserMessage, type Finish } from './message.js';
 import type { EndReason, ToolRun } from './reply.js';
 import { cell, type Locals } from './step.js';
 import type { Use } from './tools/batch.js';

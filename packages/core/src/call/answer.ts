@@ -21,7 +21,8 @@ import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phase-list.js';
 import { lend } from '../places.js';
 import { withPlainResults } from '../frozen.js';
-import { contextMessages, type Injected, systemPrompt, textFound } from '../prompt/assemble.js';
+import { contextMessages, type Injected, systemPrompt } from '../prompt/assemble.js';
+import { textFound, type Call } from './call.js';
 import type { Reply } from '../reply.js';
 import {
   end,
@@ -36,7 +37,6 @@ import {
 import { hasFields, isArrayOf, isMessage, isNumeric, isOptional, isString } from '../shape.js';
 import { cell, recorded, type StepForm } from '../step.js';
 import { activateOnly, createView, refuseUnknownChoice } from '../toolkit.js';
-import type { Call } from './call.js';
 import { preparedInput$ } from './prepare.js';
 
 /** Answers a call by running the loop until it ends: the innermost answer of an agent that has a model. */

@@ -1,9 +1,10 @@
 import type { Observable } from 'rxjs';
+import type { ReportedPayload } from '../events.js';
 import type { Memory } from '../memory.js';
 import { type Message, textOf } from '../message.js';
 import type { Model } from '../model.js';
 import type { PreparedOptions } from '../preparation.js';
-import type { Findings } from '../prompt/assemble.js';
+import type { Reply } from '../reply.js';
 import type { Notes } from '../run.js';
 import type { JsonSchema, Validation } from '../schema.js';
 import type { ToolkitCell } from '../toolkit.js';
@@ -113,3 +114,25 @@ export const questionOf = ({
   const asked = history.findLast(({ role }: Message) => role === 'user');
   return said === '' && asked !== undefined ? textOf(asked) : said;
 };
+
+/** Something that was found for a call. */
+export interface Finding {
+  /** What every request shows of it under `[Retrieved Context]`, if anything. */
+  readonly text: string;
+  /** Where: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
+  readonly placement: 'system' | 'beforeInput';
+  /** Reported when the loop begins. */
+  readonly event?: ReportedPayload;
+  /** What the reply has of it. */
+  readonly reply?: Partial<Reply>;
+}
+
+/** What layers have found, by name. */
+export type Findings = Readonly<Record<string, Finding>>;
+
+/** The text of what was found, in one place or in all of them. */
+export const textFound = (found: Findings, place?: Finding['placement']): string =>
+  Object.values(found)
+    .filter(({ text, placement }) => text !== '' && (place ?? placement) === placement)
+    .map(({ text }) => text)
+    .join('\n\n');

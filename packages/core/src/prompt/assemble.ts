@@ -1,6 +1,4 @@
-import type { ReportedPayload } from '../events.js';
 import { type Message, textBlock, type ToolResultBlock, type UserMessage } from '../message.js';
-import type { Reply } from '../reply.js';
 import type { JsonSchema } from '../schema.js';
 
 interface SystemParts {
@@ -68,28 +66,6 @@ export const notesMessage = (
     ? []
     : [{ id, role: 'user', content: [textBlock(sections.join('\n\n'))] }];
 };
-
-/** Something that was found for a call. */
-export interface Finding {
-  /** What every request shows of it under `[Retrieved Context]`, if anything. */
-  readonly text: string;
-  /** Where: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
-  readonly placement: 'system' | 'beforeInput';
-  /** Reported when the loop begins. */
-  readonly event?: ReportedPayload;
-  /** What the reply has of it. */
-  readonly reply?: Partial<Reply>;
-}
-
-/** What layers have found, by name. */
-export type Findings = Readonly<Record<string, Finding>>;
-
-/** The text of what was found, in one place or in all of them. */
-export const textFound = (found: Findings, place?: Finding['placement']): string =>
-  Object.values(found)
-    .filter(({ text, placement }) => text !== '' && (place ?? placement) === placement)
-    .map(({ text }) => text)
-    .join('\n\n');
 
 /** Context as a message that is not the user's: its section says what it is; none where there is none. */
 export const contextMessages = (id: string, context: string): readonly UserMessage[] =>

@@ -1,5 +1,4 @@
-import type { Call } from '../call/call.js';
-import type { Finding } from '../prompt/assemble.js';
+import type { Call, Finding } from '../call/call.js';
 import { nameOf, quoted } from './quoted.js';
 import type { RetrievedPassage } from './retriever.js';
 

@@ -9,13 +9,12 @@ import {
   of,
   take,
 } from 'rxjs';
-import { type Call, isOpen, questionOf } from '../call/call.js';
+import { type Call, isOpen, questionOf, type Finding } from '../call/call.js';
 import { contained } from '../contained.js';
 import { messageOf, misuse } from '../errors.js';
 import { isRecord } from '../json.js';
 import type { Layer } from '../layer.js';
 import { checkOptions, defined, isFunction, oneOf, type Rule, wholeNumber } from '../options.js';
-import type { Finding } from '../prompt/assemble.js';
 import { isArrayOf } from '../shape.js';
 import { cell } from '../step.js';
 import { addSources } from './numbered.js';

@@ -15,7 +15,7 @@ import type { CallContext } from '../call-context.js';
 import type { CallInfo } from '../call-info.js';
 import { checkMoved } from '../call-options.js';
 import { begin, concluded, withOutput$ } from '../call/answer.js';
-import type { Call } from '../call/call.js';
+import { type Call, textFound } from '../call/call.js';
 import { type OutputOf, runOf, type StepRun } from '../callable.js';
 import { type Composable, composed, isStep, type OutOf, runnerOf } from '../compose/compose.js';
 import { contained, failAs } from '../contained.js';
@@ -39,7 +39,7 @@ import {
 } from '../message.js';
 import type { Rule } from '../options.js';
 import { lend, refuseHalted, silent, spentBelow } from '../places.js';
-import { contextMessages, notesMessage, textFound } from '../prompt/assemble.js';
+import { contextMessages, notesMessage } from '../prompt/assemble.js';
 import { endReasons, type Reply } from '../reply.js';
 import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../run.js';
 import type { InputSchema } from '../schema.js';

@@ -6,8 +6,7 @@ import { modelContract, lentContext, scriptedModel, text } from '../testing/inde
 import { corpusTools } from './corpus/sample.test-support.js';
 import { actionDialect, linesDialect, stepsDialect } from './dialects.js';
 import { dialects, joinDeltas, replied, request } from './reading.test-support.js';
-import { textRequest } from './text-tools.js';
-import { textTools } from './text-tools.js';
+import { textRequest, textTools } from './text-tools.js';
 
 const all = Object.values(dialects);
 const { action, flat, steps, lines } = dialects;
