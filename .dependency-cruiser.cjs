@@ -1,4 +1,3 @@
-const { env } = require('node:process');
 const { anyFeature, kernel } = require('./scripts/house/kernel.cjs');
 
 /** What may import what: arrows point down to the core, and a package is entered by its front door. */
@@ -82,10 +81,6 @@ const rules = {
       dependencyTypesNot: ['type-only'],
     },
   },
-  'phases-do-not-know-the-agent': {
-    from: { path: '^packages/core/src/phases/', pathNot: test },
-    to: { path: '^packages/core/src/(agent|session|call|loop|index)\\.ts$' },
-  },
   'production-does-not-import-testing': {
     from: {
       path: '^packages/[^/]+/src/',
@@ -95,19 +90,63 @@ const rules = {
   },
 };
 
-// The kernel still imports some features, which scripts/house/kernel.cjs lists. `npm run house` counts these imports and keeps
-// them below a ceiling; MILLRACE_KERNEL_IMPORTS=1 prints them here.
-const reported = {
-  'the-kernel-imports-no-feature': { severity: 'warn', from: kernel, to: { path: anyFeature } },
+const core = '^packages/core/src/';
+const pathOf = (room) => `${core}${room.replace('.', '\\.')}(?:/|$)`;
+
+/** The rooms of core, and the files between them. Each imports only from those above it. */
+const rooms = [
+  ...['values', 'flow', 'schema', 'models', 'events.ts', 'step.ts', 'tools', 'run.ts', 'seams'],
+  ...['phases', 'loop.ts', 'call', 'agent.ts', 'operators', 'memories', 'journal', 'layers'],
+  ...['adapter', 'testing', 'index.ts'],
+];
+const roomRules = rooms.slice(0, -1).map((room, index) => [
+  `${room}-imports-only-rooms-above-it`,
+  {
+    from: { path: pathOf(room), pathNot: test },
+    to: { path: rooms.slice(index + 1).map(pathOf) },
+  },
+]);
+
+/** Layers know nothing of each other, but for these. */
+const knownTo = {
+  fitting: ['select-tools.ts'],
+  guards: ['interceptors', 'traffic'],
+  'long-term-memory': ['planning', 'retrieval', 'select-tools.ts'],
+  planning: ['retrieval', 'select-tools.ts'],
+  presets: ['.*'],
+  sessions: ['approval.ts', 'interrupt-on.ts', 'traffic'],
+  teams: ['output.ts', 'select-tools.ts', 'sessions', 'select-tools.ts'],
 };
-const isListed = env.MILLRACE_KERNEL_IMPORTS === '1';
+const layerRules = {
+  'layers-know-nothing-of-each-other': {
+    from: {
+      path: `${core}layers/([^/]+)`,
+      pathNot: [test, ...Object.keys(knownTo).map((layer) => pathOf(`layers/${layer}`))],
+    },
+    to: { path: `${core}layers/`, pathNot: `${core}layers/$1` },
+  },
+  ...Object.fromEntries(
+    Object.entries(knownTo).map(([layer, known]) => [
+      `${layer}-knows-few-other-layers`,
+      {
+        from: { path: pathOf(`layers/${layer}`), pathNot: test },
+        to: {
+          path: `${core}layers/`,
+          pathNot: [layer, ...known].map((name) => `${core}layers/${name}(?:/|$)`),
+        },
+      },
+    ]),
+  ),
+};
 
 module.exports = {
-  forbidden: Object.entries({ ...rules, ...(isListed ? reported : {}) }).map(([name, rule]) => ({
-    name,
-    severity: 'error',
-    ...rule,
-  })),
+  forbidden: Object.entries({ ...rules, ...Object.fromEntries(roomRules), ...layerRules }).map(
+    ([name, rule]) => ({
+      name,
+      severity: 'error',
+      ...rule,
+    }),
+  ),
   options: {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },

@@ -35,7 +35,10 @@ const config = async (): Promise<Config> => {
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
       '^millrace$': '<rootDir>/packages/cli/src/index.ts',
       '^@millrace/([^/]+)$': '<rootDir>/packages/$1/src/index.ts',
-      '^@millrace/([^/]+)/([^/]+)$': '<rootDir>/packages/$1/src/$2/index.ts',
+      '^@millrace/([^/]+)/([^/]+)$': [
+        '<rootDir>/packages/$1/src/$2/index.ts',
+        '<rootDir>/packages/$1/src/layers/$2/index.ts',
+      ],
       '^(\\.{1,2}/.*)\\.js$': '$1',
     },
   });

@@ -11,7 +11,7 @@ Draws the marble diagrams of docs/flow-control.md into docs/diagrams, from the m
 
   --check   writes nothing, and fails where a picture is not as it would be drawn`;
 
-const source = join(root, 'packages/core/dist/streams/diagrams.test-support.js');
+const source = join(root, 'packages/core/dist/operators/diagrams.test-support.js');
 const target = join(root, 'docs/diagrams');
 
 const frame = 26;

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const dist = new URL('../packages/core/dist/sessions/', import.meta.url);
+const dist = new URL('../packages/core/dist/layers/sessions/', import.meta.url);
 const { sampleStates } = await import(new URL('sample-sessions.test-support.js', dist));
 const { stateVersion } = await import(new URL('session-state.js', dist));
 const folder = join(import.meta.dirname, `../packages/core/corpus/states/v${stateVersion}`);

@@ -1,6 +1,7 @@
 // TypeScript 7 compiles the packages. This reads their declarations, and the examples, as a program in TypeScript 6 would.
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
@@ -39,10 +40,40 @@ const compile = (entries) => {
   return { files, problems };
 };
 
+/** What is wrong with the declarations of a program that exports what each function of core returns: it must be able to name their types. */
+async function emitted() {
+  const { exports } = readJson(root, 'packages/core/package.json');
+  const entries = Object.keys(exports).filter((entry) => exports[entry].types !== undefined);
+  const lines = [];
+  for (const [index, entry] of entries.entries()) {
+    const specifier = `@millrace/core${entry.slice(1)}`;
+    lines.push(`import * as entry${index} from '${specifier}';`);
+    const module = await import(pathToFileURL(join(root, 'packages/core', exports[entry].default)));
+    for (const name of Object.keys(module).filter((it) => typeof module[it] === 'function')) {
+      const called = `entry${index}.${name}`;
+      const args = `...([] as unknown as Parameters<typeof ${called}>)`;
+      const isClass = /^[A-Z]/.test(name);
+      if (!isClass) lines.push(`export const result${lines.length} = ${called}(${args});`);
+    }
+  }
+  const file = join(root, 'temp/types/results.mts');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, lines.join('\n'));
+  const program = ts.createProgram([file], {
+    ...options,
+    declaration: true,
+    composite: false,
+    declarationMap: false,
+    types: ['node'],
+  });
+  return program.getDeclarationDiagnostics(program.getSourceFile(file));
+}
+
 // Features add to the types of the main entry, so it is compiled without them, too.
 const alone = compile([join(root, 'scripts/types/core-alone.mts')]);
 const all = compile([...workspaces(root).flatMap(entriesOf), ...examples]);
-const problems = [...alone.problems, ...all.problems];
+const named = await emitted();
+const problems = [...alone.problems, ...all.problems, ...named];
 if (problems.length > 0) {
   const host = {
     getCanonicalFileName: (name) => name,

@@ -4,33 +4,16 @@ const core = 'packages/core/src';
 /** The module that a call starts from. */
 const entry = `${core}/agent.ts`;
 
-/** The features, each with its folders and files: where they are today, and where the restructuring puts them. */
+/** What is no part of the kernel, though some of it lies in a room of the kernel: by name, folders and files. */
 const features = {
-  approval: ['approval', 'tools/approval'],
-  composition: ['compose', 'consult', 'with-own-tools'],
-  events: ['streams/(?:bounded|event-operators)'],
-  fitting: ['fitting', 'context-window'],
-  guards: ['guards', 'interceptors'],
-  interrupts: ['interrupts', 'interrupt-on'],
   journal: ['journal'],
-  'long-term-memory': ['long-term-memory'],
+  layers: ['layers'],
   memories: ['memories'],
-  models: ['models/(?:answer-tool|retry)'],
-  output: ['output'],
-  planning: ['planning'],
-  presets: ['presets'],
-  retrieval: ['retrieval'],
-  schema: ['schema(?=/)'],
-  sessions: ['sessions', 'session', 'session-[^/]+', 'seats', 'arrivals', 'join', 'steering'],
-  suspension: ['suspension', 'tools/suspend'],
-  teams: ['teams'],
-  'text-tools': ['text-tools'],
-  'tool-selection': [
-    'tool-selection',
-    'tools/(?:select-tools|[^/]+-selector|manage-tools|tool-group)',
-  ],
-  tools: ['tools/(?:preset|tool-method)', 'near-matches'],
-  traffic: ['traffic', 'limit-rate', 'limit-concurrency', 'budget'],
+  models: ['models/(?:answer-tool|count-request|estimate-tokens|fit-messages|retry|token-counter)'],
+  operators: ['operators'],
+  phases: ['phases/consult'],
+  schema: ['schema'],
+  tools: ['tools/(?:preset|tool-group|tool-method)'],
 };
 
 const pattern = (names) => `^${core}/(?:${names.join('|')})(?:/|\\.ts$)`;

@@ -15,7 +15,7 @@ const slow = [
   'flow-suite/',
   'store/src/files/',
   'server/src/(clients|properties|scenarios).test',
-  'core/src/(journal/cuts/|journal/attach-|properties|loop|text-tools/reader)',
+  'core/src/(journal/cuts/|journal/attach-|call/properties|loop|layers/text-tools/reader)',
 ].map((pattern) => new RegExp(pattern));
 
 const rank = ({ path }) => {

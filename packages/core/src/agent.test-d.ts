@@ -7,13 +7,13 @@ import {
   type Layer,
   type Model,
   output,
-  type PartialOf,
   partialOutput$,
   type Reply,
 } from './index.js';
+import type { PartialOf } from './layers/output.js';
 import type { Journal } from './journal/index.js';
 import { jsonSchema } from './schema/index.js';
-import { sessions } from './sessions/index.js';
+import { sessions } from './layers/sessions/index.js';
 
 declare const model: Model;
 

@@ -37,7 +37,7 @@ import {
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
 import { strictHistory } from './memories/conversation.js';
-import { sessions } from './sessions/index.js';
+import { sessions } from './layers/sessions/index.js';
 import { journal } from './journal/index.js';
 import { jsonSchema } from './schema/index.js';
 

@@ -1,30 +1,25 @@
 import { defer, type Observable, Subject } from 'rxjs';
-import type { CallInfo } from './call-info.js';
-import {
-  type CallOptions,
-  checkMoved,
-  isContext,
-  preparedRules,
-  withDefaults,
-} from './call-options.js';
+import type { CallInfo } from './values/reply.js';
+import type { CallOptions } from './call/call-options.js';
+import { checkMoved, isContext, preparedRules, withDefaults } from './call/call-options.js';
 import { beginning, opening, runLoop } from './call/answer.js';
 import { reviewing } from './call/prepare.js';
-import { type Callable, type OutputOf, toCallable, type View } from './callable.js';
-import { type MillraceError, misuse } from './errors.js';
+import { type Callable, type OutputOf, toCallable, type View } from './call/callable.js';
+import { type MillraceError, misuse } from './values/errors.js';
 import type { AgentEvent, Listener } from './events.js';
-import type { Input } from './input.js';
-import { type Layer, readUse, turnThrough, type Use } from './layer.js';
-import type { LimitOptions } from './limits.js';
-import type { Model } from './model.js';
-import { defined, isText, listOf, type Rule } from './options.js';
-import { nativePhases } from './phase-list.js';
-import type { CallDefaults } from './preparation.js';
-import { call$, type CallSetup } from './run-call.js';
-import type { InputSchema } from './schema.js';
-import { createToolkit } from './toolkit.js';
+import type { Input } from './seams/input.js';
+import { type Layer, readUse, turnThrough, type Use } from './seams/layer.js';
+import type { LimitOptions } from './flow/deadline.js';
+import type { Model } from './models/model.js';
+import { defined, isText, listOf, type Rule } from './values/options.js';
+import { nativePhases } from './phases/phase-list.js';
+import type { CallDefaults } from './seams/preparation.js';
+import { call$, type CallSetup } from './call/run-call.js';
+import type { InputSchema } from './values/schema.js';
+import { createToolkit } from './tools/toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
-import { createTrampoline } from './trampoline.js';
+import { createTrampoline } from './flow/trampoline.js';
 
 /** An immutable definition: nothing of a call lives in it. A call of its own remembers nothing. */
 export interface Agent<out Output = unknown> extends Callable<Output> {

@@ -1,7 +1,7 @@
 import { expectTypeOf } from 'expect-type';
 import type { AgentEvent, EventOf, Events, EventType, Reply, ReportedPayload } from './index.js';
-import type { RecalledMemory } from './long-term-memory/index.js';
-import type { RetrievedPassage } from './retrieval/index.js';
+import type { RecalledMemory } from './layers/long-term-memory/index.js';
+import type { RetrievedPassage } from './layers/retrieval/index.js';
 
 // A feature declares its events and its fields of the reply by merging; scripts/types/core-alone.mts is the program without it.
 expectTypeOf<EventOf<'retrieved'>['passages']>().toEqualTypeOf<readonly RetrievedPassage[]>();

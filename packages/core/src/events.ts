@@ -1,9 +1,14 @@
-import type { CallLabels } from './call-info.js';
-import type { MillraceError } from './errors.js';
-import type { AssistantMessage, Message, ToolResultBlock, ToolUseBlock, Finish } from './message.js';
-import type { ModelReport, RequestOptions } from './model.js';
-import type { Reply } from './reply.js';
-import type { Usage } from './usage.js';
+import type { CallLabels, Reply } from './values/reply.js';
+import type { MillraceError } from './values/errors.js';
+import type {
+  AssistantMessage,
+  Finish,
+  Message,
+  ToolResultBlock,
+  ToolUseBlock,
+} from './values/message.js';
+import type { ModelReport, RequestOptions } from './models/model.js';
+import type { Usage } from './values/usage.js';
 
 /** Where an event comes from. Every event carries it. */
 export interface Envelope extends CallLabels {

@@ -23,7 +23,7 @@ import {
   thinking,
   toolUse,
 } from './testing/index.js';
-import { sessions } from './sessions/index.js';
+import { sessions } from './layers/sessions/index.js';
 import { journal } from './journal/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });

@@ -1,11 +1,11 @@
 import { EMPTY, expand, filter, of, type OperatorFunction, pipe } from 'rxjs';
-import type { Context } from './context.js';
-import { deadline } from './deadline.js';
-import { MillraceError } from './errors.js';
-import type { PhaseFactory } from './phase.js';
-import { oneRun } from './phase-list.js';
+import type { Context } from './seams/context.js';
+import type { PhaseFactory } from './seams/phase.js';
+import { deadline } from './flow/deadline.js';
+import { MillraceError } from './values/errors.js';
+import { oneRun } from './phases/phase-list.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
-import { subscribeOnTrampoline } from './trampoline.js';
+import { subscribeOnTrampoline } from './flow/trampoline.js';
 
 export const loop = (
   context: Context,

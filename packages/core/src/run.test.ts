@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Message, textBlock } from './message.js';
+import { type Message, textBlock } from './values/message.js';
 import { append, assertPaired, open, unanswered, unpaired } from './run.js';
 
 const user: Message = { id: 'u', role: 'user', content: [textBlock('?')] };

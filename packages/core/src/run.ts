@@ -1,14 +1,30 @@
 import { defer, EMPTY, type Observable } from 'rxjs';
-import type { CallInfo } from './call-info.js';
-import { MillraceError } from './errors.js';
-import { assembleMessages, grown, type Injected, notesMessage, nothingInjected, taskOf, withoutLast } from './prompt/assemble.js';
-import { freezeMessage } from './frozen.js';
-import { type AssistantMessage, type Message, type Suspension, textBlock, type ToolMessage, type ToolResultBlock, toolUsesOf, type UserMessage, type Finish } from './message.js';
-import type { EndReason, ToolRun } from './reply.js';
+import type { CallInfo, EndReason, ToolRun } from './values/reply.js';
+import { MillraceError } from './values/errors.js';
+import {
+  assembleMessages,
+  grown,
+  type Injected,
+  notesMessage,
+  nothingInjected,
+  taskOf,
+  withoutLast,
+} from './models/prompt.js';
+import {
+  type AssistantMessage,
+  type Finish,
+  freezeMessage,
+  type Message,
+  type Suspension,
+  type ToolMessage,
+  type ToolResultBlock,
+  toolUsesOf,
+  type UserMessage,
+} from './values/message.js';
 import { cell, type Locals } from './step.js';
 import type { Use } from './tools/batch.js';
-import type { Extras } from './tool-output.js';
-import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './usage.js';
+import type { Extras } from './values/tool-output.js';
+import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
 
 /** What the loop asks the model to do better. */
 export type Correction = 'malformed' | 'thought' | 'emptyAnswer' | 'output' | 'again' | 'halted';
@@ -254,29 +270,6 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
     ? undefined
     : `a tool use without its one result, or a result without its use (at the message '${fault.id}')`;
 };
-
-/** Messages in which each tool call has its one result: missing ones become errors, and results without a call are left out. */
-export const paired = (messages: readonly Message[]): readonly Message[] =>
-  messages.flatMap((message, index): readonly Message[] => {
-    if (message.role === 'tool') return [];
-    const uses = message.role === 'assistant' ? toolUsesOf(message) : [];
-    if (uses.length === 0) return [message];
-    const after = messages.slice(index + 1);
-    const end = after.findIndex(({ role }) => role !== 'tool');
-    const answers = after
-      .slice(0, end === -1 ? undefined : end)
-      .filter((answer): answer is ToolMessage => answer.role === 'tool');
-    const results = answers.flatMap(({ content }) => content);
-    const content = uses.map(({ id }) => results.find((it) => it.toolUseId === id) ?? noResult(id));
-    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
-  });
-
-const noResult = (toolUseId: string): ToolResultBlock => ({
-  type: 'tool_result',
-  toolUseId,
-  content: [textBlock('No result: the call ended before there was one. The tool may have run.')],
-  isError: true,
-});
 
 /** Refuses messages in which a tool use and its result are not together. */
 export const assertPaired = (messages: readonly Message[]): void => {

@@ -1,8 +1,8 @@
 import { EMPTY, finalize, type Observable, of, type SchedulerLike, Subject, take } from 'rxjs';
-import { made$ } from './contained.js';
-import type { OffTime } from './deadline.js';
-import type { ToolOutput } from './tool-output.js';
-import type { ToolResultBlock, ToolUseBlock } from './message.js';
+import { made$ } from './flow/contained.js';
+import type { OffTime } from './flow/deadline.js';
+import type { ToolOutput } from './values/tool-output.js';
+import type { ToolResultBlock, ToolUseBlock } from './values/message.js';
 
 /** A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around steps see everything that a call asks. */
 export interface Step<T> {

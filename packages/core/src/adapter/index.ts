@@ -1,6 +1,6 @@
-export { isRecord, parsedJson } from '../json.js';
-export { checkScope } from '../long-term-memory/long-term-memory.js';
-export { nearMatches } from '../near-matches.js';
+export { isRecord, parsedJson } from '../values/json.js';
+export { checkScope } from '../layers/long-term-memory/long-term-memory.js';
+export { nearMatches } from './near-matches.js';
 export { around } from '../models/timeouts.js';
 export {
   checkOptions,
@@ -16,21 +16,11 @@ export {
   oneOf,
   type Rule,
   wholeNumber,
-} from '../options.js';
-export {
-  createToolParts,
-  type ToolPart,
-  type ToolParts,
-  type ToolUseChunk,
-} from '../tool-parts.js';
-export { type Fused, fuseRankings } from '../retrieval/fuse-rankings.js';
-export { createMeaningIndex, type MeaningIndex } from '../retrieval/meaning-index.js';
-export {
-  endsOf,
-  lookUpForm,
-  termsIn,
-  termsOfRequest,
-  type Word,
-  wordsIn,
-} from '../retrieval/words.js';
-export { addUsage, noUsage } from '../usage.js';
+} from '../values/options.js';
+export type { ToolPart, ToolParts, ToolUseChunk } from '../models/tool-parts.js';
+export { createToolParts } from '../models/tool-parts.js';
+export { type Fused, fuseRankings } from '../layers/retrieval/fuse-rankings.js';
+export { createMeaningIndex, type MeaningIndex } from '../layers/retrieval/meaning-index.js';
+export type { Word } from '../layers/retrieval/words.js';
+export { endsOf, lookUpForm, termsIn, termsOfRequest, wordsIn } from '../layers/retrieval/words.js';
+export { addUsage, noUsage } from '../values/usage.js';

@@ -1,42 +1,35 @@
 import { concatMap, defer, isObservable, map, type Observable, of } from 'rxjs';
-import type { CallInfo } from '../call-info.js';
-import { dropWarning, supportedOptions, withTools } from '../request-options.js';
-import { requestOf } from '../call-options.js';
-import { limitsOf } from '../deadline.js';
-import type { CallContext } from '../call-context.js';
-import type { Context } from '../context.js';
-import { endInterrupted, endStopped, says } from '../end-interrupted.js';
-import { fatal, MillraceError, misuse } from '../errors.js';
-import { type Answer, type Layer, type LayerContext, trusted, turnThrough } from '../layer.js';
+import type { CallInfo, Reply } from '../values/reply.js';
+import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
+import { requestOf } from './call-options.js';
+import { limitsOf } from '../flow/deadline.js';
+import type { CallContext } from '../seams/call-context.js';
+import type { Context } from '../seams/context.js';
+import { endInterrupted, endStopped, says } from '../phases/limit.js';
+import { fatal, MillraceError, misuse } from '../values/errors.js';
+import type { Answer, Layer, LayerContext } from '../seams/layer.js';
+import { trusted, turnThrough } from '../seams/layer.js';
 import { loop } from '../loop.js';
-import {
-  type ContentBlock,
-  type Message,
-  textOf,
-  type ToolMessage,
-  toolUsesOf,
-} from '../message.js';
-import { noMemory } from '../memory.js';
+import type { ContentBlock, Message, ToolMessage } from '../values/message.js';
+import { textOf, toolUsesOf, withPlainResults } from '../values/message.js';
+import { noMemory } from '../values/memory.js';
 import { inTime } from '../models/timeouts.js';
-import { nativePhases } from '../phase-list.js';
-import { lend } from '../places.js';
-import { withPlainResults } from '../frozen.js';
-import { contextMessages, type Injected, systemPrompt } from '../prompt/assemble.js';
-import { textFound, type Call } from './call.js';
-import type { Reply } from '../reply.js';
+import { nativePhases } from '../phases/phase-list.js';
+import { lend } from '../seams/places.js';
+import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
+import type { Call } from '../seams/call.js';
+import type { EndedRun, Run } from '../run.js';
+import { end, hasEnded, open, outcome, reportBeginning, progress } from '../run.js';
 import {
-  end,
-  type EndedRun,
-  hasEnded,
-  open,
-  outcome,
-  reportBeginning,
-  type Run,
-  progress,
-} from '../run.js';
-import { hasFields, isArrayOf, isMessage, isNumeric, isOptional, isString } from '../shape.js';
+  hasFields,
+  isArrayOf,
+  isMessage,
+  isNumeric,
+  isOptional,
+  isString,
+} from '../values/shape.js';
 import { cell, recorded, type StepForm } from '../step.js';
-import { activateOnly, createView, refuseUnknownChoice } from '../toolkit.js';
+import { activateOnly, createView, refuseUnknownChoice } from '../tools/toolkit.js';
 import { preparedInput$ } from './prepare.js';
 
 /** Answers a call by running the loop until it ends: the innermost answer of an agent that has a model. */

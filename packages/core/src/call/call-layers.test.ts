@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatMap, EMPTY, lastValueFrom, map, NEVER, of, tap, throwError, timer } from 'rxjs';
-import { guardInput } from '../guards/index.js';
+import { guardInput } from '../layers/guards/index.js';
 import {
   createAgent,
   inProcessMemory,
@@ -15,7 +15,7 @@ import {
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall, withHistory } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** A layer that answers without the loop. */
 const answering = (answer: string): Layer => ({

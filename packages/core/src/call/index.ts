@@ -11,7 +11,7 @@ export {
   recallBeforeInput,
   withHistory,
   withQuestion,
-} from './call.js';
-export type { Answer } from '../layer.js';
-export type { Hooks } from '../hooks.js';
-export type { Holds, Interruption } from '../interruption.js';
+} from '../seams/call.js';
+export type { Answer } from '../seams/layer.js';
+export type { Hooks } from '../seams/hooks.js';
+export type { Holds, Interruption } from '../flow/interruption.js';

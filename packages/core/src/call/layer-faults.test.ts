@@ -12,7 +12,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { guardInput } from '../guards/index.js';
+import { guardInput } from '../layers/guards/index.js';
 import {
   createAgent,
   inProcessMemory,
@@ -35,9 +35,9 @@ import {
   toolUse,
   verifyEvents,
 } from '../testing/index.js';
-import { budget, createSemaphore, limitCalls } from '../traffic/index.js';
+import { budget, createSemaphore, limitCalls } from '../layers/traffic/index.js';
 import { answerWith } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
 const answering = (priority = 100): Layer => ({

@@ -1,21 +1,21 @@
 import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
-import { checkPrepared, grouped, plainOptionsIn } from '../call-options.js';
-import type { CallContext } from '../call-context.js';
-import { isMillraceError } from '../errors.js';
-import { type InputMessage, readInput, readLateInput } from '../input.js';
-import { type Hook, ordered } from '../interceptor.js';
-import { hasFields, isArrayOf, isMessage, isString } from '../shape.js';
-import { isRecord } from '../json.js';
-import { type Layer, type LayerContext, trusted } from '../layer.js';
-import { noMemory } from '../memory.js';
-import { textOf, type UserMessage } from '../message.js';
-import type { Preparation, PreparedOptions } from '../preparation.js';
-import { createStage, type Stage, through$ } from '../stage.js';
+import { checkPrepared, grouped, plainOptionsIn } from './call-options.js';
+import type { CallContext } from '../seams/call-context.js';
+import { isMillraceError } from '../values/errors.js';
+import { type InputMessage, readInput, readLateInput } from '../seams/input.js';
+import { type Hook, ordered } from '../seams/interceptor.js';
+import { hasFields, isArrayOf, isMessage, isString } from '../values/shape.js';
+import { isRecord } from '../values/json.js';
+import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
+import { noMemory } from '../values/memory.js';
+import { textOf, type UserMessage } from '../values/message.js';
+import type { Preparation, PreparedOptions } from '../seams/preparation.js';
+import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Step, StepForm } from '../step.js';
-import { createToolkit, refuseUnknownChoice, type Toolkit } from '../toolkit.js';
-import type { Call } from './call.js';
-import { stoppedMessage } from '../end-interrupted.js';
-import type { Reply } from '../reply.js';
+import { createToolkit, refuseUnknownChoice, type Toolkit } from '../tools/toolkit.js';
+import type { Call } from '../seams/call.js';
+import { stoppedMessage } from '../phases/limit.js';
+import type { Reply } from '../values/reply.js';
 
 /** Sends every call through guards and the other interceptors of `prepare`. Nothing is remembered that has not passed all of them. */
 export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>

@@ -13,7 +13,7 @@ import {
   timer,
   VirtualTimeScheduler,
 } from 'rxjs';
-import { createDemand } from '../demand.js';
+import { createDemand } from '../flow/demand.js';
 import { dyingAfter } from './dying-driver.test-support.js';
 import { attach$, createCallStore, inProcessCalls, type StoreOfCalls } from './index.js';
 import { payer } from './payer.test-support.js';

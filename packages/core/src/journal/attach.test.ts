@@ -12,8 +12,8 @@ import {
   Subject,
   toArray,
 } from 'rxjs';
-import { createDemand } from '../demand.js';
-import { toMillraceError } from '../errors.js';
+import { createDemand } from '../flow/demand.js';
+import { toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../index.js';
 import { marbles } from '../testing/index.js';
 import {

@@ -1,5 +1,6 @@
-import type { Observable, SchedulerLike } from 'rxjs';
 import {
+  type Observable,
+  type SchedulerLike,
   asyncScheduler,
   concat,
   concatMap,
@@ -23,9 +24,9 @@ import {
   reduce,
   timer,
 } from 'rxjs';
-import type { Demand } from '../demand.js';
+import type { Demand } from '../flow/demand.js';
 import type { AgentEvent } from '../events.js';
-import { isRecord } from '../json.js';
+import { isRecord } from '../values/json.js';
 import {
   checkOptions,
   isDelay,
@@ -34,21 +35,24 @@ import {
   wholeNumber,
   isFunction,
   numberFrom,
-} from '../options.js';
+} from '../values/options.js';
 import { records$ } from './call-store.js';
-import type {
-  CallStoreDriver,
-  RecordRange,
-  StoredRecord,
-  StoreOfCalls,
+import {
+  type CallStoreDriver,
+  type RecordRange,
+  type StoredRecord,
+  type StoreOfCalls,
+  assertStored$,
+  checkStored,
+  isStored$,
+  notStored,
 } from './call-store-driver.js';
-import { assertStored$, checkStored, isStored$, notStored } from './call-store-driver.js';
 import { isEnd, storedEvent } from './record-json.js';
-import { failAs } from '../contained.js';
-import { MillraceError } from '../errors.js';
-import { createFifo, type Fifo } from '../streams/fifo.js';
-import { queuedMap } from '../streams/bounded.js';
-import { createTrampoline, subscribeOnTrampoline } from '../trampoline.js';
+import { failAs } from '../flow/contained.js';
+import { MillraceError } from '../values/errors.js';
+import { createFifo, type Fifo } from '../flow/fifo.js';
+import { queuedMap } from '../operators/bounded.js';
+import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 
 /** How a call is followed. */
 export interface AttachOptions {

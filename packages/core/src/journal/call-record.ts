@@ -1,13 +1,13 @@
-import type { CallInfo } from '../call-info.js';
+import type { CallInfo } from '../values/reply.js';
 import { historyIn } from '../memories/conversation.js';
-import { type CallOptions, plainOptionsIn } from '../call-options.js';
-import { MillraceError } from '../errors.js';
-import { type Check, hasFields, isArrayOf, isMessage, isOptional, isString } from '../shape.js';
-import type { InputMessage } from '../input.js';
-import { isRecord, parsedJson } from '../json.js';
-import { type Layer, readUse } from '../layer.js';
-import type { Message } from '../message.js';
-import { withPlainResults } from '../frozen.js';
+import { type CallOptions, plainOptionsIn } from '../call/call-options.js';
+import { MillraceError } from '../values/errors.js';
+import type { Check } from '../values/shape.js';
+import { hasFields, isArrayOf, isMessage, isOptional, isString } from '../values/shape.js';
+import type { InputMessage } from '../seams/input.js';
+import { isRecord, parsedJson } from '../values/json.js';
+import { type Layer, readUse } from '../seams/layer.js';
+import { type Message, withPlainResults } from '../values/message.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 

@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
 import { defaultIfEmpty, defer, EMPTY, map, mergeMap, take, throwError } from 'rxjs';
-import { failAs } from '../contained.js';
-import { MillraceError, misuse } from '../errors.js';
-import { isRecord } from '../json.js';
-import type { Demand } from '../demand.js';
+import { failAs } from '../flow/contained.js';
+import { MillraceError, misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { Demand } from '../flow/demand.js';
 import type { EventType, Listener } from '../events.js';
 
 /** What is written down of a call: a step that is done, or an event. */

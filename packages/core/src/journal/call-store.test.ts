@@ -23,7 +23,7 @@ import {
   journal,
 } from './index.js';
 import { all, journalIn } from './stored-calls.test-support.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** A store whose appends go another way. */
 const through = (

@@ -1,5 +1,6 @@
-import type { Observable, SchedulerLike } from 'rxjs';
 import {
+  type Observable,
+  type SchedulerLike,
   asyncScheduler,
   AsyncSubject,
   concatMap,
@@ -11,10 +12,10 @@ import {
   Subject,
   Subscription,
 } from 'rxjs';
-import { ending, failAs, failing, lead, made$, thenMap } from '../contained.js';
-import { fatal, MillraceError, toMillraceError } from '../errors.js';
+import { ending, failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
+import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
-import { isRecord, parsedJson } from '../json.js';
+import { isRecord, parsedJson } from '../values/json.js';
 import type {
   CallStoreDriver,
   NewRecord,
@@ -34,7 +35,7 @@ import {
   isLongOpening,
   readable,
 } from './conversation-log.js';
-import { createDemand, type Demand } from '../demand.js';
+import { createDemand, type Demand } from '../flow/demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
 /** A store of calls: the journal that agents write, and what is read of it. */

@@ -1,5 +1,6 @@
-import type { Observable, SchedulerLike } from 'rxjs';
 import {
+  type Observable,
+  type SchedulerLike,
   catchError,
   defer,
   first,
@@ -16,10 +17,10 @@ import {
   tap,
   toArray,
 } from 'rxjs';
-import { failAs } from '../contained.js';
-import { isMillraceError, messageOf, MillraceError } from '../errors.js';
-import { isRecord } from '../json.js';
-import { textOf } from '../message.js';
+import { failAs } from '../flow/contained.js';
+import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import { textOf } from '../values/message.js';
 import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
 import {
   type CallStoreDriver,
@@ -30,11 +31,11 @@ import {
 } from './call-store-driver.js';
 import { isEndOfCall } from './compact-log.js';
 import { isEnd, parsedText, storedEvent } from './record-json.js';
-import { characterStart } from '../interceptors/surrogates.js';
-import { createFifo } from '../streams/fifo.js';
-import { queuedMap } from '../streams/bounded.js';
+import { characterStart } from '../values/surrogates.js';
+import { createFifo } from '../flow/fifo.js';
+import { queuedMap } from '../operators/bounded.js';
 import { records$ } from './call-store.js';
-import { checkOptions, having, isFunction, numberFrom, type Rule } from '../options.js';
+import { checkOptions, having, isFunction, numberFrom, type Rule } from '../values/options.js';
 
 /** What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable` nothing is known but its id. */
 export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'brokenOff' | 'unreadable';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { map } from 'rxjs';
-import { fitContext } from '../fitting/index.js';
+import { fitContext } from '../layers/fitting/index.js';
 import {
   type AgentEvent,
   createAgent,
@@ -12,7 +12,7 @@ import {
   toolOutput,
   type Use,
 } from '../index.js';
-import { agentTool } from '../teams/index.js';
+import { agentTool } from '../layers/teams/index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import {
   attach$,

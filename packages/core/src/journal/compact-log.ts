@@ -1,6 +1,6 @@
-import { MillraceError } from '../errors.js';
+import { MillraceError } from '../values/errors.js';
 import type { AgentEvent, EventOf } from '../events.js';
-import { isRecord } from '../json.js';
+import { isRecord } from '../values/json.js';
 import type { NewRecord, StoredRecord } from './call-store-driver.js';
 import { canBeWritten, parsedText, withValue } from './record-json.js';
 

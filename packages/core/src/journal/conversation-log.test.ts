@@ -18,7 +18,7 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { createAgent, type Message } from '../index.js';
-import { keepSessions, inProcessSessions, type SessionStore } from '../sessions/index.js';
+import { keepSessions, inProcessSessions, type SessionStore } from '../layers/sessions/index.js';
 import { finish, scriptedModel, text } from '../testing/index.js';
 import {
   attach$,

@@ -22,9 +22,9 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { randomId } from '../call-context.js';
-import { isMillraceError, MillraceError } from '../errors.js';
-import { isRecord } from '../json.js';
+import { randomId } from '../seams/call-context.js';
+import { isMillraceError, MillraceError } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
 import { sessionIn } from './call-record.js';
 import type { CallStoreDriver, Claim, NewRecord, StoredRecord } from './call-store-driver.js';
 import {

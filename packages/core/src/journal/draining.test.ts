@@ -22,7 +22,7 @@ import {
   draining,
   journal,
 } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const noop = tool({ name: 'noop', description: 'Does nothing.', run: () => 'Done.' });
 

@@ -1,8 +1,8 @@
 import type { ObservedValueOf, SchedulerLike } from 'rxjs';
 import { defer, firstValueFrom, map, Observable, of, race, Subject, take, tap, timer } from 'rxjs';
-import { fatal, isFatal, isMillraceError, MillraceError } from '../errors.js';
-import type { Layer } from '../layer.js';
-import { checkOptions, having, isDelay } from '../options.js';
+import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
+import type { Layer } from '../seams/layer.js';
+import { checkOptions, having, isDelay } from '../values/options.js';
 import { callStep } from './call-record.js';
 import type { OpenJournal } from './call-store-driver.js';
 

@@ -9,7 +9,7 @@ import {
   type SchedulerLike,
   Subject,
 } from 'rxjs';
-import type { SessionStore } from '../sessions/index.js';
+import type { SessionStore } from '../layers/sessions/index.js';
 import { type CallStoreDriver, inProcessCalls, type NewRecord } from './index.js';
 
 /** A store that takes its time to write. */

@@ -3,7 +3,7 @@ import { firstValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, suspend, textOf, tool, toolResults } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, fork$, type ForkOptions, inProcessCalls, journal } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** An agent that asks somebody in its second call, and has had an answer in its third one, `c`. */
 const asked = async () => {

@@ -14,7 +14,7 @@ import {
 } from './index.js';
 import { payer } from './payer.test-support.js';
 import { all, begun, step, storeWith, journalIn } from './stored-calls.test-support.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** A store with a call `c` that has ended. */
 const paid = async () => {

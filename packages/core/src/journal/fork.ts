@@ -1,10 +1,10 @@
 import type { Observable } from 'rxjs';
 import { concat, concatMap, defer, ignoreElements, map, of, take, throwError } from 'rxjs';
-import { randomId } from '../call-context.js';
-import { failAs } from '../contained.js';
-import { MillraceError } from '../errors.js';
-import { isRecord } from '../json.js';
-import { checkOptions, isText, type Rule } from '../options.js';
+import { randomId } from '../seams/call-context.js';
+import { failAs } from '../flow/contained.js';
+import { MillraceError } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import { checkOptions, isText, type Rule } from '../values/options.js';
 import {
   type ForkPoint,
   callStep,

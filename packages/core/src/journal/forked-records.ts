@@ -1,14 +1,13 @@
-import { randomId } from '../call-context.js';
-import { MillraceError, misuse, toMillraceError } from '../errors.js';
-import { frozen } from '../frozen.js';
-import { isRecord } from '../json.js';
+import { randomId } from '../seams/call-context.js';
+import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
+import { frozen, textBlock } from '../values/message.js';
+import { isRecord } from '../values/json.js';
 import type { CallRecord, ForkPoint } from './call-record.js';
 import { callStep, isCallRecord, nearestSteps } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
 import { parsedText, stepText } from './record-json.js';
 import { kindOf, type StepKind, type StoredStep, toolStepOf } from './steps.js';
-import { textBlock } from '../message.js';
-import { toOutput } from '../tool-output.js';
+import { toOutput } from '../values/tool-output.js';
 
 /** A step that a fork keeps. */
 export interface ForkedStep {

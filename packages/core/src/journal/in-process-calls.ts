@@ -1,6 +1,6 @@
 import { defer, filter, Observable, of, Subject } from 'rxjs';
-import { MillraceError } from '../errors.js';
-import { made$ } from '../contained.js';
+import { MillraceError } from '../values/errors.js';
+import { made$ } from '../flow/contained.js';
 import { sessionIn } from './call-record.js';
 import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 

@@ -32,7 +32,7 @@ import { jsonSchema } from '../schema/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { journalIn } from './stored-calls.test-support.js';
 
 /** A user stops it while its first tool runs. The tool never ends by itself. */

@@ -23,8 +23,8 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { inProcessSessions, keepSessions, sessions } from '../sessions/index.js';
-import { agentTool } from '../teams/index.js';
+import { inProcessSessions, keepSessions, sessions } from '../layers/sessions/index.js';
+import { agentTool } from '../layers/teams/index.js';
 import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, fork$, inProcessCalls, type Journal, journal } from './index.js';
 

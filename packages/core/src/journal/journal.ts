@@ -14,23 +14,22 @@ import {
 } from 'rxjs';
 import { splitInput } from '../call/answer.js';
 import { conversation, saidBefore } from '../memories/conversation.js';
-import type { CallInfo } from '../call-info.js';
-import type { Callable } from '../callable.js';
-import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call-options.js';
-import { made$, thenMap } from '../contained.js';
-import { MillraceError, misuse } from '../errors.js';
+import type { CallInfo, Reply } from '../values/reply.js';
+import type { Callable } from '../call/callable.js';
+import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call/call-options.js';
+import { made$, thenMap } from '../flow/contained.js';
+import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
-import { type Input, readHistory } from '../input.js';
-import { isRecord } from '../json.js';
-import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../layer.js';
-import { noMemory } from '../memory.js';
-import type { Message } from '../message.js';
-import { checkOptions, defined, having, oneOf, type Rule } from '../options.js';
-import { keySeed, placeOf } from '../places.js';
-import type { Reply } from '../reply.js';
+import { type Input, readHistory } from '../seams/input.js';
+import { isRecord } from '../values/json.js';
+import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
+import { noMemory } from '../values/memory.js';
+import type { Message } from '../values/message.js';
+import { checkOptions, defined, having, oneOf, type Rule } from '../values/options.js';
+import { keySeed, placeOf } from '../seams/places.js';
 import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
-import { suspensionsIn } from '../tools/suspend.js';
+import { suspensionsIn } from '../memories/suspend.js';
 import type { ToolContext } from '../tools/types.js';
 import {
   type CallRecord,
@@ -46,13 +45,8 @@ import {
 } from './call-record.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
-import {
-  type CallLog,
-  type CallSteps,
-  callSteps,
-  createReplaying,
-  createRunning,
-} from './recording.js';
+import type { CallLog, CallSteps } from './recording.js';
+import { callSteps, createReplaying, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
 export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {

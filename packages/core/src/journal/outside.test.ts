@@ -26,7 +26,7 @@ import {
 import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { journalIn } from './stored-calls.test-support.js';
 
 /** Pays in its first turn, and in its second; then it says so. */

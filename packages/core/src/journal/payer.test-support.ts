@@ -9,7 +9,7 @@ import {
   tool,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { agentTool } from '../teams/index.js';
+import { agentTool } from '../layers/teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, journal } from './index.js';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, throwError } from 'rxjs';
-import { MillraceError } from '../errors.js';
-import { calls$, type CallStoreDriver, prune$, type PruneOptions } from './index.js';
+import { MillraceError } from '../values/errors.js';
+import { calls$, type CallStoreDriver, prune$ } from './index.js';
+import type { PruneOptions } from './call-summary.js';
 import { all, begun, event, step, storeWith } from './stored-calls.test-support.js';
 
 /** Calls of each kind, the first 10 ms old and each next one 10 ms younger than that before it; it is 60 now. */

@@ -1,7 +1,7 @@
-import { errorCodes, isMillraceError, messageOf, MillraceError } from '../errors.js';
+import { errorCodes, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import type { AgentEvent, EventType } from '../events.js';
-import { frozen } from '../frozen.js';
-import { isRecord } from '../json.js';
+import { frozen } from '../values/message.js';
+import { isRecord } from '../values/json.js';
 import type { StoredRecord } from './call-store-driver.js';
 
 export const stepText = (id: string, value: unknown): string => {

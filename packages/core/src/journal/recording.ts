@@ -1,5 +1,6 @@
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import {
+  type MonoTypeOperatorFunction,
+  type Observable,
   AsyncSubject,
   concat,
   concatMap,
@@ -10,12 +11,12 @@ import {
   Subject,
   take,
 } from 'rxjs';
-import { ending, thenMap } from '../contained.js';
-import { fatal, MillraceError } from '../errors.js';
+import { ending, thenMap } from '../flow/contained.js';
+import { fatal, MillraceError } from '../values/errors.js';
 import type { EventType } from '../events.js';
-import type { Hooks } from '../hooks.js';
-import type { Interrupt } from '../interruption.js';
-import type { LayerContext } from '../layer.js';
+import type { Hooks } from '../seams/hooks.js';
+import type { Interrupt } from '../flow/interruption.js';
+import type { LayerContext } from '../seams/layer.js';
 import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } from '../step.js';
 import {
   hasFields,
@@ -28,18 +29,17 @@ import {
   isToolResult,
   isToolUse,
   isUsage,
-} from '../shape.js';
+} from '../values/shape.js';
 import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
-import { frozen, withPlainDetails } from '../frozen.js';
-import { type Acted, ofUnknownEnd } from '../act.js';
-import type { Asked } from '../ask.js';
-import type { Decision } from '../decide-tool.js';
-import { isRecord } from '../json.js';
-import { areContentBlocks } from '../message.js';
-import { endReasons, type Reply } from '../reply.js';
-import { suspend } from '../tools/suspend.js';
+import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
+import { type Acted, ofUnknownEnd } from '../phases/act.js';
+import type { Asked } from '../phases/ask.js';
+import type { Decision } from '../phases/decide-tool.js';
+import { isRecord } from '../values/json.js';
+import { endReasons, type Reply } from '../values/reply.js';
+import { suspend } from '../memories/suspend.js';
 
 export interface CallLog {
   readonly journal: OpenJournal;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, filter, map, mergeMap, type Observable, of, tap } from 'rxjs';
-import { toMillraceError } from '../errors.js';
+import { toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../index.js';
 import { marbles } from '../testing/index.js';
 import {

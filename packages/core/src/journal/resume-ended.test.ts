@@ -11,7 +11,7 @@ import {
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 describe('a call that has ended', () => {
   it('S6, S1: is not gone on with, also where an interrupt or a limit has ended it', async () => {

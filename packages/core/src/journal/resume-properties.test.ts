@@ -14,7 +14,7 @@ import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
-import { type Session, sessions } from '../sessions/index.js';
+import { type Session, sessions } from '../layers/sessions/index.js';
 import { all, journalIn } from './stored-calls.test-support.js';
 
 const rerun = { onUncertain: 'rerun' } as const;

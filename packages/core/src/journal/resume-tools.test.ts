@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, firstValueFrom, from, lastValueFrom, map, type Observable } from 'rxjs';
-import { agentTool, asAgent, handoff } from '../teams/index.js';
+import { agentTool, asAgent, handoff } from '../layers/teams/index.js';
 import {
   type Agent,
   type AgentOptions,
@@ -27,7 +27,7 @@ import {
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, fork$, inProcessCalls, journal } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { journalIn, write } from './stored-calls.test-support.js';
 
 const lastText = ({ messages }: { messages: readonly { role: string }[] }) =>

@@ -26,7 +26,12 @@ import {
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
-import { inProcessSessions, keepSessions, type Session, sessions } from '../sessions/index.js';
+import {
+  inProcessSessions,
+  keepSessions,
+  type Session,
+  sessions,
+} from '../layers/sessions/index.js';
 import { strictHistory } from '../memories/conversation.js';
 import { jsonSchema } from '../schema/index.js';
 import { begun, journalIn, storeWith } from './stored-calls.test-support.js';

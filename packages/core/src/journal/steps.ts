@@ -12,14 +12,14 @@ import {
   of,
   tap,
 } from 'rxjs';
-import { messageOf, type MillraceError, toMillraceError } from '../errors.js';
-import { isRecord, parsedJson } from '../json.js';
+import { messageOf, type MillraceError, toMillraceError } from '../values/errors.js';
+import { isRecord, parsedJson } from '../values/json.js';
 import { callStep } from './call-record.js';
 import { parsedText } from './record-json.js';
 import { shortText, textIn } from './call-summary.js';
 import type { StoreOfCalls, CallStoreDriver, StoredRecord } from './call-store-driver.js';
 import { checkStored, notStored } from './call-store-driver.js';
-import { placeName } from '../places.js';
+import { placeName } from '../seams/places.js';
 import { records$ } from './call-store.js';
 
 /** What a step has done: begun the call, prepared its input, loaded its history, asked the model, decided on a tool, run it, made the reply. */

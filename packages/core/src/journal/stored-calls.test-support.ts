@@ -6,9 +6,9 @@ import {
   inProcessCalls,
   type Journal,
   type NewRecord,
-  type ResumeOptions,
   journal,
 } from './index.js';
+import type { ResumeOptions } from './journal.js';
 
 /** A journal on a driver. */
 export const journalIn = (

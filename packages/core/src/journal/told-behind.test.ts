@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { delay, mergeMap, of, VirtualTimeScheduler } from 'rxjs';
 import { createAgent, inProcessMemory, type Model, tool, toolGroup } from '../index.js';
-import { agentTool } from '../teams/index.js';
+import { agentTool } from '../layers/teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { all, event, step, write, journalIn } from './stored-calls.test-support.js';
 import { createToldBehind } from './call-store.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** A model that asks for tools, and is done when it has their results. */
 const asking = (

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { createAgent, tool } from '../index.js';
-import { phase } from '../phase.js';
+import { phase } from '../seams/phase.js';
 import { insertBefore, reasoning } from '../phases/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 import { recordsOf, runUntil } from './dying-driver.test-support.js';

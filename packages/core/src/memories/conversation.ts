@@ -14,29 +14,29 @@ import {
   toArray,
 } from 'rxjs';
 import { opened$, type Said, splitInput } from '../call/answer.js';
-import type { Call } from '../call/call.js';
-import type { CallInfo } from '../call-info.js';
-import { contained, failAs } from '../contained.js';
-import { deadline, limitsOf } from '../deadline.js';
-import { isMillraceError, messageOf, MillraceError, misuse, toMillraceError } from '../errors.js';
-import type { Hooks } from '../hooks.js';
-import { type InputMessage, readHistory } from '../input.js';
-import { type Layer, type LayerContext, trusted, type Use } from '../layer.js';
-import { noMemory } from '../memory.js';
+import type { Call } from '../seams/call.js';
+import type { CallInfo, Reply } from '../values/reply.js';
+import { contained, failAs } from '../flow/contained.js';
+import { deadline, limitsOf } from '../flow/deadline.js';
 import {
-  type Message,
-  textOf,
-  type ToolMessage,
-  type ToolResultBlock,
-  type ToolUseBlock,
-} from '../message.js';
-import { cutObservation, rejectedResult } from '../tool-output.js';
-import { remember$ } from '../remember.js';
-import type { Reply } from '../reply.js';
-import { failed$, outcome, paired, progress, unpaired } from '../run.js';
-import { isMessage } from '../shape.js';
+  isMillraceError,
+  messageOf,
+  MillraceError,
+  misuse,
+  toMillraceError,
+} from '../values/errors.js';
+import type { Hooks } from '../seams/hooks.js';
+import { type InputMessage, readHistory } from '../seams/input.js';
+import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
+import { noMemory } from '../values/memory.js';
+import type { Message, ToolMessage, ToolResultBlock, ToolUseBlock } from '../values/message.js';
+import { textBlock, textOf, toolUsesOf } from '../values/message.js';
+import { cutObservation, rejectedResult } from '../values/tool-output.js';
+import { remember$ } from '../phases/remember.js';
+import { failed$, outcome, progress, unpaired } from '../run.js';
+import { isMessage } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
-import { assertResumes, usesIn, withResults } from '../tools/suspend.js';
+import { assertResumes, usesIn, withResults } from './suspend.js';
 
 /** A layer that reads and stores the conversation in the `memory` of a call, and places late results of suspended tools. Sessions and `history` bring it; a layer of yours that sets `call.memory` needs it beside it. */
 export const conversation: Layer = trusted({
@@ -306,3 +306,26 @@ export const strictHistory = (): Layer =>
       return next(call);
     },
   });
+
+/** Messages in which each tool call has its one result: missing ones become errors, and results without a call are left out. */
+const paired = (messages: readonly Message[]): readonly Message[] =>
+  messages.flatMap((message, index): readonly Message[] => {
+    if (message.role === 'tool') return [];
+    const uses = message.role === 'assistant' ? toolUsesOf(message) : [];
+    if (uses.length === 0) return [message];
+    const after = messages.slice(index + 1);
+    const end = after.findIndex(({ role }) => role !== 'tool');
+    const answers = after
+      .slice(0, end === -1 ? undefined : end)
+      .filter((answer): answer is ToolMessage => answer.role === 'tool');
+    const results = answers.flatMap(({ content }) => content);
+    const content = uses.map(({ id }) => results.find((it) => it.toolUseId === id) ?? noResult(id));
+    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
+  });
+
+const noResult = (toolUseId: string): ToolResultBlock => ({
+  type: 'tool_result',
+  toolUseId,
+  content: [textBlock('No result: the call ended before there was one. The tool may have run.')],
+  isError: true,
+});

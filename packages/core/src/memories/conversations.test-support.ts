@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type Message, textBlock, type ToolMessage, toolUsesOf } from '../message.js';
-import type { Memory } from '../memory.js';
+import { type Message, textBlock, type ToolMessage, toolUsesOf } from '../values/message.js';
+import type { Memory } from '../values/memory.js';
 
 /** What one call does, for a conversation to be made of. */
 export interface Turn {

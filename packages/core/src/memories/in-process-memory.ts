@@ -1,6 +1,6 @@
 import { defer, type Observable, of } from 'rxjs';
-import type { Memory } from '../memory.js';
-import type { Message } from '../message.js';
+import type { Memory } from '../values/memory.js';
+import type { Message } from '../values/message.js';
 
 /** Gives the memory of a session. */
 export type MemoryFactory = (sessionId: string) => Memory;

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { inProcessMemory } from './in-process-memory.js';
-import { textOf } from '../message.js';
+import { textOf } from '../values/message.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import { scriptedModel, text, thinking, toolUse } from '../testing/index.js';
-import { tool } from '../tool.js';
-import { suspend, toolResults } from '../tools/suspend.js';
+import { tool } from '../tools/tool.js';
+import { suspend, toolResults } from './suspend.js';
 import {
   add,
   answer,
@@ -21,8 +21,8 @@ import {
   user,
 } from './conversations.test-support.js';
 import { inputAndAnswer } from './window-memory.js';
-import { isWaiting } from './turns.js';
-import { sessions } from '../sessions/index.js';
+import { isWaiting } from './transcript.js';
+import { sessions } from '../layers/sessions/index.js';
 
 describe('inputAndAnswer', () => {
   for (const { name, run } of memoryContract(() => inputAndAnswer(inProcessMemory()))) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { append, compact, open, unpaired } from '../run.js';
-import { withResults } from '../tools/suspend.js';
+import { withResults } from './suspend.js';
 import {
   answer,
   appendsOf,
@@ -12,7 +12,7 @@ import {
 } from './conversations.test-support.js';
 import { oldOf } from './summarise.js';
 import { summaryMessage } from './summarise.js';
-import { isWaiting } from './turns.js';
+import { isWaiting } from './transcript.js';
 
 const call = { callId: 'z' };
 const history = ['a', 'b', 'c'].flatMap((it) => [

@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, of, Subject, tap, throwError } from 'rxjs';
-import { interruptOn } from '../interrupt-on.js';
+import { interruptOn } from '../layers/interrupt-on.js';
 import { type AgentOptions, createAgent } from '../agent.js';
-import type { CallOptions } from '../call-options.js';
-import { createDemand } from '../demand.js';
+import type { CallOptions } from '../call/call-options.js';
+import { createDemand } from '../flow/demand.js';
 import type { AgentEvent } from '../events.js';
-import { on } from '../interceptor.js';
+import { on } from '../seams/interceptor.js';
 
 import { inProcessMemory, type MemoryFactory } from './in-process-memory.js';
-import { type Message, textOf } from '../message.js';
-import type { Model } from '../model.js';
-import { insertBefore } from '../phase-list.js';
+import { type Message, textOf } from '../values/message.js';
+import type { Model } from '../models/model.js';
+import { insertBefore } from '../phases/phase-list.js';
 import { reasoning } from '../phases/reasoning.js';
 import { unpaired } from '../run.js';
 import {
@@ -22,10 +22,10 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { tool } from '../tool.js';
+import { tool } from '../tools/tool.js';
 import { add, answer, exchange, held, user } from './conversations.test-support.js';
 import { summarise, type SummariseOptions } from './summarise.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { journal } from '../journal/index.js';
 
 const pad = 'and so on '.repeat(40);

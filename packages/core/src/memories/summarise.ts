@@ -1,34 +1,26 @@
-import {
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  identity,
-  map,
-  type Observable,
-  of,
-} from 'rxjs';
-import type { CallInfo } from '../call-info.js';
-import type { Context } from '../context.js';
-import { createDraft } from '../draft.js';
-import { messageOf } from '../errors.js';
-import { countMessages } from '../fitting/count-request.js';
-import { estimateTokens } from '../fitting/estimate-tokens.js';
-import { plainCounter } from '../fitting/token-counter.js';
-import type { Hooks } from '../hooks.js';
-import { type Message, textBlock, textOf, type UserMessage, type Finish } from '../message.js';
-import type { Model, ModelRequest } from '../model.js';
+import type { Observable } from 'rxjs';
+import { catchError, concatMap, defaultIfEmpty, defer, identity, map, of } from 'rxjs';
+import type { CallInfo } from '../values/reply.js';
+import type { Context } from '../seams/context.js';
+import { type Phase, phase, type PhaseFactory } from '../seams/phase.js';
+import { createDraft } from '../phases/draft.js';
+import { messageOf } from '../values/errors.js';
+import { countMessages, plainCounter } from '../models/count-request.js';
+import { estimateTokens } from '../models/estimate-tokens.js';
+import type { Hooks } from '../seams/hooks.js';
+import type { Finish, Message, UserMessage } from '../values/message.js';
+import { textBlock, textOf } from '../values/message.js';
+import type { Model, ModelRequest } from '../models/model.js';
 import { ready } from '../models/answer-tool.js';
-import { checkOptions, isFunction, isModel, isText, type Rule, wholeNumber } from '../options.js';
-import { type Phase, phase, type PhaseFactory } from '../phase.js';
-import { taskOf } from '../prompt/assemble.js';
-import { receive$ } from '../receive.js';
+import type { Rule } from '../values/options.js';
+import { checkOptions, isFunction, isModel, isText, wholeNumber } from '../values/options.js';
+import { taskOf } from '../models/prompt.js';
+import { receive$ } from '../phases/receive.js';
 import { compact, nextIteration, type OpenRun, spend } from '../run.js';
-import { hasFields, isOptional, isString, isUsage } from '../shape.js';
+import { hasFields, isOptional, isString, isUsage } from '../values/shape.js';
 import type { Step } from '../step.js';
-import { addUsage, noUsage, type Usage } from '../usage.js';
-import { entry, transcriptOf } from './transcript.js';
-import { beforeWaiting, turnStarts } from './turns.js';
+import { addUsage, noUsage, type Usage } from '../values/usage.js';
+import { beforeWaiting, entry, transcriptOf, turnStarts } from './transcript.js';
 
 /** When a call is summarised, and by whom. */
 export interface SummariseOptions {

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { finalize, map, NEVER, throwError } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { inProcessMemory, type MemoryFactory } from './in-process-memory.js';
-import type { Memory } from '../memory.js';
-import { type Message, textOf } from '../message.js';
-import type { Model } from '../model.js';
+import type { Memory } from '../values/memory.js';
+import { type Message, textOf } from '../values/message.js';
+import type { Model } from '../models/model.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import {
@@ -16,7 +16,7 @@ import {
   text,
   toolUse,
 } from '../testing/index.js';
-import { withResults } from '../tools/suspend.js';
+import { withResults } from './suspend.js';
 import {
   add,
   answer,
@@ -28,8 +28,8 @@ import {
   user,
 } from './conversations.test-support.js';
 import { summarisingMemory, type SummarisingMemoryOptions } from './summarising-memory.js';
-import { turnStarts } from './turns.js';
-import { sessions } from '../sessions/index.js';
+import { turnStarts } from './transcript.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** Writes what it was asked, one request after the other. */
 const writer = (): ScriptedModel =>

@@ -13,13 +13,12 @@ import {
   tap,
   identity,
 } from 'rxjs';
-import { deadline, limitsOf } from '../deadline.js';
-import { messageOf } from '../errors.js';
-import { countMessages } from '../fitting/count-request.js';
-import { plainCounter } from '../fitting/token-counter.js';
+import { deadline, limitsOf } from '../flow/deadline.js';
+import { messageOf } from '../values/errors.js';
+import { countMessages, plainCounter } from '../models/count-request.js';
 import type { MemoryFactory } from './in-process-memory.js';
-import type { Message } from '../message.js';
-import type { Model } from '../model.js';
+import type { Message } from '../values/message.js';
+import type { Model } from '../models/model.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { ready } from '../models/answer-tool.js';
 import {
@@ -31,17 +30,17 @@ import {
   isText,
   type Rule,
   wholeNumber,
-} from '../options.js';
+} from '../values/options.js';
 import { open } from '../run.js';
-import { noUsage } from '../usage.js';
+import { noUsage } from '../values/usage.js';
 import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
 import { checkInner, leftOut, shownBy } from './window-memory.js';
-import { lastTurnsFrom } from './turns.js';
-import type { CallInfo } from '../call-info.js';
-import { openDemand } from '../demand.js';
-import { createHooks } from '../hooks.js';
-import type { receive$ } from '../receive.js';
-import { createTrampoline } from '../trampoline.js';
+import { lastTurnsFrom } from './transcript.js';
+import type { CallInfo } from '../values/reply.js';
+import { openDemand } from '../flow/demand.js';
+import { createHooks } from '../seams/hooks.js';
+import type { receive$ } from '../phases/receive.js';
+import { createTrampoline } from '../flow/trampoline.js';
 
 /** When conversations are summarised, and by whom. */
 export interface SummarisingMemoryOptions {

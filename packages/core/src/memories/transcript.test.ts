@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Message, textBlock } from '../message.js';
+import { type Message, textBlock } from '../values/message.js';
 import { answer, appendsOf, exchange, someTurns, user } from './conversations.test-support.js';
 import { transcriptOf } from './transcript.js';
 

@@ -1,4 +1,3 @@
-import { cutObservation } from '../tool-output.js';
 import {
   type AssistantBlock,
   type ContentBlock,
@@ -7,8 +6,9 @@ import {
   textOf,
   type ToolMessage,
   type ToolUseBlock,
-} from '../message.js';
-import { usesIn } from '../tools/suspend.js';
+} from '../values/message.js';
+import { cutObservation } from '../values/tool-output.js';
+import { usesIn } from './suspend.js';
 
 /** Characters of one text, of one input or of one result: what is longer is cut, with a marker. */
 const most = 4_000;
@@ -75,3 +75,41 @@ const written = (content: readonly ContentBlock[]): string =>
 
 const cut = (content: readonly ContentBlock[]): string =>
   textOf({ content: cutObservation(content, most) });
+
+/**
+ * Finds where turns begin: at each message of a user's that is not said in the middle of one. In the middle is what the same call was asked with
+ * behind another message, and what it was told while its tools ran. Of messages with ids of another kind, it is whatever follows a
+ * user or a tool.
+ */
+export const turnStarts = (messages: readonly Message[]): readonly number[] =>
+  messages.flatMap((message, index) =>
+    message.role === 'user' && !isSaidWithin(messages[index - 1], message) ? [index] : [],
+  );
+
+/** Finds where the last turns begin. What waits for its result is never left behind. */
+export const lastTurnsFrom = (messages: readonly Message[], turns: number): number => {
+  const starts = turnStarts(messages);
+  const from = starts.length > turns ? starts.at(-turns) : undefined;
+  return from === undefined ? 0 : beforeWaiting(messages, starts, from);
+};
+
+/** Moves a cut to the first place before what waits for its result. */
+export const beforeWaiting = (
+  messages: readonly Message[],
+  places: readonly number[],
+  cut: number,
+): number => {
+  const waiting = messages.findIndex(isWaiting);
+  return waiting === -1 || waiting >= cut
+    ? cut
+    : (places.findLast((place) => place <= waiting) ?? 0);
+};
+
+export const isWaiting = (message: Message): boolean =>
+  message.role === 'tool' && message.content.some(({ suspended }) => suspended !== undefined);
+
+const isSaidWithin = (before: Message | undefined, { id }: Message): boolean => {
+  if (before === undefined || before.role === 'assistant') return false;
+  const place = id.lastIndexOf('/input/');
+  return place === -1 || before.id.startsWith(id.slice(0, place + 1));
+};

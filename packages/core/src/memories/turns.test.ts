@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { unpaired } from '../run.js';
-import { withResults } from '../tools/suspend.js';
+import { withResults } from './suspend.js';
 import { answer, appendsOf, exchange, someTurns, user } from './conversations.test-support.js';
-import { isWaiting, lastTurnsFrom, turnStarts } from './turns.js';
+import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
 describe('turns', () => {
   it.each([

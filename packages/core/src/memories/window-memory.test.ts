@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent } from '../agent.js';
 import { inProcessMemory } from './in-process-memory.js';
-import { type Message, textOf } from '../message.js';
+import { type Message, textOf } from '../values/message.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
-import { tool } from '../tool.js';
-import { withResults } from '../tools/suspend.js';
+import { tool } from '../tools/tool.js';
+import { withResults } from './suspend.js';
 import {
   add,
   answer,
@@ -19,7 +19,7 @@ import {
   user,
 } from './conversations.test-support.js';
 import { windowMemory } from './window-memory.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const unmarked = ([first, ...rest]: readonly Message[]): readonly Message[] =>
   first?.role === 'user' && textOf(first).startsWith('[')

@@ -1,16 +1,15 @@
 import { defer, EMPTY, map, type Observable } from 'rxjs';
-import { misuse } from '../errors.js';
-import { countMessages } from '../fitting/count-request.js';
-import { marker } from '../fitting/fit-messages.js';
-import { plainCounter } from '../fitting/token-counter.js';
-import type { Layer } from '../layer.js';
-import { appended$, kept$, type Memory, noMemory } from '../memory.js';
+import { misuse } from '../values/errors.js';
+import { countMessages, plainCounter } from '../models/count-request.js';
+import { marker } from '../models/fit-messages.js';
+import type { Layer } from '../seams/layer.js';
+import { appended$, kept$, type Memory, noMemory } from '../values/memory.js';
 import type { MemoryFactory } from './in-process-memory.js';
-import { type AssistantMessage, type Message, textBlock, toolUsesOf } from '../message.js';
-import { checkOptions, type Rule, wholeNumber } from '../options.js';
+import { type AssistantMessage, type Message, textBlock, toolUsesOf } from '../values/message.js';
+import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
 import { assertPaired } from '../run.js';
-import { withResults } from '../tools/suspend.js';
-import { isWaiting, lastTurnsFrom, turnStarts } from './turns.js';
+import { withResults } from './suspend.js';
+import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
 /** How much a window shows. */
 export interface WindowMemoryOptions {

@@ -1,6 +1,6 @@
 import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
-import type { Model, ModelChunk, ModelRequest, ToolChoice } from '../model.js';
-import { createToolParts, type ToolUseChunk, written } from '../tool-parts.js';
+import type { Model, ModelChunk, ModelRequest, ToolChoice } from './model.js';
+import { createToolParts, type ToolUseChunk, written } from './tool-parts.js';
 import { around, checkModel, inTime } from './timeouts.js';
 
 /** Readies a model for a request: it keeps time, and answers in the form that is asked for. */

@@ -10,16 +10,12 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import {
-  isMillraceError,
-  type MillraceError,
-  misuse,
-  revised,
-  toMillraceError,
-} from '../errors.js';
-import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from '../model.js';
-import { checkOptions, defined, isDelay, isFlag, type Rule, wholeNumber } from '../options.js';
-import { dropWarning, supportedOptions } from '../request-options.js';
+import type { MillraceError } from '../values/errors.js';
+import { isMillraceError, misuse, revised, toMillraceError } from '../values/errors.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from './model.js';
+import type { Rule } from '../values/options.js';
+import { checkOptions, defined, isDelay, isFlag, wholeNumber } from '../values/options.js';
+import { dropWarning, supportedOptions } from './request-options.js';
 import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
 import { ready } from './answer-tool.js';
 

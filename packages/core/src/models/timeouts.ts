@@ -1,7 +1,7 @@
 import { defer, type MonoTypeOperatorFunction, Observable, type Subscription } from 'rxjs';
-import { MillraceError, misuse } from '../errors.js';
-import type { Model, ModelChunk, ModelContext, RetryBudget } from '../model.js';
-import { isModel } from '../options.js';
+import { MillraceError, misuse } from '../values/errors.js';
+import type { Model, ModelChunk, ModelContext, RetryBudget } from './model.js';
+import { isModel } from '../values/options.js';
 
 /** Makes a model watch over `context.timeouts`, unless it does so already. */
 export const inTime = (model: Model): Model =>

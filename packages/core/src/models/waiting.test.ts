@@ -9,7 +9,7 @@ import {
   timeouts,
   tool,
 } from '../index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
 
 const minute = 60_000;

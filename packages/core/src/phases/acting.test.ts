@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const define = (name: string, run: () => unknown, exclusive = false): Tool =>
   tool({ name, description: `Does ${name}.`, run, exclusive });

@@ -1,20 +1,12 @@
-import {
-  concat,
-  concatMap,
-  from,
-  identity,
-  mergeMap,
-  type Observable,
-  startWith,
-  toArray,
-} from 'rxjs';
-import { act$, type Acted } from '../act.js';
-import { thenMap } from '../contained.js';
-import type { Context } from '../context.js';
-import { frozen } from '../frozen.js';
-import { noMemory } from '../memory.js';
+import type { Observable } from 'rxjs';
+import { concat, concatMap, from, identity, mergeMap, startWith, toArray } from 'rxjs';
+import { act$, type Acted } from './act.js';
+import { thenMap } from '../flow/contained.js';
+import type { Context } from '../seams/context.js';
+import { type Phase, phase } from '../seams/phase.js';
 import {
   type AssistantMessage,
+  frozen,
   type Suspension,
   textBlock,
   textOf,
@@ -22,16 +14,16 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
   toolUsesOf,
-} from '../message.js';
-import { type Phase, phase } from '../phase.js';
-import type { ToolRun } from '../reply.js';
+} from '../values/message.js';
+import { noMemory } from '../values/memory.js';
+import type { ToolRun } from '../values/reply.js';
 import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
-import { says, wordsOf } from '../end-interrupted.js';
+import { says, wordsOf } from './limit.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
-import type { Extras } from '../tool-output.js';
-import { addUsage, noUsage, tokensIn } from '../usage.js';
-import { isRecord } from '../json.js';
-import { readJson } from '../json-text/read-json.js';
+import type { Extras } from '../values/tool-output.js';
+import { addUsage, noUsage, tokensIn } from '../values/usage.js';
+import { isRecord } from '../values/json.js';
+import { readJson } from '../values/read-json.js';
 
 type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
 

@@ -10,7 +10,7 @@ import {
   tool,
 } from '../index.js';
 import { marbles, record, scriptedModel, text, thinking, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
 const atOnce = { limits: { parseBackoffMs: 0 } } as const;

@@ -2,26 +2,18 @@
 export { acting } from './acting.js';
 export { checkInterrupt, limit, storeMemory } from './limit.js';
 export { reasoning } from './reasoning.js';
-export {
-  insertAfter,
-  insertBefore,
-  nativePhases,
-  type PhaseEdit,
-  replacePhase,
-  withoutPhase,
-} from '../phase-list.js';
-export { alsoEnded, type Phase, phase, type PhaseFactory } from '../phase.js';
-export { consult$, type Consultation, type Consulted, instruction } from '../consult.js';
-export type { Context } from '../context.js';
-export type { Hooks } from '../hooks.js';
-export type { Interrupt, Interruption } from '../interruption.js';
-export type { Limits } from '../limits.js';
+export type { PhaseEdit } from './phase-list.js';
+export { insertAfter, insertBefore, replacePhase, withoutPhase } from './phase-list.js';
+export { alsoEnded, type Phase, phase, type PhaseFactory } from '../seams/phase.js';
+export type { Context } from '../seams/context.js';
+export { consult$, type Consulted, instruction } from './consult.js';
+export type { Hooks } from '../seams/hooks.js';
+export type { Interrupt, Interruption } from '../flow/interruption.js';
+export type { Limits } from '../flow/deadline.js';
 export {
   addEphemeral,
   append,
-  compact,
   correct,
-  type Correction,
   end,
   type EndedRun,
   hasEnded,
@@ -34,4 +26,4 @@ export {
   spend,
   unanswered,
 } from '../run.js';
-export type { Toolkit } from '../toolkit.js';
+export type { Toolkit } from '../tools/toolkit.js';

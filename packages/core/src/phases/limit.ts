@@ -1,33 +1,25 @@
 import { concat, concatMap, identity, type Observable, of, throwError } from 'rxjs';
-import { ask$, type Asked, type Stage } from '../ask.js';
-import { withoutTools } from '../request-options.js';
-import type { Context } from '../context.js';
-import { discardUnlessKept } from '../draft.js';
-import { endInterrupted, endStopped, says, wordsOf } from '../end-interrupted.js';
-import { MillraceError } from '../errors.js';
-import { noMemory } from '../memory.js';
+import { withoutTools } from '../models/request-options.js';
+import type { EndedRun, OpenRun, Run } from '../run.js';
+import { append, assertPaired, end, messagesOf, spend } from '../run.js';
+import type { Context } from '../seams/context.js';
+import { type Phase, phase } from '../seams/phase.js';
+import { waited$ } from '../step.js';
+import { MillraceError } from '../values/errors.js';
+import { noMemory } from '../values/memory.js';
 import {
+  type AssistantBlock,
   type AssistantMessage,
   textBlock,
   textOf,
   type ToolMessage,
   toolUsesOf,
   type UserMessage,
-} from '../message.js';
-import { type Phase, phase } from '../phase.js';
-import { remember$, type Remembering } from '../remember.js';
-import type { EndReason } from '../reply.js';
-import {
-  append,
-  assertPaired,
-  end,
-  type EndedRun,
-  messagesOf,
-  type OpenRun,
-  type Run,
-  spend,
-} from '../run.js';
-import { waited$ } from '../step.js';
+} from '../values/message.js';
+import type { CallInfo, EndReason } from '../values/reply.js';
+import { ask$, type Asked, type Stage } from './ask.js';
+import { discardUnlessKept } from './draft.js';
+import { remember$, type Remembering } from './remember.js';
 
 /** Ends the run if it has been interrupted. */
 export const checkInterrupt = (
@@ -218,3 +210,40 @@ export const haltedError = (message: AssistantMessage, why: string): MillraceErr
   new MillraceError('guardRejected', `The answer was stopped while it was written: ${why}`, {
     partial: textOf(message),
   });
+
+/** Ends an interrupted run: with the interrupt's message, else with the text that was there, else with a word. */
+export const endInterrupted = (
+  run: OpenRun,
+  { call, interruption }: Pick<Context, 'call' | 'interruption'>,
+  partial?: AssistantMessage,
+  instead?: string,
+): EndedRun => {
+  const message = interruption.current?.message ?? instead;
+  return message === undefined && partial !== undefined && textOf(partial) !== ''
+    ? end(run, 'interrupted', wordsOf(partial))
+    : end(run, 'interrupted', says(call, 'interrupted', message ?? 'Interrupted.'));
+};
+
+/** Ends a run that an interceptor would not let go on. */
+export const endStopped = (run: OpenRun, { call }: Pick<Context, 'call'>): EndedRun =>
+  end(run, 'stopped', stoppedMessage(call));
+
+export const stoppedMessage = (call: Context['call']): AssistantMessage =>
+  says(call, 'stopped', 'Stopped.');
+
+/** A message without its thinking and tool calls. */
+export const wordsOf = (message: AssistantMessage): AssistantMessage => ({
+  ...message,
+  content: [textBlock(textOf(message))],
+});
+
+export const says = (
+  { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
+  position: string,
+  content: string | readonly AssistantBlock[],
+): AssistantMessage => ({
+  id: `${callId}/${position}`,
+  role: 'assistant',
+  name: agent.at(-1) ?? '',
+  content: typeof content === 'string' ? [textBlock(content)] : content,
+});

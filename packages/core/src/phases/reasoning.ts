@@ -1,37 +1,20 @@
 import { map, type Observable, timer } from 'rxjs';
-import { ask$, type Asked, type Stage } from '../ask.js';
-import { thenMap } from '../contained.js';
-import { discard, discardUnlessKept } from '../draft.js';
-import { endInterrupted, endStopped } from '../end-interrupted.js';
+import { ask$, type Asked, type Stage } from './ask.js';
+import { thenMap } from '../flow/contained.js';
+import { discard, discardUnlessKept } from './draft.js';
+import { endInterrupted, endStopped, haltedError } from './limit.js';
 import { waited$ } from '../step.js';
-import {
-  type AssistantMessage,
-  textBlock,
-  textOf,
-  toolUsesOf,
-  type UserMessage,
-} from '../message.js';
-import type { Malformed, RequestOptions } from '../model.js';
-import type { AnswerForm } from '../call/call.js';
-import type { Context } from '../context.js';
-import { type Phase, phase } from '../phase.js';
-import {
-  append,
-  assertAnswered,
-  correct,
-  type Correction,
-  end,
-  type EndedRun,
-  messagesOf,
-  nextIteration,
-  type OpenRun,
-  type Run,
-  spend,
-} from '../run.js';
-import { withoutTools, withTools } from '../request-options.js';
-import { MillraceError } from '../errors.js';
-import { haltedError } from './limit.js';
-import type { Limits } from '../limits.js';
+import type { AssistantMessage, UserMessage } from '../values/message.js';
+import { textBlock, textOf, toolUsesOf } from '../values/message.js';
+import type { Malformed, RequestOptions } from '../models/model.js';
+import type { AnswerForm } from '../seams/call.js';
+import type { Context } from '../seams/context.js';
+import { type Phase, phase } from '../seams/phase.js';
+import type { Correction, EndedRun, OpenRun, Run } from '../run.js';
+import { append, assertAnswered, correct, end, messagesOf, nextIteration, spend } from '../run.js';
+import { withoutTools, withTools } from '../models/request-options.js';
+import { MillraceError } from '../values/errors.js';
+import type { Limits } from '../flow/deadline.js';
 
 type Needs = Parameters<typeof ask$>[0] &
   Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;

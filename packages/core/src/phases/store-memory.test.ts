@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, of, throwError } from 'rxjs';
 import { inProcessMemory } from '../memories/in-process-memory.js';
-import { type Message, textBlock } from '../message.js';
+import { type Message, textBlock } from '../values/message.js';
 import { append, end, open, type Run } from '../run.js';
 import { storeMemory } from './limit.js';
 

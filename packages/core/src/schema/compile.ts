@@ -2,9 +2,9 @@ import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { defer, map, type Observable, shareReplay } from 'rxjs';
-import { messageOf, misuse } from '../errors.js';
-import { isRecord } from '../json.js';
-import type { JsonSchema } from '../schema.js';
+import { messageOf, misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { JsonSchema } from '../values/schema.js';
 import { type Check, ofError, tooIntricate } from './problems.js';
 import { uniqueItems } from './unique-items.js';
 

@@ -1,8 +1,8 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import { map, of } from 'rxjs';
-import { type MillraceError, misuse } from '../errors.js';
-import { isRecord } from '../json.js';
-import { checkOptions, isFlag, isFunction, type Rule } from '../options.js';
+import { type MillraceError, misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import { checkOptions, isFlag, isFunction, type Rule } from '../values/options.js';
 import {
   type JsonSchema,
   meansPrototype,
@@ -15,7 +15,7 @@ import {
   type Validator,
   withHidden,
   withoutHidden,
-} from '../schema.js';
+} from '../values/schema.js';
 import { compile, type PatternEngine } from './compile.js';
 import { type Check, tooIntricate } from './problems.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent, output, tool } from '../index.js';
-import type { Validation } from '../schema.js';
+import type { Validation } from '../values/schema.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
 import { jsonSchema } from './index.js';
 import { bothVerdictsOn, withoutCode } from './validate.test-support.js';

@@ -1,7 +1,7 @@
 import * as interpreter from '@cfworker/json-schema';
 import type { Ajv } from 'ajv';
-import { isRecord, parsedJson } from '../json.js';
-import type { JsonSchema, Problem } from '../schema.js';
+import { isRecord, parsedJson } from '../values/json.js';
+import type { JsonSchema, Problem } from '../values/schema.js';
 import { type Check, ofError, tooIntricate, unescaped } from './problems.js';
 import { duplicateIn } from './unique-items.js';
 

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { brief, maxMessage, type Problem } from '../schema.js';
+import { brief, maxMessage, type Problem } from '../values/schema.js';
 
 /** What is wrong with an input: an empty list where it is valid. */
 export type Check = (input: unknown) => readonly Problem[];

@@ -1,5 +1,5 @@
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv';
-import { isPlain } from '../frozen.js';
+import { isPlain } from '../values/message.js';
 
 /** `uniqueItems` in one pass over a list: that of ajv compares each item with every other, unless all are scalars. */
 export const uniqueItems = (): FuncKeywordDefinition => {

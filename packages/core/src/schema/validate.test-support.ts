@@ -1,7 +1,12 @@
 import { afterAll, expect } from '@jest/globals';
 import { firstValueFrom, type Observable } from 'rxjs';
-import { isRecord } from '../json.js';
-import { type HiddenInput, type Validation, type Validator, validatorOf } from '../schema.js';
+import { isRecord } from '../values/json.js';
+import {
+  type HiddenInput,
+  type Validation,
+  type Validator,
+  validatorOf,
+} from '../values/schema.js';
 import { jsonSchema, type JsonSchemaOptions } from './index.js';
 
 /** What comes of an input, at once. */

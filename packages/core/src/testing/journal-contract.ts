@@ -9,7 +9,7 @@ import type {
   Claim,
 } from '../journal/call-store-driver.js';
 import type { Check } from './verify-events.js';
-import { isMillraceError } from '../errors.js';
+import { isMillraceError } from '../values/errors.js';
 
 /** Two ways into one store of calls, as two processes have them. */
 export interface CallStoreHandles {

@@ -5,7 +5,7 @@ import type {
   MemoryEntry,
   MemoryScope,
   NewMemory,
-} from '../long-term-memory/long-term-memory.js';
+} from '../layers/long-term-memory/long-term-memory.js';
 import type { Check } from './verify-events.js';
 
 const ann: MemoryScope = { userId: 'ann' };

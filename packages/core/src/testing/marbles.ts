@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import type { ModelChunk } from '../model.js';
+import type { ModelChunk } from '../models/model.js';
 import {
   finish,
   type ScriptedModel,

@@ -1,8 +1,8 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { EMPTY, lastValueFrom } from 'rxjs';
-import type { Memory } from '../memory.js';
+import type { Memory } from '../values/memory.js';
 import type { MemoryFactory } from '../memories/in-process-memory.js';
-import { type Message, textBlock } from '../message.js';
+import { type Message, textBlock } from '../values/message.js';
 import type { Check } from './verify-events.js';
 
 const said = (id: string): Message => ({ id, role: 'user', content: [textBlock(`I am ${id}.`)] });

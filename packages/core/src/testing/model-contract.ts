@@ -1,10 +1,9 @@
 import { ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
-import { openDemand } from '../demand.js';
-import { frozen } from '../frozen.js';
-import { textBlock } from '../message.js';
-import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
-import { randomOf } from '../receive.js';
+import { openDemand } from '../flow/demand.js';
+import { frozen, textBlock } from '../values/message.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/model.js';
+import { randomOf } from '../phases/receive.js';
 import type { Check } from './verify-events.js';
 
 /** What a call lends to a model, for a test that asks one directly. */

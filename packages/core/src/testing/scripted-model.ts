@@ -1,6 +1,6 @@
 import { defer, from, isObservable, type Observable } from 'rxjs';
-import type { Finish } from '../message.js';
-import type { Model, ModelChunk, ModelContext, ModelRequest } from '../model.js';
+import type { Finish } from '../values/message.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/model.js';
 
 /** One answer of the script: its chunks, a stream of them, or a function of the request that gives either. */
 export type ScriptedAnswer =

@@ -1,11 +1,11 @@
 import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
-import { isMillraceError } from '../errors.js';
-import { type Message, textBlock } from '../message.js';
-import type { SessionStore, StoredSession } from '../sessions/session-state.js';
-import { noUsage } from '../usage.js';
+import { isMillraceError } from '../values/errors.js';
+import { type Message, textBlock } from '../values/message.js';
+import type { SessionStore, StoredSession } from '../layers/sessions/session-state.js';
+import { noUsage } from '../values/usage.js';
 import type { Check } from './verify-events.js';
-import type { SessionState } from '../sessions/index.js';
+import type { SessionState } from '../layers/sessions/index.js';
 
 const stateOf = (...texts: readonly string[]): SessionState => ({
   version: 1,

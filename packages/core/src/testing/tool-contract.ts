@@ -1,7 +1,7 @@
 import { match, ok, strictEqual } from 'node:assert/strict';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
-import { openDemand } from '../demand.js';
-import { createToolkit, liveToolkit } from '../toolkit.js';
+import { openDemand } from '../flow/demand.js';
+import { createToolkit, liveToolkit } from '../tools/toolkit.js';
 import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.js';
 import type { Check } from './verify-events.js';
 import type { Tool, ToolContext } from '../tools/types.js';

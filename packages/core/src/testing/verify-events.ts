@@ -9,8 +9,8 @@ import {
   toArray,
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { textOf, toolUsesOf } from '../message.js';
-import { isSpoken } from '../streams/event-operators.js';
+import { textOf, toolUsesOf } from '../values/message.js';
+import { isSpoken } from '../operators/event-operators.js';
 
 interface Heard {
   iteration: number;

@@ -16,13 +16,13 @@ import {
   suspensionsIn,
   tool,
   toolOutput,
-  type ToolPolicy,
   transient,
 } from '../index.js';
+import type { ToolPolicy } from './types.js';
 import { unpaired } from '../run.js';
 import { jsonSchema } from '../schema/index.js';
 import { finish, scriptedModel, text, verifyEvents } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 /** What a tool does: how it ends, after how long, and what is decided of it. */
 const kinds = {

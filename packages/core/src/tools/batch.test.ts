@@ -9,8 +9,8 @@ import {
   type Tool,
   tool,
   toolOutput,
-  type ToolPolicy,
 } from '../index.js';
+import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
 

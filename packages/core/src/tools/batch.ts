@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
-import type { ToolUseBlock } from '../message.js';
-import type { Toolkit } from '../toolkit.js';
-import type { Extras } from '../tool-output.js';
+import type { ToolUseBlock } from '../values/message.js';
+import type { Toolkit } from './toolkit.js';
+import type { Extras } from '../values/tool-output.js';
 import type { Tool } from './types.js';
 
 /** A tool use with all that is decided on it before its batch begins, in the order in which the model asked. */

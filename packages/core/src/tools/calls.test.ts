@@ -10,9 +10,9 @@ import {
   type Tool,
   tool,
   toolOutput,
-  type ToolPolicy,
   transient,
 } from '../index.js';
+import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
 

@@ -1,4 +1,4 @@
-import { misuse } from '../errors.js';
+import { misuse } from '../values/errors.js';
 
 /** What the program gives to the tools of a call, such as a connection or who is asking. No model sees it. */
 export interface ContextValues {

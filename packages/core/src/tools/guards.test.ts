@@ -19,12 +19,12 @@ import {
   tool,
   toolGroup,
   toolOutput,
-  type ToolPolicy,
   transient,
 } from '../index.js';
+import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const run1 = (
   used: Tool | readonly Tool[],

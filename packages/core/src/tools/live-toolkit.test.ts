@@ -10,7 +10,7 @@ import {
   toolGroup,
 } from '../index.js';
 import { scriptedModel, text, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const named = (name: string, output = `${name} ran`): Tool =>
   tool({ name, description: `Does ${name}.`, run: () => output });

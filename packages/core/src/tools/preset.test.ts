@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const user = contextKey<string>('user');
 const db = contextKey<{ readonly rows: Map<string, string> }>('db');

@@ -1,9 +1,9 @@
-import { checkOptions, isFlag } from '../options.js';
-import { misuse } from '../errors.js';
-import { copied, frozen } from '../frozen.js';
-import { isRecord } from '../json.js';
-import { isTool } from '../toolkit.js';
-import { type HiddenInput, type JsonSchema, withoutKeys } from '../schema.js';
+import { checkOptions, isFlag } from '../values/options.js';
+import { misuse } from '../values/errors.js';
+import { copied, frozen } from '../values/message.js';
+import { isRecord } from '../values/json.js';
+import { isTool } from './toolkit.js';
+import { type HiddenInput, type JsonSchema, withoutKeys } from '../values/schema.js';
 import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';
 import type { Tool } from './types.js';
 

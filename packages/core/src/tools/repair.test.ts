@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent, type Model, tool } from '../index.js';
 import { record, scriptedModel, text } from '../testing/index.js';
-import { linesDialect, textTools } from '../text-tools/index.js';
-import { readJson } from '../json-text/read-json.js';
-import { isRecord } from '../json.js';
+import { linesDialect, textTools } from '../layers/text-tools/index.js';
+import { readJson } from '../values/read-json.js';
+import { isRecord } from '../values/json.js';
 import { jsonSchema } from '../schema/index.js';
 
 const repaired = (text: string) => {

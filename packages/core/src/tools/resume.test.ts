@@ -1,4 +1,4 @@
-import { shortenOnOverflow } from '../fitting/index.js';
+import { shortenOnOverflow } from '../layers/fitting/index.js';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, mergeMap, throwError } from 'rxjs';
 import {
@@ -16,7 +16,7 @@ import {
   selectTools,
 } from '../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '../layers/sessions/index.js';
 
 const sign = tool({ name: 'sign', description: 'Has a person sign.', run: () => suspend() });
 const others = ['a', 'b', 'c'].map((name) =>

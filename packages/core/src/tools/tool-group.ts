@@ -1,8 +1,8 @@
 import { of } from 'rxjs';
-import { checkOptions, isFlag, isFunction, isText, listOf, type Rule } from '../options.js';
-import { isRecord } from '../json.js';
-import type { Validator } from '../schema.js';
-import { tool } from '../tool.js';
+import { checkOptions, isFlag, isFunction, isText, listOf, type Rule } from '../values/options.js';
+import { isRecord } from '../values/json.js';
+import type { Validator } from '../values/schema.js';
+import { tool } from './tool.js';
 import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 
 /** Groups tools, so that a session need not show all of them to the model all the time. */

@@ -1,7 +1,7 @@
-import { made$ } from '../contained.js';
-import { misuse } from '../errors.js';
-import type { Infer, InputSchema } from '../schema.js';
-import { emissions, type NoParameters, tool, type ToolDefinition } from '../tool.js';
+import { made$ } from '../flow/contained.js';
+import { misuse } from '../values/errors.js';
+import type { Infer, InputSchema } from '../values/schema.js';
+import { emissions, type NoParameters, tool, type ToolDefinition } from './tool.js';
 
 import type { Tool, ToolContext } from './types.js';
 

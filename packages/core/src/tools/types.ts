@@ -1,12 +1,12 @@
 import type { Observable, SchedulerLike } from 'rxjs';
-import type { CallLabels } from '../call-info.js';
-import type { Message, ToolUseBlock } from '../message.js';
-import type { Demand } from '../demand.js';
+import type { CallLabels } from '../values/reply.js';
+import type { Message, ToolUseBlock } from '../values/message.js';
+import type { Demand } from '../flow/demand.js';
 import type { ReportedPayload } from '../events.js';
-import type { JsonSchema } from '../schema.js';
-import type { HiddenInput, Validation } from '../schema.js';
+import type { JsonSchema } from '../values/schema.js';
+import type { HiddenInput, Validation } from '../values/schema.js';
 import type { Locals } from '../step.js';
-import type { ToolEmission } from '../tool-output.js';
+import type { ToolEmission } from '../values/tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
 /** What a run of a tool gets. Pass it on as `parent` if the tool calls another agent. */

@@ -6,7 +6,7 @@ import { callId, called, resumed, type SetUp, written } from './lives.test-suppo
 import { follow, outcomeOf } from './outcome.test-support.js';
 import { createWorld, live, type Process, type World } from './process.test-support.js';
 import { options, said } from './set-ups.test-support.js';
-import { sessions } from '../../sessions/index.js';
+import { sessions } from '../../layers/sessions/index.js';
 
 const agentOf = (process: Process, more: Partial<AgentOptions> = {}): Agent =>
   createAgent({

@@ -1,8 +1,9 @@
 import { describe, it } from '@jest/globals';
 import { delay, of } from 'rxjs';
 import { type AgentOptions, createAgent } from '../../index.js';
-import { fitContext, withEviction } from '../../fitting/index.js';
-import { type LongTermMemoryOptions, withLongTermMemory } from '../../long-term-memory/index.js';
+import { fitContext, withEviction } from '../../layers/fitting/index.js';
+import type { LongTermMemoryOptions } from '../../layers/long-term-memory/memory-settings.js';
+import { withLongTermMemory } from '../../layers/long-term-memory/index.js';
 import {
   inputAndAnswer,
   summarise,
@@ -10,7 +11,7 @@ import {
   windowMemory,
 } from '../../memories/index.js';
 import { insertBefore, reasoning } from '../../phases/index.js';
-import { retrieve } from '../../retrieval/index.js';
+import { retrieve } from '../../layers/retrieval/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';

@@ -16,13 +16,13 @@ import {
   transformChunks,
   selectTools,
 } from '../../index.js';
-import { guardAnswer, guardInput } from '../../guards/index.js';
-import { budget, limitConcurrency, limitRate } from '../../traffic/index.js';
+import { guardAnswer, guardInput } from '../../layers/guards/index.js';
+import { budget, limitConcurrency, limitRate } from '../../layers/traffic/index.js';
 import { finish, text, thinking, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
 import { options, said, script } from './set-ups.test-support.js';
-import { addTools } from '../../tools/select-tools.js';
+import { addTools } from '../../layers/select-tools.js';
 
 const pay = (to: string) => toolUse('pay', { to });
 const busy = new MillraceError('server', 'Busy.', { retryable: true });

@@ -21,7 +21,10 @@ import {
   tool,
   type Tool,
 } from '../../index.js';
-import { inProcessLongTermMemory, type LongTermMemory } from '../../long-term-memory/index.js';
+import {
+  inProcessLongTermMemory,
+  type LongTermMemory,
+} from '../../layers/long-term-memory/index.js';
 import { jsonSchema } from '../../schema/index.js';
 import { finish } from '../../testing/index.js';
 import {

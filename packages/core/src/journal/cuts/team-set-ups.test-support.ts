@@ -1,5 +1,5 @@
 import { type Agent, createAgent, type Model, type ModelChunk, textOf } from '../../index.js';
-import { agentTool } from '../../teams/index.js';
+import { agentTool } from '../../layers/teams/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import type { Process } from './process.test-support.js';
 import { options, script } from './set-ups.test-support.js';

@@ -10,7 +10,7 @@ import {
   handoff,
   hub,
   routeBy,
-} from '../../teams/index.js';
+} from '../../layers/teams/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, script } from './set-ups.test-support.js';

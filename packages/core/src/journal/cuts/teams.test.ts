@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { throwError } from 'rxjs';
 import { createAgent, parallel, race, sequential } from '../../index.js';
-import { agentTool, asAgent, supervisor } from '../../teams/index.js';
+import { agentTool, asAgent, supervisor } from '../../layers/teams/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from '../index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';

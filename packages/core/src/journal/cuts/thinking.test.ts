@@ -2,7 +2,7 @@ import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
 import { createAgent, output } from '../../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
-import { retrieve } from '../../retrieval/index.js';
+import { retrieve } from '../../layers/retrieval/index.js';
 import {
   analyseTask,
   completeTask,
@@ -11,10 +11,10 @@ import {
   rewriteQuestion,
   synthesize,
   withPlan,
-} from '../../planning/index.js';
-import { action, flat, guarded, planner } from '../../presets/index.js';
+} from '../../layers/planning/index.js';
+import { action, flat, guarded, planner } from '../../layers/presets/index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { linesDialect, textTools } from '../../text-tools/index.js';
+import { linesDialect, textTools } from '../../layers/text-tools/index.js';
 import { finish, text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, said, script } from './set-ups.test-support.js';

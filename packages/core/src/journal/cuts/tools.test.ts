@@ -13,8 +13,8 @@ import {
   toolResults,
   transient,
 } from '../../index.js';
-import { createPlanTools } from '../../planning/plan.js';
-import { guardResults } from '../../guards/index.js';
+import { createPlanTools } from '../../layers/planning/plan.js';
+import { guardResults } from '../../layers/guards/index.js';
 import { text, toolUse } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';

@@ -1,0 +1,208 @@
+import type { SchedulerLike } from 'rxjs';
+import type { Demand } from '../flow/demand.js';
+import { misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { Use } from '../seams/layer.js';
+import type { LimitOptions, Timeouts } from '../flow/deadline.js';
+import type { RequestOptions } from '../models/model.js';
+import {
+  checkOptions,
+  defined,
+  having,
+  isDelay,
+  isModel,
+  isObject,
+  isText,
+  listOf,
+  numberFrom,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '../values/options.js';
+import type { CallDefaults, PreparedOptions } from '../seams/preparation.js';
+import type { InputSchema, JsonSchema } from '../values/schema.js';
+import { type ContextEntry, isContextEntry } from '../tools/context-key.js';
+import type { ToolContext } from '../tools/types.js';
+
+/** What one call may say otherwise than its agent. */
+export interface CallOptions<
+  Output extends InputSchema | undefined = InputSchema | undefined,
+> extends PreparedOptions {
+  /** What tools find under context keys. It overrides what layers, the agent and a call above give. */
+  readonly context?: readonly ContextEntry[];
+  /** Handed to tools, interceptors and instructions; never sent to a model. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Stops the call at once: it errors with `aborted`. */
+  readonly signal?: AbortSignal;
+  /** Pauses the sources of the call while it is closed. Default: always open. */
+  readonly demand?: Demand;
+  /** Runs every wait of the call. Default: RxJS's `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+  /** Names the call. Default: random. */
+  readonly callId?: string;
+  /** The context of the tool that makes this call: the call becomes a part of that tool's. */
+  readonly parent?: ToolContext;
+  /** Layers of this call, beside those of its agent. A resumed call needs them again. */
+  readonly use?: Use<Output>;
+}
+
+const optionsIn = (name: string, rules: Readonly<Record<string, Rule>>): Rule => [
+  (value) => {
+    checkOptions(`'${name}'`, value, rules);
+    return true;
+  },
+  'an object',
+];
+
+const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
+  callMs: isDelay,
+  iterationMs: isDelay,
+  firstChunkMs: isDelay,
+  chunkMs: isDelay,
+  toolMs: isDelay,
+  tools: [
+    (given) => isRecord(given) && Object.values(given).every(isDelay[0]),
+    `an object of tool names, each with ${isDelay[1]}`,
+  ],
+};
+
+export const isContext: Rule = [
+  (value) => Array.isArray(value) && value.every(isContextEntry),
+  'a list of values under their keys, such as [db.of(pool)]',
+];
+
+const requestRules: Readonly<Record<keyof Required<PreparedOptions>['request'], Rule>> = {
+  temperature: numberFrom(0),
+  maxTokens: wholeNumber(1),
+  toolChoice: [
+    (value) => isRecord(value) || ['auto', 'none', 'required'].some((word) => word === value),
+    "'auto', 'none', 'required' or { name: 'a tool' }",
+  ],
+  stopSequences: listOf('texts'),
+};
+
+const limitRules: Readonly<Record<keyof LimitOptions, Rule>> = {
+  maxIterations: wholeNumber(1),
+  onLimit: oneOf('answer', 'error', 'partial'),
+  timeouts: optionsIn('timeouts', timeoutRules),
+  parallel: [
+    (value) => typeof value === 'boolean' || (Number.isInteger(value) && Number(value) >= 1),
+    'true, false or a whole number of at least 1',
+  ],
+  maxObservation: wholeNumber(1),
+  maxToolCalls: wholeNumber(0),
+  maxToolErrors: wholeNumber(0),
+  toolBackoffMs: isDelay,
+  maxParseRetries: wholeNumber(0),
+  parseBackoffMs: isDelay,
+  temperatureRamp: optionsIn('temperatureRamp', { step: numberFrom(0), max: numberFrom(0) }),
+  retryBudget: wholeNumber(0),
+};
+
+export const preparedRules: Readonly<Record<keyof PreparedOptions, Rule>> = {
+  model: isModel,
+  tools: listOf('tools'),
+  request: optionsIn('request', requestRules),
+  limits: optionsIn('limits', limitRules),
+};
+
+const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
+  ...preparedRules,
+  metadata: isObject,
+  scheduler: having('schedule', 'an RxJS scheduler'),
+  context: isContext,
+  use: listOf('layers'),
+  signal: having('addEventListener', 'an AbortSignal'),
+  demand: [
+    (value) => isRecord(value) && 'open$' in value,
+    'a Demand, such as createDemand() makes',
+  ],
+  callId: isText,
+  parent: [isRecord, 'the context that a tool was run with'],
+};
+
+const ofSessions = 'Give it to sessions(agent, { … }) or a call of a session.';
+
+const moved: Readonly<Record<string, string>> = {
+  memory: 'Give it to sessions(agent, { … }).',
+  onBusy: ofSessions,
+  maxQueue: ofSessions,
+  onFailure: ofSessions,
+  journal: "Give journal(store) to 'use'.",
+  history: "Give history(messages) to 'use', without a session.",
+  addTools: "Give addTools(…) to 'use'.",
+  approve: "Give approval(approver) to 'use'.",
+  interceptors: "Give on(type, operator) to 'use'.",
+  interruptOn: "Give interruptOn(source$) to 'use'.",
+  output: "Give output(schema) to 'use'.",
+  speaks: 'Give the options to speaking(…), or leave them to silent(…), of @millrace/core/teams.',
+  defaults: "Give 'request' and 'limits' to createAgent().",
+  onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
+  toolSelection: "Give selectTools({ … }) to 'use'.",
+};
+
+/** As `checkOptions`, but of an option that has moved it names the new place. */
+export const checkMoved = (
+  owner: string,
+  options: unknown,
+  rules: Readonly<Record<string, Rule>>,
+  required?: readonly string[],
+): void => {
+  const given = isRecord(options) ? Object.keys(options) : [];
+  const name = given.find((it) => !Object.hasOwn(rules, it)) ?? '';
+  const isIn = (group: object): boolean => Object.hasOwn(group, name);
+  const group = isIn(requestRules) ? 'request' : isIn(limitRules) ? 'limits' : undefined;
+  const place = isIn(moved) ? moved[name] : group && `Write ${group}: { ${name}: … }.`;
+  if (place !== undefined) throw misuse(`${owner} has no option '${name}'. ${place}`);
+  checkOptions(owner, options, rules, required);
+};
+
+/** Refuses options that a call cannot be prepared with. */
+export const checkPrepared = (owner: string, options: unknown): void =>
+  checkMoved(owner, options, preparedRules);
+
+const picked = (options: object, known: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name)));
+
+export const preparedOptions = (options: CallOptions): PreparedOptions =>
+  picked(defined(options), preparedRules);
+
+/** Refuses options that a call does not have, or that cannot be what they are. `more` are rules for options beside them. */
+export const checkCallOptions = (
+  owner: string,
+  options: CallOptions,
+  more: Readonly<Record<string, Rule>> = {},
+): void => {
+  checkMoved(owner, options, { ...callRules, ...more });
+};
+
+/** Lays the requests and limits of a call over those of its agent; one that is `undefined` counts as not set. */
+export const withDefaults = (
+  { request, limits = {} }: CallDefaults,
+  { request: ownRequest, limits: own = {} }: CallDefaults,
+): Required<CallDefaults> => ({
+  request: { ...defined(request), ...defined(ownRequest) },
+  limits: {
+    ...defined(limits),
+    ...defined(own),
+    timeouts: { ...defined(limits.timeouts), ...defined(own.timeouts) },
+  },
+});
+
+export const requestOf = (
+  request: PreparedOptions['request'],
+  system: string | undefined,
+  outputSchema: JsonSchema | undefined,
+): RequestOptions =>
+  Object.fromEntries(
+    Object.entries({ system, ...request, outputSchema }).filter(([, value]) => value !== undefined),
+  );
+
+export const plainOptionsIn = (options: object): CallOptions =>
+  picked(options, { request: 0, limits: 0, metadata: 0 });
+
+/** Options as they were recorded by earlier versions, which did not group them. */
+export const grouped = (options: CallOptions): CallOptions => {
+  const flat = { request: picked(options, requestRules), limits: picked(options, limitRules) };
+  return { ...picked(options, callRules), ...withDefaults(flat, options) };
+};

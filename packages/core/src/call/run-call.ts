@@ -1,0 +1,389 @@
+import {
+  asyncScheduler,
+  AsyncSubject,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  ignoreElements,
+  merge,
+  NEVER,
+  noop,
+  type Observable,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+  throwError,
+  throwIfEmpty,
+} from 'rxjs';
+import type { Call } from '../seams/call.js';
+import { type Instructions, instructionsOf } from './answer.js';
+import { preparing } from './prepare.js';
+import { type CallOptions, preparedOptions } from './call-options.js';
+import { type CallContext, randomId } from '../seams/call-context.js';
+import { discard } from '../phases/draft.js';
+import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
+import type { AgentEvent, Listener } from '../events.js';
+import { type AssistantMessage, frozen, isContentBlock, type Message } from '../values/message.js';
+import { type Input, readInput } from '../seams/input.js';
+import {
+  type Answer,
+  answerThrough,
+  handedDown,
+  hooksOf,
+  type Layer,
+  layersOf,
+  mayInterrupt,
+  modelThrough,
+  openThrough,
+  performThrough,
+} from '../seams/layer.js';
+import { noMemory } from '../values/memory.js';
+import type { Model } from '../models/model.js';
+import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
+import { abortedError, stopBy } from './stop-by.js';
+import type { View } from './callable.js';
+import type { ToolkitCell } from '../tools/toolkit.js';
+import { joinDemand } from '../flow/demand.js';
+import { createHooks } from '../seams/hooks.js';
+import { createHolds, createInterruption } from '../flow/interruption.js';
+import { createRetryBudget } from '../models/timeouts.js';
+import { placeOf } from '../seams/places.js';
+import { watchingSpending } from '../seams/spending.js';
+import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
+import { contextValues } from '../tools/context-key.js';
+import { createTrampoline } from '../flow/trampoline.js';
+import { type EndedRun, failed$, outcome, reportBeginning } from '../run.js';
+
+export interface CallSetup {
+  readonly agentName: string;
+  readonly instructions: Instructions;
+  /** The layers of the house. */
+  readonly native: readonly Layer[];
+  /** The layers of the agent and of the call. */
+  readonly use: readonly Layer[];
+  /** The innermost answer: `runLoop`, or what takes its place. */
+  readonly answer: (context: CallContext) => Answer;
+  /** Hears every call of the agent. */
+  readonly listener: Listener;
+  readonly input: Input;
+  readonly model: Model | undefined;
+  readonly toolkit: ToolkitCell;
+  readonly options: CallOptions;
+  /** What the caller has said, without the defaults. */
+  readonly given: CallOptions;
+}
+
+/** Makes one call: emits what `view` shows of it and its sub-agents, completes after `postCall`, or errors after `error`. Cold; unsubscribing ends the call. */
+export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
+  defer(() => {
+    const context = createContext(setup);
+    if (context.isLate) return NEVER;
+    let hasBegun = false;
+    const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
+      hasBegun = true;
+      return seen$(setup.options, context, replied$, view);
+    };
+    if (!context.layers.some(({ open }) => open)) return run$(answered$(setup, context));
+    const begun$ = defer(() => {
+      if (hasBegun) throw misopened();
+      return run$(answered$(setup, context));
+    });
+    return defer(() => openThrough(context.layers, context, begun$)).pipe(
+      throwIfEmpty(misopened),
+      // Who listens to the agent hears of a call that could not begin, as of any other.
+      catchError((cause: unknown) => {
+        const error = toMillraceError(cause);
+        if (hasBegun) throw error;
+        return run$(throwError(() => error));
+      }),
+      finalize(() => {
+        if (!hasBegun) context.afterwards.forEach((work) => work());
+      }),
+    );
+  });
+
+const misopened = (): MillraceError =>
+  new MillraceError('invalidState', "A layer's 'open' must subscribe once.");
+
+const seen$ = <Seen>(
+  options: CallOptions,
+  context: CallContext,
+  replied$: Observable<Reply>,
+  view: View<Seen>,
+): Observable<Seen> => {
+  const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
+  // The call above waits for it from now on.
+  const letGo = context.holdAbove();
+  let failure: MillraceError | undefined;
+  const fail = (error: MillraceError): void => {
+    if (!hooks.isSettled()) {
+      failure = error;
+      hooks.report(hooks.iteration(), { type: 'error', error });
+    }
+    end();
+  };
+  // Also for those who have joined the call; a second end is nothing.
+  const end = (): void =>
+    deliver(() => {
+      for (const told$ of [events$, reply$]) {
+        if (failure === undefined) told$.complete();
+        else told$.error(failure);
+      }
+    });
+  const descending$ = above?.signal$.pipe(
+    tap((interrupt) => interruption.trigger(interrupt)),
+    ignoreElements(),
+  );
+  return merge(
+    view(context),
+    // The reply ends the wait for an interrupt too.
+    (descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))).pipe(
+      stopBy(options, context),
+      concatMap((reply) => {
+        complete(frozen(reply), context);
+        end();
+        return EMPTY;
+      }),
+      // Deferred, so that all is torn down before anybody hears of the error.
+      catchError((cause: unknown) =>
+        defer(() => {
+          const error = toMillraceError(cause);
+          if (isFatal(error)) context.reportHalt(error);
+          return concat(
+            failed$(context, error),
+            defer(() => {
+              fail(error);
+              return EMPTY;
+            }),
+          );
+        }),
+      ),
+    ),
+  ).pipe(
+    finalize(() => {
+      if (hooks.isSettled()) end();
+      else fail(abortedError(call));
+      // Outside of the delivery: what is done then would else wait for it.
+      if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
+      letGo();
+    }),
+  );
+};
+
+const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
+  defer(() => {
+    const { call, layers, local, scheduler } = context;
+    const input = readInput(setup.input, call);
+    local(outcome).input = input;
+    local(instructionsOf).own = setup.instructions;
+    const answer = answerThrough(layers, context, setup.answer(context));
+    return answer(callOf(setup, input, scheduler.now()));
+  });
+
+const complete = (reply: Reply, context: CallContext): void => {
+  const { call, hooks, reply$, local } = context;
+  // A layer may have answered it from further out.
+  reportBeginning(context);
+  const { run } = local(outcome);
+  if (run !== undefined) noteWords(reply, run, call);
+  reply$.next(reply);
+  if (run !== undefined && reply.id !== run.answer.id) {
+    discard({ hooks }, run.iteration, run.answer, 'stopped');
+  }
+  hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
+};
+
+const callOf = (
+  { model, toolkit, options }: CallSetup,
+  input: readonly Message[],
+  createdAt: number,
+): Call => ({
+  status: 'prepared',
+  input,
+  model,
+  toolkit,
+  pinned: [],
+  hidden: [],
+  options: preparedOptions(options),
+  output: undefined,
+  memory: noMemory,
+  history: [],
+  late: [],
+  instructions: undefined,
+  createdAt,
+  recalled: [],
+  recalledPlacement: 'beforeHistory',
+  found: {},
+  question: undefined,
+  notes: {},
+  spent: {},
+});
+
+const createContext = ({
+  agentName,
+  options,
+  listener,
+  native,
+  use,
+  model,
+  given,
+}: CallSetup): CallContext => {
+  const { parent, callId, demand, scheduler, metadata } = options;
+  const { context: values, limits } = options;
+  const events$ = new Subject<AgentEvent>();
+  const own: Listener = {
+    get hears() {
+      return events$.observed;
+    },
+    next: (event) => events$.next(event),
+  };
+  const above = parent === undefined ? undefined : placeOf(parent);
+  const id = callId ?? above?.callIds.next() ?? randomId();
+  const { scope } = above ?? {};
+  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
+  const labels: CallLabels = { ...scope?.labels };
+  for (const { info } of use) Object.assign(labels, info?.labels);
+  const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
+  const isHeard =
+    above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
+  const call: CallInfo = Object.freeze({
+    rootId: scope?.call.rootId ?? id,
+    callId: id,
+    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
+    metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
+    ...(scope === undefined ? {} : { parentId: scope.call.callId }),
+    ...labels,
+    ...(isHeard && { speaks: true }),
+  });
+  const numbers = scope?.numbers ?? { last: 0 };
+  const afterwards: (() => void)[] = [];
+  const base = {
+    call,
+    events$,
+    reply$: new AsyncSubject<Reply>(),
+    interruption: createInterruption(),
+    isInterruptible: parent !== undefined || use.some(mayInterrupt),
+    holds: createHolds(ownScheduler),
+    holdAbove: () => above?.hold() ?? noop,
+    demand: joinDemand(demand, scope?.demand),
+    scheduler: ownScheduler,
+    listeners: [...new Set([own, listener, ...(scope?.listeners ?? [])])],
+    deliver: scope?.deliver ?? createTrampoline(),
+    turns: scope?.turns ?? createTrampoline(),
+    given: { ...given },
+    numbers,
+    countFrom: (seq: number): void => {
+      numbers.last = Math.max(numbers.last, seq);
+    },
+    nextSeq: () => (numbers.last += 1),
+    retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
+    values: contextValues(scope?.values.entries, values),
+    above: scope?.interruption,
+    isLate: above?.isOver() ?? false,
+    reportHalt: (error: MillraceError) => above?.haltBy(error),
+    spend: above?.spend,
+    afterwards,
+    whenOver: (work: () => void) => void afterwards.push(work),
+    cells,
+    local: createLocals(cells),
+    labels,
+    lineage: [...(scope?.lineage ?? []), call],
+  };
+  const inherited = handedDown(scope?.layers ?? [], isHeard);
+  const interceptors = hooksOf(layersOf(use, inherited));
+  const outer = isHeard ? (scope?.voice ?? []) : [];
+  const voice = [...new Set([...interceptors, ...outer])];
+  const hooks = createHooks({ ...base, interceptors, voice });
+  const whole = layersOf(
+    [
+      ...native,
+      ...preparing(interceptors),
+      ...use,
+      ...(base.isInterruptible ? [interrupting(base)] : []),
+    ],
+    inherited,
+  );
+  const context: CallContext = {
+    ...base,
+    interceptors,
+    voice,
+    hooks,
+    layers: whole,
+    perform: (step) => perform(step),
+    throughLayers: (asked) => throughLayers(asked),
+  };
+  const { spend } = base;
+  const composed = (): Perform => {
+    const through = performThrough(whole, context);
+    return spend === undefined
+      ? through
+      : watchingSpending(
+          through,
+          model?.name ?? '',
+          { live: spend, replayed: spend },
+          base.local(replayedSteps),
+        );
+  };
+  // Composed with the first step and the first model: the parts of a layer may keep the context, and what they throw fails the call.
+  let performs: Perform | undefined;
+  const ids = new Set<string>();
+  const perform: Perform = (step) => {
+    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+    return (performs ??= composed())(step);
+  };
+  let models: ((model: Model) => Model) | undefined;
+  const throughLayers = (asked: Model): Model => (models ??= modelThrough(whole, context))(asked);
+  return context;
+};
+
+const repeated = (id: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The call has performed a step '${id}' already. Give each step an 'id' of its own.`,
+  );
+
+/** Cuts the step under way when the call is interrupted, and each further one immediately. Steps without `cut`, such as saving, complete. */
+const interrupting = ({
+  interruption,
+  holds,
+}: Pick<CallContext, 'interruption' | 'holds'>): Layer => ({
+  name: 'interrupt',
+  priority: 40,
+  step:
+    () =>
+    (next) =>
+    <T>(step: Step<T>) =>
+      step.cut === undefined && step.optional !== true
+        ? next(step)
+        : defer(() =>
+            interruption.current === undefined
+              ? next(step).pipe(
+                  takeUntil(interruption.signal$.pipe(concatMap(() => holds.none$(step.id)))),
+                )
+              : EMPTY,
+          ),
+});
+
+const words = new WeakMap<Reply, readonly AssistantMessage[]>();
+
+/** Remembers what a call has said before its reply. */
+const noteWords = (
+  reply: Reply,
+  { messages }: Pick<EndedRun, 'messages'>,
+  { callId }: Pick<CallInfo, 'callId'>,
+): void => {
+  const said = messages.filter(
+    (message): message is AssistantMessage =>
+      message.role === 'assistant' &&
+      message.id !== reply.id &&
+      message.id.startsWith(`${callId}/`) &&
+      message.content.some(isContentBlock),
+  );
+  if (said.length > 0) words.set(reply, said);
+};
+
+export const wordsBefore = (reply: Reply): readonly AssistantMessage[] => words.get(reply) ?? [];

@@ -1,0 +1,69 @@
+import {
+  defer,
+  fromEvent,
+  identity,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  pipe,
+  share,
+  take,
+  takeUntil,
+  throwError,
+} from 'rxjs';
+import type { CallInfo } from '../values/reply.js';
+import type { CallOptions } from './call-options.js';
+import type { CallContext } from '../seams/call-context.js';
+import { deadline } from '../flow/deadline.js';
+import { MillraceError } from '../values/errors.js';
+import { uncounted } from '../step.js';
+
+const defaultCallMs = 30 * 60_000;
+
+/** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
+export const stopBy = <T>(
+  { signal, parent, limits }: CallOptions,
+  { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
+): MonoTypeOperatorFunction<T> =>
+  pipe(
+    signal === undefined && parent === undefined
+      ? identity
+      : takeUntil(
+          merge(aborts$(signal), aborts$(parent?.signal)).pipe(
+            mergeMap((reason) => throwError(() => abortedError(call, reason))),
+          ),
+        ),
+    deadline(
+      limits?.timeouts?.callMs ?? (parent === undefined ? defaultCallMs : undefined),
+      scheduler,
+      'The call',
+      'callMs',
+      local(uncounted),
+    ),
+  );
+
+export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
+  new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });
+
+const shared = new WeakMap<AbortSignal, Observable<unknown>>();
+
+/** Emits the reason of a signal once, also when it has aborted before; never without a signal. */
+const aborts$ = (signal: AbortSignal | undefined): Observable<unknown> =>
+  signal === undefined
+    ? NEVER
+    : defer(() => (signal.aborted ? of(signal.reason) : listening$(signal)).pipe(take(1)));
+
+const listening$ = (signal: AbortSignal): Observable<unknown> => {
+  const known = shared.get(signal);
+  if (known !== undefined) return known;
+  const created = fromEvent(signal, 'abort').pipe(
+    map((): unknown => signal.reason),
+    share(),
+  );
+  shared.set(signal, created);
+  return created;
+};

@@ -1,0 +1,45 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { asyncScheduler, NEVER, of } from 'rxjs';
+import { deadline } from './deadline.js';
+import { MillraceError } from '../values/errors.js';
+import { marbles } from '../testing/index.js';
+
+describe('deadline', () => {
+  it('I18: errors when the time is up, on the scheduler of the call, and leaves the source', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold('a-b-----c|');
+      const late = new MillraceError('timeout', 'The tool did not finish within 5 ms (toolMs).');
+      expectObservable(source$.pipe(deadline(5, scheduler, 'The tool', 'toolMs'))).toBe(
+        'a-b--#',
+        undefined,
+        late,
+      );
+      expectSubscriptions(source$.subscriptions).toBe('^----!');
+    });
+  });
+
+  it('is gone when the source has ended, or been left', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
+      const source$ = cold('a-b|');
+      expectObservable(source$.pipe(deadline(5, scheduler, 'It'))).toBe('a-b|');
+      expectObservable(source$.pipe(deadline(5, scheduler, 'It')), '^-!').toBe('a');
+      expectSubscriptions(source$.subscriptions).toBe(['^--!', '^-!']);
+    });
+  });
+
+  it('sets no timer for what is done at once, and none without a limit', () => {
+    const schedule = jest.spyOn(asyncScheduler, 'schedule');
+    of(1)
+      .pipe(deadline(5, asyncScheduler, 'It'))
+      .subscribe();
+    NEVER.pipe(deadline(undefined, asyncScheduler, 'It'))
+      .subscribe()
+      .unsubscribe();
+    expect(schedule).not.toHaveBeenCalled();
+    NEVER.pipe(deadline(5, asyncScheduler, 'It'))
+      .subscribe()
+      .unsubscribe();
+    expect(schedule).toHaveBeenCalledTimes(1);
+    schedule.mockRestore();
+  });
+});

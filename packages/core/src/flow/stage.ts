@@ -1,0 +1,74 @@
+import { catchError, defer, EMPTY, type Observable, of, take, toArray } from 'rxjs';
+import { contained, thenMap } from './contained.js';
+import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+
+/** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
+export type Stage<T> = (value: T) => Observable<T>;
+
+interface StageInit<T> {
+  /** What errors and events call it. */
+  readonly name: string;
+  /** What passes, in words. */
+  readonly what: string;
+  readonly failOpen: boolean;
+  /** The foreign part: it should emit one value and complete, or only complete. */
+  readonly operate$: (value: T) => Observable<unknown>;
+  /** Whether one can go on with what came out. */
+  readonly isUsable: (value: unknown) => value is T;
+  readonly onVeto: (value: T) => void;
+  /** Hears of an error that is passed over. */
+  readonly onPassedOver: (value: T, error: MillraceError) => void;
+}
+
+/** Makes a stage that holds a foreign operator to one value of one. */
+export const createStage = <T>(init: StageInit<T>): Stage<T> => {
+  const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
+  const rule = ` It must make one ${what} of each that it gets, or none to veto it.`;
+  const onlyOne = ([first, ...more]: readonly unknown[]): T => {
+    if (more.length > 0) throw interceptorError(name, `it made more than one ${what} of one`, rule);
+    if (isUsable(first)) return first;
+    throw interceptorError(name, `it made something else of one ${what}`, rule);
+  };
+  return (value) =>
+    defer(() => operate$(value)).pipe(
+      contained(),
+      take(2),
+      toArray(),
+      thenMap((out) => {
+        if (out.length > 0) return onlyOne(out);
+        onVeto(value);
+        return EMPTY;
+      }),
+      catchError((cause: unknown) => {
+        const error = isVerdict(cause) ? cause : interceptorError(name, cause);
+        if (!failOpen) throw error;
+        onPassedOver(value, error);
+        return of(value);
+      }),
+    );
+};
+
+export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
+  stages.reduce((value$, stage) => value$.pipe(thenMap(stage)), of(value));
+
+/** The error of an interceptor that failed, or made what it must not; `rule` says what it must. */
+export const interceptorError = (name: string, cause: unknown, rule = ''): MillraceError =>
+  isMillraceError(cause) && cause.code === 'interceptor'
+    ? cause
+    : new MillraceError(
+        'interceptor',
+        `The interceptor ${name} failed: ${messageOf(cause).replace(/\.$/, '')}.${rule}`,
+        { cause },
+      );
+
+const verdicts = new WeakSet<object>();
+
+/** Marks an error with which an interceptor ends its call on purpose: it keeps its code, instead of becoming an `interceptor` error. */
+export const verdict = (error: MillraceError): MillraceError => {
+  verdicts.add(error);
+  return error;
+};
+
+/** Whether an error is such a verdict. True once: further out it is a failure like any other. */
+const isVerdict = (cause: unknown): cause is MillraceError =>
+  typeof cause === 'object' && cause !== null && verdicts.delete(cause);

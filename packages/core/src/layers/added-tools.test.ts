@@ -1,0 +1,138 @@
+import { describe, expect, it } from '@jest/globals';
+import { map } from 'rxjs';
+import {
+  addTools,
+  createAgent,
+  prepare,
+  textOf,
+  tool,
+  type Tool,
+  type ToolContext,
+  toolGroup,
+  selectTools,
+} from '../index.js';
+import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from './sessions/index.js';
+
+const named = (name: string, run: (context: ToolContext) => unknown = () => `${name} ran`): Tool =>
+  tool({ name, description: `Is ${name}.`, run: (_input, context) => run(context) });
+
+const declared = (model: ReturnType<typeof scriptedModel>) =>
+  model.requests.map(({ tools = [] }) => tools.map(({ name }) => name));
+
+describe('addTools', () => {
+  it('T10: are beside those of the agent, for this call only', async () => {
+    const model = scriptedModel([toolUse('own')], [text('a')], [text('b')]);
+    const agent = createAgent({ model, tools: [named('old')] });
+    const session = sessions(agent).open('s');
+    const reply = await session.call('?', { use: [addTools(named('own'))] });
+    expect(reply.toolUses).toMatchObject([{ name: 'own', output: 'own ran' }]);
+    await session.call('?');
+    expect(declared(model)).toEqual([['old', 'own'], ['old', 'own'], ['old']]);
+    expect(session.toolkit.names).toEqual(['old']);
+  });
+
+  it('T10: stand beside the tools of the call, too', async () => {
+    const model = scriptedModel([text('a')]);
+    const agent = createAgent({ model, tools: [named('old')] });
+    await agent.call('?', { tools: [named('new')], use: [addTools(named('own'))] });
+    expect(declared(model)).toEqual([['new', 'own']]);
+  });
+
+  it('I14: a name that is there already is an error', async () => {
+    const model = scriptedModel([text('a')]);
+    const agent = createAgent({
+      model,
+      tools: [toolGroup({ name: 'g', description: 'G.', tools: [named('old')] })],
+    });
+    await expect(agent.call('?', { use: [addTools(named('old'))] })).rejects.toMatchObject({
+      code: 'config',
+      message: "Two tools are named 'old'. Rename one of them, or drop it.",
+    });
+    await expect(agent.call('?', { use: [addTools(named('a'), named('a'))] })).rejects.toThrow(
+      "Two tools are named 'a'",
+    );
+    expect(model.requests).toEqual([]);
+  });
+
+  it('T10: what the call changes of its session stays, and its own tools do not', async () => {
+    const changes = named('changes', ({ toolkit }) => {
+      toolkit.add(named('late'));
+      toolkit.remove('own');
+      toolkit.replace(named('old', () => 'replaced'));
+      return toolkit.names.join();
+    });
+    const model = scriptedModel([toolUse('changes')], [text('a')], [text('b')]);
+    const session = sessions(createAgent({ model, tools: [named('old'), changes] })).open('s');
+    const reply = await session.call('?', { use: [addTools(named('own'), named('kept'))] });
+    expect(reply.toolUses[0]?.output).toBe('old,changes,kept,late');
+    await session.call('?');
+    expect(declared(model).slice(1)).toEqual([
+      ['old', 'changes', 'kept', 'late'],
+      ['old', 'changes', 'late'],
+    ]);
+  });
+
+  it('T10: a call sees what its session gets meanwhile, but for what has the name of its own', async () => {
+    const model = scriptedModel([toolUse('own')], [toolUse('own')], [text('a')], [text('b')]);
+    const agent = createAgent({ model, tools: [named('old')] });
+    const session = sessions(agent).open('s');
+    const own = named('own', () => {
+      if (!session.toolkit.names.includes('own')) session.toolkit.add(named('own'), named('new'));
+      return 'mine';
+    });
+    const reply = await session.call('?', { use: [addTools(own)] });
+    expect(reply.toolUses.map(({ output }) => output)).toEqual(['mine', 'mine']);
+    await session.call('?');
+    expect(declared(model)).toEqual([
+      ['old', 'own'],
+      ['old', 'new', 'own'],
+      ['old', 'new', 'own'],
+      ['old', 'own', 'new'],
+    ]);
+  });
+
+  it('T10: a change by the call keeps what its session got under the name of its own', async () => {
+    const model = scriptedModel([toolUse('own')], [text('a')]);
+    const session = sessions(createAgent({ model })).open('s');
+    const own = named('own', ({ toolkit }) => {
+      session.toolkit.add(named('own'));
+      toolkit.add(named('late'));
+      return toolkit.names.join();
+    });
+    expect((await session.call('?', { use: [addTools(own)] })).toolUses[0]?.output).toBe(
+      'own,late',
+    );
+    expect([...session.toolkit.names].sort()).toEqual(['late', 'own']);
+  });
+
+  it('T11: no selection hides them', async () => {
+    const model = scriptedModel([text('a')]);
+    const agent = createAgent({ model, tools: [named('old'), named('older')] });
+    await agent.call('?', {
+      use: [addTools(named('own')), selectTools({ select: () => ['older'], maxTools: 2 })],
+    });
+    expect(declared(model)).toEqual([['older', 'own']]);
+  });
+
+  it('H6: prepare sees them, and may take them away', async () => {
+    const model = scriptedModel([text('a')]);
+    const agent = createAgent({
+      model,
+      use: [
+        prepare(
+          map((it) => ({
+            ...it,
+            options: {
+              ...it.options,
+              tools: (it.options.tools ?? []).filter(({ name }) => name === 'own'),
+            },
+          })),
+        ),
+      ],
+      tools: [named('old')],
+    });
+    expect(textOf(await agent.call('?', { use: [addTools(named('own'))] }))).toBe('a');
+    expect(declared(model)).toEqual([['own']]);
+  });
+});

@@ -1,0 +1,479 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { concatWith, EMPTY, last, map, NEVER, of, tap, throwError, timer } from 'rxjs';
+import { z } from 'zod';
+import {
+  approval,
+  type Approver,
+  createAgent,
+  interruptOn,
+  only,
+  preset,
+  requireApproval,
+  type Tool,
+  tool,
+  toolGroup,
+  transient,
+} from '../index.js';
+import { jsonSchema } from '../schema/index.js';
+import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { sessions } from './sessions/index.js';
+
+/** What became of a use of a tool that deletes a file. */
+const deletes = async (approve: boolean | Approver = true, own?: Approver) => {
+  const run = jest.fn(({ path }: { readonly path: string }) => `deleted ${path}`);
+  const remove = requireApproval(
+    tool({
+      name: 'remove',
+      description: 'Deletes a file.',
+      input: jsonSchema({
+        type: 'object',
+        properties: { path: { type: 'string', minLength: 2 } },
+        required: ['path'],
+        additionalProperties: false,
+      }),
+      run,
+    }),
+    approve,
+  );
+  const model = scriptedModel([toolUse('remove', { path: '/tmp' })], [text('done')]);
+  const agent = createAgent({ model, tools: [remove] });
+  const events = await record(
+    agent.stream$('?', own === undefined ? {} : { use: [approval(own)] }),
+  );
+  const said = events.flatMap((event) =>
+    event.type === 'approvalDecided'
+      ? [`${event.approved} ${JSON.stringify(event.toolUse.input)} ${event.reason ?? ''}`.trim()]
+      : [],
+  );
+  const reply = events.at(-1);
+  return {
+    events,
+    output: reply?.type === 'postCall' ? reply.reply.toolUses[0]?.output : undefined,
+    ran: run.mock.calls.length,
+    types: events.map(({ type }) => type),
+    said,
+  };
+};
+
+const no = (why = '') => `Not run: this use of remove was not approved.${why && ` ${why}`}`;
+
+describe('T12: an approval', () => {
+  it.each<[string, boolean | Approver | undefined, string]>([
+    ['true', true, 'deleted /tmp'],
+    [
+      'a predicate that agrees',
+      ({ input }) => JSON.stringify(input) === '{"path":"/tmp"}',
+      'deleted /tmp',
+    ],
+    ['an Observable', () => of(true), 'deleted /tmp'],
+    ['a Promise', () => Promise.resolve({ approved: true }), 'deleted /tmp'],
+    ['the first of several verdicts', () => of(true, false), 'deleted /tmp'],
+    ['false', false, no()],
+    ['a predicate that refuses', () => false, no()],
+    ['a reason', () => ({ approved: false, reason: 'Not this one.' }), no('Not this one.')],
+    ['an Observable that is empty', () => EMPTY, no('Nobody has decided on it.')],
+    ['an error', () => throwError(() => new Error('no line')), no('It could not be decided on.')],
+    [
+      'a throw',
+      () => {
+        throw new Error('no line');
+      },
+      no('It could not be decided on.'),
+    ],
+    ['a word for yes', () => 'yes' as never, no()],
+    ['a number', () => 1 as never, no()],
+    ['what only looks like a yes', () => ({ approved: 'true' }) as never, no()],
+    ['null', () => of(null) as never, no()],
+    [
+      'an input that is nested too deeply',
+      () => ({
+        approved: true,
+        input: JSON.parse(`{"path":${'['.repeat(101)}${']'.repeat(101)}}`),
+      }),
+      no('It could not be decided on.'),
+    ],
+    [
+      'an input that is no object',
+      () => ({ approved: true, input: ['/'] }),
+      no('It could not be decided on.'),
+    ],
+  ])('by %s', async (_, approve, output) => {
+    const { output: given, ran } = await deletes(approve);
+    expect(given).toContain(output);
+    expect(ran).toBe(output.startsWith('deleted') ? 1 : 0);
+  });
+
+  it('T18: is asked behind preActing and the validation, and before the run; each side is an event', async () => {
+    const { types } = await deletes(() => true);
+    expect(types.filter((type) => /Acting|approval/.test(type))).toEqual([
+      'preActing',
+      'approvalRequested',
+      'approvalDecided',
+      'postActing',
+    ]);
+  });
+
+  it('is not asked for what is not valid, or for what nobody is to approve', async () => {
+    const approve = jest.fn(() => true);
+    const strict = requireApproval(
+      tool({
+        name: 'strict',
+        description: 'Wants a number.',
+        input: jsonSchema({
+          type: 'object',
+          properties: { n: { type: 'number' } },
+          required: ['n'],
+        }),
+        run: () => 'ran',
+      }),
+      approve,
+    );
+    const model = scriptedModel([toolUse('strict'), toolUse('nope')], [text('done')]);
+    await createAgent({ model, tools: [strict] }).call('?');
+    expect(approve).not.toHaveBeenCalled();
+    expect((await deletes(undefined)).types).not.toContain('approvalRequested');
+  });
+
+  it('may change the input, which is validated again', async () => {
+    const edited = await deletes(() => ({ approved: true, input: { path: '/tmp/a' } }));
+    expect(edited).toMatchObject({ output: 'deleted /tmp/a', said: ['true {"path":"/tmp/a"}'] });
+    const spoilt = await deletes(() => ({ approved: true, input: { path: '/' } }));
+    expect(spoilt.output).toMatch(
+      /approved with another input, which is not valid:\n- path: must NOT have fewer than 2 characters/,
+    );
+    expect(spoilt.ran).toBe(0);
+  });
+
+  it('that fails is told to the program, and to the model nothing of why', async () => {
+    const failing: readonly [Approver, string][] = [
+      [() => throwError(() => new Error('postgres://root:pw@db')), 'postgres://root:pw@db'],
+      [
+        () => undefined as never,
+        'An approver must give true, false or { approved, input?, reason? }.',
+      ],
+      [() => of({ aproved: true }) as never, 'An approver must give'],
+    ];
+    for (const [approve, message] of failing) {
+      const { output, events } = await deletes(approve);
+      expect(output).toBe(no('It could not be decided on.'));
+      const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
+      expect(failure).toMatchObject({ of: 'approve', name: 'remove' });
+      expect(failure?.error.message).toContain(message);
+    }
+  });
+
+  it('I13: what was approved is what runs: a schema makes one value of one input', async () => {
+    let keys = 0;
+    const seen: unknown[] = [];
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: z.object({ euros: z.number(), key: z.string().default(() => `key ${(keys += 1)}`) }),
+        retry: { backoffMs: 0 },
+        run: (given) => {
+          seen.push({ ...given });
+          given.euros = 0;
+          throw transient('busy');
+        },
+      }),
+      ({ value, input }) => {
+        seen.push(structuredClone({ value, input }));
+        // Nothing that is done to it reaches the run.
+        Object.assign(value, { euros: 1_000_000 });
+        return true;
+      },
+    );
+    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
+    await createAgent({ model, tools: [pay] }).call('?');
+    const { value: first } = seen[0] as { readonly value: { readonly key: string } };
+    const value = { euros: 5, key: first.key };
+    expect(seen).toEqual([{ value, input: { euros: 5 } }, value, value, value]);
+  });
+
+  it('I13: an edit is made of what was said, and goes through the schema once', async () => {
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: z.object({ euros: z.number().transform((euros) => euros * 100) }),
+        run: ({ euros }) => `${euros} cents`,
+      }),
+      ({ input, value }) => ({
+        approved: value.euros === 500,
+        input: { ...input, note: 'ok' },
+      }),
+    );
+    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
+    const { toolUses } = await createAgent({ model, tools: [pay] }).call('?');
+    expect(toolUses).toMatchObject([{ input: { euros: 5, note: 'ok' }, output: '500 cents' }]);
+  });
+
+  it('can ask what would be wrong with another input', async () => {
+    const problems: (readonly string[])[] = [];
+    await deletes((request) =>
+      request.problems$({ path: '/' }).pipe(
+        concatWith(request.problems$('/'), request.problems$({ path: '/tmp' })),
+        tap((given) => problems.push(given)),
+        last(),
+        map(({ length }) => length === 0),
+      ),
+    );
+    expect(problems).toEqual([
+      ['path: must NOT have fewer than 2 characters (received "/")'],
+      ['The input must be an object.'],
+      [],
+    ]);
+  });
+
+  it('T10: does not bring back a tool that was taken away meanwhile', async () => {
+    const session = sessions(
+      createAgent({
+        model: scriptedModel([toolUse('late')], [text('done')]),
+        tools: [
+          requireApproval(
+            tool({
+              name: 'late',
+              description: 'Is taken away.',
+              run: () => 'ran',
+            }),
+            ({ context }) => {
+              context.toolkit.remove('late');
+              return true;
+            },
+          ),
+        ],
+      }),
+    ).open('s');
+    const { toolUses } = await session.call('?');
+    expect(toolUses[0]?.output).toBe('Not run: there is no tool late any more.');
+  });
+
+  it('of a call decides on the tools of the calls below it, too', async () => {
+    const asked: string[] = [];
+    const danger = tool({ name: 'danger', description: 'Dangerous.', run: () => 'boom' });
+    const inner = createAgent({
+      model: scriptedModel([toolUse('danger')], [text('inner done')]),
+      tools: [danger],
+    });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks the other one.',
+      run: (_input, parent) =>
+        inner.call$('?', { parent }).pipe(map(({ toolUses }) => toolUses[0]?.output)),
+    });
+    const model = scriptedModel([toolUse('ask')], [text('done')]);
+    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
+      use: [approval(({ tool: name }) => asked.push(name) === 1)],
+    });
+    expect(asked).toEqual(['ask', 'danger']);
+    expect(toolUses[0]?.output).toBe('Not run: this use of danger was not approved.');
+  });
+
+  it('that is a no is no failure of the tool', async () => {
+    const turns = [1, 2, 3, 4].map((n) => [toolUse('remove', { path: `/tmp/${n}` })]);
+    const model = scriptedModel(...turns, [text('done')]);
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({ type: 'object' }),
+        run: () => 'deleted',
+      }),
+      false,
+    );
+    await createAgent({ model, tools: [remove] }).call('?');
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('Do not try it again');
+  });
+
+  it('I11: that changed the input reaches memory: the model sees what was run', async () => {
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({ type: 'object', properties: { path: { type: 'string' } } }),
+        run: ({ path }) => `deleted ${String(path)}`,
+      }),
+      () => ({ approved: true, input: { path: '/tmp/a' } }),
+    );
+    const model = scriptedModel([toolUse('remove', { path: '/' })], [text('done')]);
+    const reply = await createAgent({ model, tools: [remove] }).call('?');
+    expect(reply.toolUses).toMatchObject([{ input: { path: '/tmp/a' }, output: 'deleted /tmp/a' }]);
+    expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([
+      { input: { path: '/tmp/a' } },
+    ]);
+  });
+
+  it('I12: cannot change what the program has set', async () => {
+    const remove = requireApproval(
+      tool({
+        name: 'remove',
+        description: 'Deletes a file.',
+        input: jsonSchema({
+          type: 'object',
+          properties: { root: { type: 'string' }, path: { type: 'string' } },
+        }),
+        run: (input) => input,
+      }),
+      () => ({ approved: true, input: { root: '/', path: 'b' } }),
+    );
+    const model = scriptedModel([toolUse('remove', { path: 'a' })], [text('done')]);
+    const reply = await createAgent({ model, tools: [preset(remove, { root: '/tmp' })] }).call('?');
+    expect(reply.toolUses[0]?.output).toBe('{"path":"b","root":"/tmp"}');
+  });
+
+  it('is asked of the tool first, then of the call: both must agree', async () => {
+    const order: string[] = [];
+    const by =
+      (name: string, verdict: boolean): Approver =>
+      ({ input }) => {
+        order.push(`${name} ${JSON.stringify(input)}`);
+        return verdict ? { approved: true, input: { path: `/${name}` } } : false;
+      };
+    expect((await deletes(by('tool', true), by('call', true))).output).toBe('deleted /call');
+    expect(order).toEqual(['tool {"path":"/tmp"}', 'call {"path":"/tool"}']);
+    const { said } = await deletes(by('tool', true), by('call', true));
+    expect(said).toEqual(['true {"path":"/tool"}', 'true {"path":"/call"}']);
+    order.length = 0;
+    expect((await deletes(by('tool', false), by('call', true))).ran).toBe(0);
+    expect(order).toHaveLength(1);
+    expect((await deletes(undefined, by('call', false))).ran).toBe(0);
+  });
+
+  it('of an agent is asked after that of the call, and both must agree', async () => {
+    const order: string[] = [];
+    const by = (name: string) => approval(() => order.push(name) > 0);
+    const run = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const model = scriptedModel([toolUse('run')], [text('done')]);
+    const agent = createAgent({ model, tools: [run], use: [by('agent')] });
+    const { toolUses } = await agent.call('?', { use: [by('call')] });
+    expect(order).toEqual(['call', 'agent']);
+    expect(toolUses[0]?.output).toBe('ran');
+  });
+
+  it('is a layer, and no option of a call or agent', async () => {
+    const model = scriptedModel([text('done')]);
+    const moved = { approve: () => true } as object;
+    const place = "has no option 'approve'. Give approval(approver) to 'use'.";
+    await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
+    expect(() => createAgent({ model, ...moved })).toThrow(place);
+    expect(() => approval(true as never)).toThrow('approval() takes a function');
+  });
+
+  const slow = (approve: Approver, options?: { timeoutMs: number }) =>
+    requireApproval(
+      tool({
+        name: 'tool',
+        description: 'Takes 5 ms.',
+        timeoutMs: 8,
+        run: (_input, { scheduler }) => timer(5, scheduler).pipe(map(() => 'ran')),
+      }),
+      approve,
+      options,
+    );
+
+  it('waits as long as it takes, outside of the time of the tool', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const approve: Approver = ({ context }) => timer(50, context.scheduler).pipe(map(() => true));
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(approve)] });
+      const output$ = agent
+        .call$('?', { scheduler })
+        .pipe(map((reply) => reply.toolUses[0]?.output));
+      expectObservable(output$).toBe('55ms (o|)', { o: 'ran' });
+    });
+  });
+
+  it('that takes longer than timeoutMs denies', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({
+        model: model(['(cf|)', '(tf|)']),
+        tools: [slow(() => asked, { timeoutMs: 7 })],
+      });
+      const output$ = agent
+        .call$('?', { scheduler })
+        .pipe(map((reply) => reply.toolUses[0]?.output));
+      expectObservable(output$).toBe('-------(o|)', {
+        o: 'Not run: this use of tool was not approved. Nobody has decided on it in time.',
+      });
+      expectSubscriptions(asked.subscriptions).toBe('^------!');
+    });
+  });
+
+  it('I5: is left at once when the call is left or interrupted', () => {
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(() => asked)] });
+      const type$ = agent.stream$('?', { scheduler }).pipe(
+        only('approvalRequested'),
+        map(({ type }) => type),
+      );
+      expectObservable(type$, '^---!').toBe('r', { r: 'approvalRequested' });
+      expectSubscriptions(asked.subscriptions).toBe('^---!');
+    });
+    marbles(({ model, expectObservable, expectSubscriptions, cold, scheduler }) => {
+      const asked = cold<boolean>('-');
+      const agent = createAgent({ model: model(['(cf|)']), tools: [slow(() => asked)] });
+      const reason$ = agent
+        .call$('?', { scheduler, use: [interruptOn(timer(4, scheduler))] })
+        .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
+      expectObservable(reason$).toBe('----(r|)', {
+        r: 'interrupted: Interrupted before it finished.',
+      });
+      expectSubscriptions(asked.subscriptions).toBe('^---!');
+    });
+  });
+
+  it('T8: that were added one after the other all have to agree, the first one first', async () => {
+    const asked: string[] = [];
+    const by =
+      (name: string, verdict: boolean): Approver =>
+      () => (asked.push(name), verdict);
+    const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const outputOf = async (...approvers: readonly (boolean | Approver)[]) => {
+      const wrapped = approvers.reduce<Tool>(
+        (it, approver) => requireApproval(it, approver),
+        plain,
+      );
+      const model = scriptedModel([toolUse('run')], [text('done')]);
+      return (await createAgent({ model, tools: [wrapped] }).call('?')).toolUses[0]?.output;
+    };
+    expect(await outputOf(by('a', true), true, by('b', true))).toBe('ran');
+    expect(await outputOf(by('c', false), by('d', true))).toContain('not approved');
+    expect(await outputOf(by('e', true), false)).toContain('not approved');
+    expect(asked).toEqual(['a', 'b', 'c', 'e']);
+  });
+
+  it('X6: a tool that says itself whom to ask is refused, as nobody would be asked', () => {
+    const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
+    const odd = { ...plain, approve: () => false };
+    expect(() => createAgent({ model: scriptedModel(), tools: [odd] })).toThrow(
+      /'run' has a property 'approve', .* Use requireApproval/,
+    );
+    const group = toolGroup({ name: 'group', description: 'A group.', tools: [plain] });
+    expect(() => requireApproval(group as never, false)).toThrow(/takes one tool/);
+    expect(() => requireApproval(plain, 'yes' as never)).toThrow(/takes true, false or a function/);
+  });
+
+  it('I2: of one tool holds up no other', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const answers = scriptedModel([toolUse('a'), toolUse('b')], () =>
+        cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
+      );
+      const tools = [() => NEVER, true].map((approve, index) =>
+        requireApproval(
+          tool({ name: 'ab'.charAt(index), description: 'Runs.', run: () => 'ran' }),
+          approve,
+          { timeoutMs: 4 },
+        ),
+      );
+      const done$ = createAgent({ model: answers, tools })
+        .stream$('?', { scheduler })
+        .pipe(
+          only('postActing'),
+          map(({ toolUse: { name }, result }) => (result.isError ? `no ${name}` : name)),
+        );
+      expectObservable(done$).toBe('b---(a|)', { b: 'b', a: 'no a' });
+    });
+  });
+});

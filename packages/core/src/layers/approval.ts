@@ -1,0 +1,260 @@
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  identity,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  take,
+  tap,
+  throwError,
+  timeout,
+} from 'rxjs';
+import { contained } from '../flow/contained.js';
+import { decidersOfCall } from '../phases/decide-tool.js';
+import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
+import { copied, frozen, type ToolUseBlock } from '../values/message.js';
+import { isRecord, isTooDeep } from '../values/json.js';
+import { type Layer, trusted } from '../seams/layer.js';
+import { checkOptions, isDelay } from '../values/options.js';
+import { withoutKeys } from '../values/schema.js';
+import { cell, offTheClock } from '../step.js';
+import { isTool } from '../tools/toolkit.js';
+import type {
+  CheckedUse,
+  Decider,
+  PendingUse,
+  ReadyUse,
+  Tool,
+  ToolContext,
+} from '../tools/types.js';
+
+/** A tool call that waits for approval. */
+export interface ApprovalRequest<Value = unknown> {
+  readonly tool: string;
+  readonly toolUseId: string;
+  /** The validated input as the model wrote it, with the values that the program sets. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the schema makes of the input: the tool gets this. */
+  readonly value: Value;
+  readonly context: ToolContext;
+  /** Validates another input: emits one line per invalid parameter, or an empty list, and completes. */
+  problems$(input: unknown): Observable<readonly string[]>;
+}
+
+/** Whether it may, and why not; or with which input instead. */
+export type Verdict =
+  | boolean
+  | {
+      readonly approved: boolean;
+      /** Replaces the input. It is validated again. */
+      readonly input?: unknown;
+      /** Why not: the model is told. */
+      readonly reason?: string;
+    };
+
+/** Decides whether a tool call runs. Emitting nothing or an error denies it; the error is reported by a `handlerError` event only. */
+export type Approver<Value = unknown> = (
+  request: ApprovalRequest<Value>,
+) => Verdict | ObservableInput<Verdict>;
+
+declare module '../events.js' {
+  interface Events {
+    readonly approvalRequested: { readonly toolUse: ToolUseBlock };
+    readonly approvalDecided: {
+      /** With the input that the approver made of it. */
+      readonly toolUse: ToolUseBlock;
+      readonly approved: boolean;
+      /** Why not. */
+      readonly reason?: string;
+    };
+  }
+}
+
+/** Decides on every run of a tool, those of sub-agents too, when the tool's own approvers have said yes. Several all have to agree; that of a call is asked before that of its agent, and those of the calls above are asked last. What is not decided after `timeoutMs` milliseconds is denied. Default: no limit. */
+export const approval = (
+  approver: Approver,
+  options: { readonly timeoutMs?: number } = {},
+): Layer => {
+  if (typeof approver !== 'function') throw misuse('approval() takes a function that decides.');
+  checkOptions('approval()', options, { timeoutMs: isDelay });
+  return trusted({
+    name: 'approval',
+    priority: 80,
+    inherit: true,
+    call:
+      ({ local }) =>
+      (next) =>
+      (call) => {
+        local(decidersOfCall).unshift(approvedBy(approver, options));
+        return next(call);
+      },
+  });
+};
+
+/** Asks an approver before each run of a tool; `false` lets none begin, `true` all. The approver may change the input, which is validated again. Several all have to agree, in the order in which they were added. What is not decided after `timeoutMs` milliseconds is denied; the wait is no part of `callMs` or `toolMs`. Default: no limit. */
+export const requireApproval = <Value>(
+  tool: Tool<Value>,
+  approver: boolean | Approver<Value>,
+  options: { readonly timeoutMs?: number } = {},
+): Tool<Value> => {
+  if (!isTool(tool)) throw misuse('requireApproval() takes one tool, and who decides on it.');
+  checkOptions('requireApproval()', options, { timeoutMs: isDelay });
+  if (approver === true) return tool;
+  if (approver !== false && typeof approver !== 'function') {
+    throw misuse(
+      `requireApproval() of the tool '${tool.name}' takes true, false or a function that decides.`,
+    );
+  }
+  const decider =
+    approver === false
+      ? approvedBy(approver, options)
+      : // What the validator has passed is of the schema's type, which no guard can say.
+        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        approvedBy((request) => approver({ ...request, value: request.value as Value }), options);
+  return { ...tool, deciders: [...(tool.deciders ?? []), decider] };
+};
+
+const approvedBy = (
+  approver: false | Approver,
+  { timeoutMs }: { readonly timeoutMs?: number },
+): Decider => ({
+  name: 'approval',
+  decide$: (use, checked) => afterApproval$(use, approver, timeoutMs, checked),
+});
+
+const afterApproval$ = (
+  use: PendingUse,
+  approver: false | Approver,
+  timeoutMs: number | undefined,
+  before: ReadyUse,
+): Observable<CheckedUse> =>
+  defer(() => {
+    const { tool, lent, check$, report, local } = use;
+    const { name, hidden = [] } = tool;
+    const { toolUse, input, value } = before;
+    const deny = (why: string): CheckedUse => ({ status: 'refused', toolUse, problems: [], why });
+    report({ type: 'approvalRequested', toolUse });
+    const settled = local(pendingApprovals).add?.(toolUse, lent.iteration);
+    const request: ApprovalRequest = {
+      tool: name,
+      toolUseId: toolUse.id,
+      // Copies: what was approved is what runs.
+      input: copiedRecord(input),
+      value: copied(value),
+      context: lent,
+      problems$: (other) =>
+        isRecord(other)
+          ? check$(withInput(toolUse, other, hidden)).pipe(map(problemsOf))
+          : of(['The input must be an object.']),
+    };
+    return ruling$(use, approver, timeoutMs, request).pipe(
+      // Before the tool runs, and also where nobody waits for the decision any more.
+      tap({ next: () => settled?.(), finalize: () => settled?.() }),
+      concatMap(({ approved: isApproved, input: edit, reason }) => {
+        const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
+        const why = reason === undefined ? {} : { reason };
+        const decided = { toolUse: edited, approved: isApproved, ...why };
+        report({ type: 'approvalDecided', ...decided });
+        if (!isApproved) return of(deny(denied(name, reason)));
+        if (edit === undefined) return of(before);
+        return check$(edited).pipe(
+          map((checked) =>
+            checked.status === 'ready' ? checked : deny(misedited(name, checked.problems)),
+          ),
+        );
+      }),
+    );
+  });
+
+const problemsOf = (checked: CheckedUse): readonly string[] =>
+  checked.status === 'ready' ? [] : checked.problems;
+
+const copiedRecord = (input: ToolUseBlock['input']): ToolUseBlock['input'] => {
+  const copy = copied(input);
+  return isRecord(copy) ? copy : {};
+};
+
+const withInput = (
+  toolUse: ToolUseBlock,
+  input: ToolUseBlock['input'],
+  hidden: readonly string[],
+): ToolUseBlock => frozen({ ...toolUse, input: copiedRecord(withoutKeys(input, hidden)) });
+
+const denied = (name: string, reason: string | undefined): string =>
+  `Not run: this use of ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
+
+const misedited = (name: string, problems: readonly string[]): string =>
+  `Not run: this use of ${name} was approved with another input, which is not valid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+
+/** Adds a tool call that waits for approval to a list, if somebody keeps one for the call, and returns a function that removes it. */
+export const pendingApprovals = cell(
+  'call',
+  (): { add?: (toolUse: ToolUseBlock, iteration: number) => () => void } => ({}),
+);
+
+interface Ruling {
+  readonly approved: boolean;
+  readonly input?: Readonly<Record<string, unknown>>;
+  readonly reason?: string;
+}
+
+/** Asks an approver. Emits one decision, and never errors: nothing runs because an approver has failed, or is late. */
+const ruling$ = (
+  { report, local, lent: { scheduler } }: PendingUse,
+  approver: false | Approver,
+  timeoutMs: number | undefined,
+  request: ApprovalRequest,
+): Observable<Ruling> => {
+  if (approver === false) return of({ approved: false });
+  const late = new MillraceError('timeout', 'Nobody has decided on it in time.');
+  const failed = (cause: unknown): Ruling => {
+    if (cause === late) return { approved: false, reason: late.message };
+    const error = toMillraceError(cause, 'config', `The approver of '${request.tool}' failed`);
+    report({ type: 'handlerError', of: 'approve', name: request.tool, error });
+    return { approved: false, reason: 'It could not be decided on.' };
+  };
+  const verdict$ = defer(() => verdicts(approver(request)));
+  return offTheClock({ local, scheduler }, verdict$).pipe(
+    contained(),
+    take(1),
+    timeoutMs === undefined
+      ? identity
+      : timeout({ each: timeoutMs, scheduler, with: () => throwError(() => late) }),
+    map(toRuling),
+    catchError((cause: unknown) => of(failed(cause))),
+    defaultIfEmpty({ approved: false, reason: 'Nobody has decided on it.' }),
+  );
+};
+
+const verdicts = (given: Verdict | ObservableInput<Verdict>): Observable<unknown> =>
+  isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
+
+const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
+  typeof given === 'object' &&
+  given !== null &&
+  ('subscribe' in given ||
+    'then' in given ||
+    Symbol.iterator in given ||
+    Symbol.asyncIterator in given ||
+    Symbol.observable in given);
+
+const isVerdict = (given: unknown): given is Verdict =>
+  typeof given === 'boolean' || (isRecord(given) && 'approved' in given);
+
+/** From outside: all but a plain yes is a no. */
+const toRuling = (given: unknown): Ruling => {
+  if (typeof given === 'boolean') return { approved: given };
+  if (!isRecord(given) || typeof given['approved'] !== 'boolean') {
+    throw misuse('An approver must give true, false or { approved, input?, reason? }.');
+  }
+  const { approved: isApproved, input, reason } = given;
+  if (!isApproved) return { approved: false, ...(typeof reason === 'string' && { reason }) };
+  if (input === undefined) return { approved: true };
+  if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
+  throw misuse('The input that an approver gives must be an object, of at most 100 levels.');
+};

@@ -1,0 +1,205 @@
+import type { CallInfo } from '../../values/reply.js';
+import { misuse } from '../../values/errors.js';
+import type { AfterModel, AgentEvent, BeforeModel } from '../../events.js';
+import { watch, type Interceptor } from '../../seams/interceptor.js';
+import { isRecord } from '../../values/json.js';
+import { textOf, type ToolUseBlock, toolUsesOf } from '../../values/message.js';
+import { checkOptions, defined, isFlag, isText, type Rule } from '../../values/options.js';
+
+/** Where lines go: pino's logger, `console`, or whatever takes fields and a message. */
+export interface Logger {
+  error(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  debug(fields: LogFields, message: string): void;
+}
+
+/** What every line carries beside what belongs to its event. */
+export interface LogFields {
+  readonly event: AgentEvent['type'];
+  readonly callId: string;
+  readonly rootId: string;
+  readonly sessionId?: string;
+  /** `metadata.userId` of the call, where it has one. */
+  readonly userId?: string;
+  /** The path of names, from the outermost, joined by `/`. */
+  readonly agent: string;
+  readonly iteration: number;
+  readonly seq: number;
+  readonly [field: string]: unknown;
+}
+
+/** What is logged. */
+export interface LogEventsOptions {
+  /** What events call it. Default: `logEvents`. */
+  readonly name?: string;
+  /** Also the chunks of the model and of tools, at level `debug`. Default: false. */
+  readonly chunks?: boolean;
+}
+
+/**
+ * Writes a line for every event of an agent's calls: `info` for the begin and end of a call, `error` for its failure, `warn` for what
+ * went not as it should, `debug` for the rest. It says how much there was and how long it took, never what was said: no
+ * message, argument, result or error text of a provider is logged, only names, numbers and codes.
+ */
+export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
+  if (!isLogger(logger))
+    throw misuse('logEvents() takes a logger with error, warn, info and debug.');
+  checkOptions('logEvents()', options, rules);
+  const { name = 'logEvents', chunks = false } = options;
+  return watch(
+    (event, call) => {
+      if (isChunk(event) && !chunks) return;
+      logger[levelOf(event)]({ ...fieldsOf(event, call), ...detailsOf(event) }, event.type);
+    },
+    { name },
+  );
+};
+
+const fieldsOf = (
+  { type, callId, rootId, sessionId, agent, iteration, seq }: AgentEvent,
+  { metadata: { userId } }: CallInfo,
+): LogFields => ({
+  event: type,
+  callId,
+  rootId,
+  ...defined({ sessionId, userId }),
+  agent: agent.join('/'),
+  iteration,
+  seq,
+});
+
+const isChunk = ({ type }: AgentEvent): boolean => type.endsWith('Chunk');
+
+const levelOf = ({ type }: AgentEvent): keyof Logger => {
+  switch (type) {
+    case 'error':
+      return 'error';
+    case 'warning':
+    case 'handlerError':
+    case 'vetoed':
+    case 'modelRetry':
+    case 'modelWaiting':
+    case 'modelFallback':
+    case 'messageDiscarded':
+    case 'repaired':
+      return 'warn';
+    case 'preCall':
+    case 'postCall':
+    case 'suspended':
+    case 'approvalRequested':
+    case 'approvalDecided':
+      return 'info';
+    default:
+      return 'debug';
+  }
+};
+
+const requestDetails = ({ messages, options }: BeforeModel) => ({
+  messages: messages.length,
+  tools: options.tools?.length ?? 0,
+});
+
+const answerDetails = ({ message, finish, usage }: AfterModel) => ({
+  messageId: message.id,
+  finish,
+  usage,
+  tools: toolUsesOf(message).map((toolUse) => toolUse.name),
+  characters: textOf(message).length,
+});
+
+const toolDetails = ({ name, id }: ToolUseBlock) => ({ tool: name, toolUseId: id });
+
+const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
+  switch (event.type) {
+    case 'preCall':
+      return { messages: event.input.length };
+    case 'stepReplayed':
+      return { step: event.step };
+    case 'uncertain':
+      return { ...toolDetails(event.toolUse), then: event.then };
+    case 'preReasoning':
+    case 'preSummary':
+      return requestDetails(event);
+    case 'prePlanning':
+      return { phase: event.phase, ...requestDetails(event) };
+    case 'reasoningChunk':
+    case 'summaryChunk':
+    case 'planningChunk':
+      return { messageId: event.messageId, kind: event.kind, characters: event.delta.length };
+    case 'postReasoning':
+    case 'postSummary':
+      return answerDetails(event);
+    case 'postPlanning':
+      return { phase: event.phase, ...answerDetails(event) };
+    case 'recalled':
+      return { memories: event.memories.length };
+    case 'messagesAppended':
+      return { messages: event.messages.length };
+    case 'messagesRemoved':
+      return { messages: event.ids.length };
+    case 'stateChanged':
+      return { name: event.name, patches: event.patches.length };
+    case 'preActing':
+    case 'actingChunk':
+    case 'suspended':
+    case 'approvalRequested':
+      return toolDetails(event.toolUse);
+    case 'repaired':
+      return { ...(event.toolUse && toolDetails(event.toolUse)), characters: event.before.length };
+    case 'approvalDecided':
+      return { ...toolDetails(event.toolUse), approved: event.approved };
+    case 'postActing': {
+      const { toolUse, result, ms } = event;
+      const outcome = { isError: result.isError, ms, characters: textOf(result).length };
+      return { ...toolDetails(toolUse), ...outcome };
+    }
+    case 'postCall': {
+      const { reason, finish, iterations, toolUses, usage, elapsedMs } = event.reply;
+      return { reason, finish, iterations, toolUses: toolUses.length, usage, elapsedMs };
+    }
+    case 'error':
+      return errorFields(event);
+    case 'handlerError':
+      return { of: event.of, handler: event.name, ...errorFields(event) };
+    case 'modelWaiting':
+      return { model: event.model, waitedMs: event.waitedMs };
+    case 'modelRetry': {
+      const { model, attempt, attempts, waitMs } = event;
+      return { model, attempt, attempts, waitMs, ...errorFields(event) };
+    }
+    case 'modelFallback':
+      return { from: event.from, to: event.to, ...errorFields(event) };
+    case 'messageDiscarded':
+      return { messageId: event.messageId };
+    case 'vetoed': {
+      const { of, name: handler, toolUseId } = event;
+      return { of, handler, ...defined({ toolUseId }) };
+    }
+    case 'queued':
+      return { why: event.why, ahead: event.ahead };
+    case 'retrieved':
+      return { passages: event.passages.length };
+    case 'steered':
+      return { messageId: event.message.id };
+    case 'warning':
+      return { warning: event.message };
+    default:
+      return {};
+  }
+};
+
+const errorFields = ({
+  error: { code, retryable, status, requestId },
+}: Pick<Extract<AgentEvent, { type: 'error' }>, 'error'>) => ({
+  code,
+  retryable,
+  ...defined({ status, requestId }),
+});
+
+const levels = ['error', 'warn', 'info', 'debug'] as const;
+
+const isLogger = (value: unknown): boolean =>
+  isRecord(value) && levels.every((level) => typeof value[level] === 'function');
+
+const rules: Readonly<Record<keyof LogEventsOptions, Rule>> = { name: isText, chunks: isFlag };

@@ -1,0 +1,6 @@
+// Thinking before, between and behind the turns of the loop, and a plan that the model keeps. All of it is phases and tools.
+export { analyseTask, reflect } from './thinking-phases.js';
+export { completeTask, synthesize } from './synthesize.js';
+export { plan, withPlan } from './plan.js';
+export { isPlan, type Plan, type PlanStep, planText } from './plan-state.js';
+export { rewriteQuestion } from './rewrite-question.js';

@@ -1,0 +1,122 @@
+import { describe, expect, it } from '@jest/globals';
+import { map } from 'rxjs';
+import { createAgent, on, textOf, tool } from '../../index.js';
+import { jsonSchema } from '../../schema/index.js';
+import { marbles, type ScriptedAnswer, scriptedModel, text } from '../../testing/index.js';
+import { action, flat, native } from './index.js';
+
+const look = tool({
+  name: 'look',
+  description: 'Looks something up.',
+  input: jsonSchema({ type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }),
+  run: ({ at }) => `${at}: ${'x'.repeat(1000)}`,
+});
+const says = (words: string): ScriptedAnswer => [text(words)];
+const atOnce = { limits: { parseBackoffMs: 0, toolBackoffMs: 0 } };
+
+describe('the preset action', () => {
+  it('M: asks in its dialect, at 0.7 and with 8,000 tokens, and runs one tool a step', async () => {
+    const model = scriptedModel(
+      says(
+        'Thought: Look.\nAction: {"tool": "look", "inputs": {"at": "a", "odd": 1}}\nAction: {"tool": "look", "inputs": {"at": "b"}}',
+      ),
+      says('Action: {"final_answer": "Seen."}'),
+    );
+    const reply = await createAgent(action({ model, tools: [look] })).call('?');
+    expect(textOf(reply)).toBe('Seen.');
+    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(model.requests[0]).toMatchObject({ temperature: 0.7, maxTokens: 8_000 });
+    expect(model.requests[0]?.tools).toBeUndefined();
+    expect(model.requests[0]?.system).toContain('Action:');
+  });
+
+  it('M: repairs twice, after 0.8 s and 1.6 s', () => {
+    marbles(({ scheduler, expectObservable }) => {
+      const bad = says('Action: {"tool": "look", "inputs": {');
+      const model = scriptedModel(bad, bad, says('Action: {"final_answer": "Seen."}'));
+      const reply$ = createAgent(action({ model, tools: [look] })).call$('?', { scheduler });
+      expectObservable(reply$.pipe(map(textOf))).toBe('2400ms (a|)', { a: 'Seen.' });
+    });
+  });
+
+  it('M: is what its options say first', async () => {
+    const model = scriptedModel(says('Hello.'));
+    const agent = createAgent(
+      action({ model, tools: [look], request: { temperature: 0 } }, { strict: true }),
+    );
+    await expect(agent.call('?', { limits: { maxParseRetries: 0 } })).resolves.toMatchObject({
+      reason: 'answer',
+    });
+    expect(model.requests[0]).toMatchObject({ temperature: 0, maxTokens: 8_000 });
+  });
+});
+
+describe('the preset flat', () => {
+  it('M: cuts observations at 500 characters', async () => {
+    const model = scriptedModel(
+      says('{"scratchpad": "Look.", "tool": "look", "arguments": {"at": "a"}}'),
+      says('{"answer": "Seen."}'),
+    );
+    const reply = await createAgent(flat({ model, tools: [look] })).call('?');
+    expect(textOf(reply)).toBe('Seen.');
+    const observation = textOf(model.requests[1]?.messages.at(-1) ?? { content: [] });
+    expect(observation.length).toBeGreaterThan(500);
+    expect(observation.length).toBeLessThan(700);
+  });
+
+  it('M: raises the temperature by 0.2 with each text that cannot be read', async () => {
+    const bad = says('{"tool": "look", "arguments": {');
+    const model = scriptedModel(bad, bad, says('{"answer": "Seen."}'));
+    await createAgent(flat({ model, tools: [look] })).call('?', atOnce);
+    const temperatures = model.requests.map(({ temperature = 0 }) => temperature.toFixed(1));
+    expect(temperatures).toEqual(['0.7', '0.9', '1.1']);
+    const own = scriptedModel(bad, says('{"answer": "Seen."}'));
+    const options = { ...atOnce, request: { temperature: 0.5 } };
+    await createAgent(flat({ model: own, tools: [look] })).call('?', options);
+    expect(own.requests.map(({ temperature }) => temperature)).toEqual([0.5, 0.7]);
+  });
+
+  it('M: has ten steps, then a closing attempt at temperature 0, then an error', async () => {
+    const step = says('{"tool": "look", "arguments": {"at": "a"}}');
+    const steps = Array.from({ length: 10 }, () => step);
+    const model = scriptedModel(...steps, says('{"answer": "Enough."}'));
+    const tools = [look];
+    const reply = await createAgent(flat({ model, tools })).call('?', {
+      request: { temperature: 0.9 },
+    });
+    expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 10 });
+    expect(textOf(reply)).toBe('Enough.');
+    expect(model.requests.at(-1)?.temperature).toBe(0);
+    const mute = scriptedModel(...steps, []);
+    await expect(createAgent(flat({ model: mute, tools })).call('?')).rejects.toMatchObject({
+      code: 'maxIterations',
+    });
+  });
+
+  it('M: lets interceptors of the agent have the last word', async () => {
+    const model = scriptedModel(
+      says('{"tool": "look", "arguments": {"at": "a"}}'),
+      says('Enough.'),
+    );
+    const warm = on(
+      'preSummary',
+      map((event) => ({ ...event, options: { ...event.options, temperature: 1 } })),
+    );
+    const agent = createAgent(flat({ model, tools: [look], use: [[warm]] }));
+    await agent.call('?', { limits: { maxIterations: 1 } });
+    expect(model.requests.at(-1)?.temperature).toBe(1);
+  });
+});
+
+describe('the preset native', () => {
+  it('M: has ten iterations, and leaves the model as it is', async () => {
+    const model = scriptedModel(says('Hello.'));
+    const options = native({ model, tools: [look], request: { temperature: 1 } });
+    expect(options).toMatchObject({
+      model,
+      limits: { maxIterations: 10, parallel: true },
+      request: { temperature: 1 },
+    });
+    expect((await createAgent(options).call('?')).reason).toBe('answer');
+  });
+});

@@ -1,0 +1,116 @@
+import type { Observable } from 'rxjs';
+import { catchError, concatMap, defaultIfEmpty, defer, from, map, of, take } from 'rxjs';
+import { type Call, isOpen, questionOf, type Finding } from '../../seams/call.js';
+import { contained } from '../../flow/contained.js';
+import { messageOf, misuse } from '../../values/errors.js';
+import { isRecord } from '../../values/json.js';
+import type { Layer } from '../../seams/layer.js';
+import type { Rule } from '../../values/options.js';
+import { checkOptions, defined, isFunction, oneOf, wholeNumber } from '../../values/options.js';
+import { isArrayOf } from '../../values/shape.js';
+import { cell } from '../../step.js';
+import { addSources } from './numbered.js';
+import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js';
+
+/** How a call looks for what it needs to know. */
+export interface RetrieveOptions {
+  /** Passages at most. Default: 5. */
+  readonly limit?: number;
+  /** Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all before it. Default: `system`. */
+  readonly placement?: Finding['placement'];
+  /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
+  // It mostly gives no Observable, so its name does not end in $.
+  // eslint-disable-next-line rxjs-x/finnish
+  readonly query?: (call: Call) => string | Promise<string> | Observable<string>;
+}
+
+/**
+ * Looks for passages before the loop and shows them to the model with numbers that it can cite; `reply.sources` has them in that order, for
+ * `citationsIn`. They are never stored. A retriever that fails is a `warning`, and the call continues without. Several add to each other.
+ */
+export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): Layer => {
+  if (!isRecord(retriever) || typeof retriever.retrieve$ !== 'function') {
+    throw misuse('retrieve() takes a Retriever: an object with retrieve$(query).');
+  }
+  checkOptions('retrieve()', options, rules);
+  const { limit = 5, placement = 'system', query = questionOf } = defined(options);
+  return {
+    name: 'retrieve',
+    priority: 80,
+    call:
+      ({ perform, hooks, local }) =>
+      (next) =>
+      (call) => {
+        if (!isOpen(call)) return next(call);
+        const report = (message: string): void => hooks.report(0, { type: 'warning', message });
+        const found$ = (): Observable<readonly RetrievedPassage[]> =>
+          defer(() => textIn(query(call))).pipe(
+            contained(),
+            take(1),
+            concatMap((text) =>
+              text.trim() === '' ? of([]) : passages$(retriever, { text, limit, report }),
+            ),
+            defaultIfEmpty([]),
+            catchError((error: unknown) => {
+              report(
+                `Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`,
+              );
+              return of([]);
+            }),
+          );
+        const nth = (local(retrievals).count += 1);
+        return perform<readonly RetrievedPassage[]>({
+          kind: 'retrieve',
+          id: nth === 1 ? 'retrieve' : `retrieve/${nth}`,
+          input: call.input,
+          run: found$,
+          cut: () => of([]),
+          form: { isWritten: isArrayOf(isPassage) },
+        }).pipe(concatMap((passages) => next(addSources(call, passages, placement))));
+      },
+  };
+};
+
+const retrievals = cell('call', () => ({ count: 0 }));
+
+const textIn = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
+  typeof asked === 'string' ? of(asked) : from(asked);
+
+const passages$ = (
+  retriever: Retriever,
+  query: Required<RetrievalQuery>,
+): Observable<readonly RetrievedPassage[]> =>
+  defer(() => retriever.retrieve$(query)).pipe(
+    contained(),
+    take(1),
+    map((found) => passagesIn(found).slice(0, query.limit)),
+    defaultIfEmpty([]),
+  );
+
+const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
+  if (Array.isArray(found) && found.every(isPassage)) return found;
+  throw new TypeError('a retriever gives a list of passages');
+};
+
+/** From outside: what is written into a prompt is what it should be. */
+const isPassage = (value: unknown): value is RetrievedPassage =>
+  isRecord(value) &&
+  typeof value['source'] === 'string' &&
+  typeof value['text'] === 'string' &&
+  isAbsentOr(value['title'], (it) => typeof it === 'string') &&
+  isAbsentOr(value['score'], (it) => typeof it === 'number') &&
+  isAbsentOr(
+    value['span'],
+    (it) =>
+      isRecord(it) &&
+      [it['from'], it['to'], it['line'] ?? 1].every((place) => Number.isSafeInteger(place)),
+  );
+
+const isAbsentOr = (value: unknown, isFine: (value: unknown) => boolean): boolean =>
+  value === undefined || isFine(value);
+
+const rules: Readonly<Record<keyof RetrieveOptions, Rule>> = {
+  limit: wholeNumber(1),
+  placement: oneOf('system', 'beforeInput'),
+  query: isFunction,
+};

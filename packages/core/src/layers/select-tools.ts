@@ -1,0 +1,204 @@
+import type { Observable, ObservableInput } from 'rxjs';
+import { catchError, concatMap, defaultIfEmpty, defer, from, map, of, take } from 'rxjs';
+import type { AgentOptions } from '../agent.js';
+import { contained } from '../flow/contained.js';
+import { usesIn } from '../memories/suspend.js';
+import type { ToolChoice } from '../models/model.js';
+import { type Call, hideTools, isOpen, questionOf } from '../seams/call.js';
+import type { Layer } from '../seams/layer.js';
+import type { Toolkit, ToolkitCell } from '../tools/toolkit.js';
+import { createToolkit, namesOf, withoutNamed } from '../tools/toolkit.js';
+import type { Tool, ToolEntry } from '../tools/types.js';
+import { messageOf } from '../values/errors.js';
+import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../values/options.js';
+import type { InputSchema } from '../values/schema.js';
+import { isArrayOf, isString } from '../values/shape.js';
+
+/** Which of many tools a call shows to the model. */
+export interface ToolSelection {
+  /** Picks tools by what is asked. Default: all of them. */
+  readonly select?: ToolSelector;
+  /** The names of tools that are shown whatever is picked. Default: none. */
+  readonly pinned?: readonly string[];
+  /** How many tools are shown at most, those that are pinned counted first, and never cut. Default: no limit. */
+  readonly maxTools?: number;
+}
+
+/** What a selector goes by. */
+export interface SelectionRequest {
+  /** What the call was asked. */
+  readonly text: string;
+  /** The tools that can be picked. */
+  readonly tools: readonly Tool[];
+}
+
+/** Picks tools: gives their names, the best one first, at once or in a while. When it picks nothing, or fails, all tools are shown; a failure is a `warning`. */
+export type ToolSelector = (
+  request: SelectionRequest,
+) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;
+
+/** Selects the tools that a call shows to the model, by what it was asked. A tool that the call forces, and those of `addTools()`, are always shown. Given to a call, it replaces that of its agent. An interrupt does not wait for the selector. */
+export const selectTools = (options: ToolSelection = {}): Layer => {
+  checkOptions('selectTools()', options, rules);
+  return {
+    name: 'selectTools',
+    priority: 90,
+    single: true,
+    call:
+      ({ perform, hooks }) =>
+      (next) =>
+      (call) => {
+        if (!isOpen(call)) return next(call);
+        return perform<readonly string[]>({
+          kind: 'select',
+          id: 'select',
+          input: call.input,
+          run: () =>
+            unselected$(
+              { ...options, pinned: pinnedBy(options, call) },
+              call.toolkit.current,
+              questionOf(call),
+              call.options.request?.toolChoice,
+              (message) => hooks.report(0, { type: 'warning', message }),
+            ),
+          cut: () => of([]),
+          form: { isWritten: isArrayOf(isString) },
+        }).pipe(concatMap((hidden) => next(hideTools(call, ...hidden))));
+      },
+  };
+};
+
+const rules: Readonly<Record<keyof ToolSelection, Rule>> = {
+  select: isFunction,
+  pinned: listOf('names of tools'),
+  maxTools: wholeNumber(1),
+};
+
+const pinnedBy = (
+  { pinned = [] }: ToolSelection,
+  { history, late, pinned: always }: Call,
+): readonly string[] => {
+  const uses = usesIn(history);
+  const resumed = late.flatMap((message) =>
+    message.role === 'tool' ? message.content.map((it) => uses.get(it.toolUseId)?.name) : [],
+  );
+  return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
+};
+
+const unselected$ = (
+  { select, pinned = [], maxTools = Infinity }: ToolSelection,
+  { tools }: Toolkit,
+  text: string,
+  toolChoice: ToolChoice | undefined,
+  warn: (message: string) => void,
+): Observable<readonly string[]> => {
+  const stays = [
+    ...pinned,
+    'manage_tools',
+    'read_result',
+    ...(typeof toolChoice === 'object' ? [toolChoice.name] : []),
+  ];
+  const open = tools.filter(({ name }) => !stays.includes(name));
+  const names = open.map(({ name }) => name);
+  const room = Math.max(0, maxTools - (tools.length - open.length));
+  return picked$(select, { text, tools: open }, warn).pipe(
+    map((picked) => {
+      const known = [...new Set(picked)].filter((name) => names.includes(name));
+      const chosen = known.length > 0 ? known : names;
+      const cut = chosen.slice(room);
+      if (cut.length > 0) {
+        warn(`Of ${tools.length} tools, ${maxTools} can be shown. Left out: ${cut.join(', ')}.`);
+      }
+      const shown = new Set(chosen.slice(0, room));
+      return names.filter((name) => !shown.has(name));
+    }),
+  );
+};
+
+const picked$ = (
+  select: ToolSelector | undefined,
+  request: SelectionRequest,
+  warn: (message: string) => void,
+): Observable<readonly string[]> =>
+  select === undefined || request.tools.length === 0
+    ? of([])
+    : defer(() => inputOf(select(request))).pipe(
+        contained(),
+        take(1),
+        map(namesIn),
+        defaultIfEmpty([]),
+        catchError((error: unknown) => {
+          warn(`The selection of tools failed, so all are shown: ${messageOf(error)}`);
+          return of([]);
+        }),
+      );
+
+const inputOf = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
+  Array.isArray(picked) ? of(picked) : from<ObservableInput<unknown>>(picked);
+
+const namesIn = (picked: unknown): readonly string[] => {
+  if (Array.isArray(picked) && picked.every((name) => typeof name === 'string')) return picked;
+  throw new TypeError('a selector gives a list of names');
+};
+
+/** Adds tools beside those of the session or agent, for the `use` of a call. No selection hides them. A name that exists already is a `config` error. */
+export const addTools = (...added: readonly ToolEntry[]): Layer => ({
+  name: 'addTools',
+  priority: 54,
+  call: () => (next) => (call) =>
+    defer(() =>
+      next({
+        ...call,
+        toolkit: withAdded(call.toolkit, added),
+        pinned: [...call.pinned, ...namesOf(added)],
+      }),
+    ),
+});
+
+/**
+ * Adds the tools of one call to those in a cell, or throws a `config` error where a name is there already. What the call changes of the others is changed in
+ * the cell; its own never come into it. Where the cell gets a tool of the same name later, the call goes on with its own.
+ */
+const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
+  let own = added;
+  let seen = cell.current;
+  let whole = createToolkit([...seen.entries, ...own]);
+  return {
+    get current() {
+      if (seen !== cell.current) {
+        seen = cell.current;
+        whole = createToolkit([...withoutNamed(seen.entries, namesOf(own)), ...own]);
+      }
+      return whole;
+    },
+    set current(changed: Toolkit) {
+      const names = namesOf(added);
+      const isOwn = ({ name }: ToolEntry): boolean => names.includes(name);
+      const hidden = seen.entries.filter((entry) => isOwn(entry));
+      own = changed.entries.filter(isOwn);
+      whole = changed;
+      const rest = changed.entries.filter((entry) => !isOwn(entry));
+      seen = createToolkit([...rest, ...hidden]);
+      cell.current = seen;
+    },
+  };
+};
+
+/** Gives an agent tools that it always has, behind those that it has already: whatever `selectTools` picks. */
+export const withOwnTools = <Output extends InputSchema | undefined>(
+  options: AgentOptions<Output>,
+  own: readonly ToolEntry[],
+): AgentOptions<Output> => {
+  const { tools = [], use = [] } = options;
+  return {
+    ...options,
+    tools: [...tools, ...own],
+    use: [...use, pinning(namesOf(own))],
+  };
+};
+
+const pinning = (names: readonly string[]): Layer => ({
+  name: 'pinnedTools',
+  priority: 89,
+  call: () => (next) => (call) => next({ ...call, pinned: [...call.pinned, ...names] }),
+});

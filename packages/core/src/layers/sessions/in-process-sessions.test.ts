@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { defer, lastValueFrom, map, of } from 'rxjs';
+import { sessionStoreContract } from '../../testing/index.js';
+import { inProcessSessions, type SessionStore, type StoredSession } from './session-state.js';
+
+describe('S4: the store of sessions in this process', () => {
+  for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);
+
+  it('gives a version never again', async () => {
+    const store = inProcessSessions();
+    const state = { version: 1 } as never;
+    const save = (expected?: number) => lastValueFrom(store.save$('s', state, expected));
+    const first = await save();
+    await lastValueFrom(store.remove$('s'));
+    await save();
+    await expect(save(first)).rejects.toMatchObject({
+      code: 'conflict',
+      message: `The session 's' was to be saved after version 1, and the store has version 2. Somebody else has saved or removed it: open it again.`,
+    });
+  });
+});
+
+describe('S4: the contract of stores sees what breaks it', () => {
+  const broken: Readonly<Record<string, (store: SessionStore) => Partial<SessionStore>>> = {
+    'looks at no version': (store) => ({
+      save$: (id, state) =>
+        defer(() => {
+          let known: number | undefined;
+          store.load$(id).subscribe((stored) => {
+            known = stored?.version;
+          });
+          return store.save$(id, state, known);
+        }),
+    }),
+    'gives out what it holds': (store) => {
+      const held = new Map<string, StoredSession>();
+      return {
+        save$: (id, state, expected) =>
+          store.save$(id, state, expected).pipe(
+            map((version) => {
+              held.set(id, { version, state });
+              return version;
+            }),
+          ),
+        load$: (id) => defer(() => of(held.get(id))),
+      };
+    },
+    'takes an id for a path': (store) => {
+      const key = (id: string) => id.replaceAll(/[^a-z]/gi, '');
+      return {
+        load$: (id) => store.load$(key(id)),
+        save$: (id, state, expected) => store.save$(key(id), state, expected),
+      };
+    },
+    'removes nothing': () => ({ remove$: () => of(undefined) }),
+  };
+
+  it.each(Object.entries(broken))('%s', async (_name, breaking) => {
+    const checks = sessionStoreContract(() => {
+      const store = inProcessSessions();
+      return { ...store, ...breaking(store) };
+    });
+    const results = await Promise.allSettled(checks.map(({ run }) => run()));
+    expect(results.map(({ status }) => status)).toContain('rejected');
+  });
+});

@@ -1,0 +1,8 @@
+// Conversations of an agent, and where their states are kept: a port, a store in this process, and an agent whose sessions a store keeps.
+export type { SessionState, SessionStore, StoredSession } from './session-state.js';
+export { inProcessSessions, sessionConflict } from './session-state.js';
+export { keepSessions } from './keep-sessions.js';
+export type { KeptSession, KeptSessions } from './keep-sessions.js';
+export { type Session, type SessionCallOptions, type Sessions, sessions } from './sessions.js';
+export type { SteerOutcome } from './steering.js';
+export { type JsonPatchOperation, toJsonPatch } from './to-json-patch.js';

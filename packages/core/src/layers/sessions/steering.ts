@@ -1,0 +1,202 @@
+import {
+  AsyncSubject,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  endWith,
+  finalize,
+  from,
+  identity,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  takeUntil,
+  throwError,
+  toArray,
+} from 'rxjs';
+import type { CallInfo } from '../../values/reply.js';
+import type { CallOptions } from '../../call/call-options.js';
+import type { Context } from '../../seams/context.js';
+import { type Phase, phase } from '../../seams/phase.js';
+import { MillraceError } from '../../values/errors.js';
+import { type Input, readLateInput } from '../../seams/input.js';
+import { interruptedBy$ } from '../interrupt-on.js';
+import { isMessage, isArrayOf } from '../../values/shape.js';
+import { type Layer, type LayerContext, readUse } from '../../seams/layer.js';
+import type { UserMessage } from '../../values/message.js';
+import { addInput } from '../../run.js';
+import { cell, type StepForm } from '../../step.js';
+import { stopBy } from '../../call/stop-by.js';
+import type { View } from '../../call/callable.js';
+
+declare module '../../events.js' {
+  interface Events {
+    readonly steered: {
+      /** A message that was added to the running call. The next request includes it. */
+      readonly message: UserMessage;
+    };
+  }
+}
+
+/** What became of a message for a running call: the request of this iteration has it, or none has. */
+export type SteerOutcome =
+  | { readonly status: 'delivered'; readonly iteration: number }
+  | {
+      readonly status: 'notDelivered';
+      /** `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn. `vetoed`: an interceptor of `prepare` would not have it. */
+      readonly why: 'notRunning' | 'ended' | 'vetoed';
+    };
+
+export interface Steering {
+  steer$(input: Input): Observable<SteerOutcome>;
+  waiting(): readonly Steer[];
+  close(): void;
+}
+
+export interface Steer {
+  readonly messages: readonly UserMessage[];
+  readonly settle: (outcome: SteerOutcome) => void;
+}
+
+export interface RunningCall extends Pick<
+  LayerContext,
+  'call' | 'events$' | 'reply$' | 'interruption' | 'demand' | 'scheduler' | 'hooks' | 'local'
+> {
+  readonly steering: Steering;
+  readonly layers: readonly Layer[];
+}
+
+export const createSteering = (call: CallInfo): Steering => {
+  const waiting = new Set<Steer>();
+  let closed = false;
+  return {
+    steer$: (input) =>
+      defer(() => {
+        const messages = readLateInput(input, call, 'steered');
+        const outcome$ = new AsyncSubject<SteerOutcome>();
+        const steer: Steer = {
+          messages,
+          settle: (outcome) => {
+            outcome$.next(outcome);
+            outcome$.complete();
+          },
+        };
+        if (closed) steer.settle(ended);
+        else waiting.add(steer);
+        return outcome$.pipe(finalize(() => waiting.delete(steer)));
+      }),
+    waiting: () => [...waiting],
+    close: () => {
+      closed = true;
+      waiting.forEach(({ settle }) => settle(ended));
+    },
+  };
+};
+
+const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
+
+export const steeringOfCall = cell('call', (): { current?: Steering } => ({}));
+
+type Needs = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
+
+/** Adds what was said to the running call since its last turn, so that the next request has it. */
+export const steering = ({ hooks, local, prepareInput$, perform }: Needs): Phase => {
+  const { current: said } = local(steeringOfCall);
+  if (said === undefined) return identity;
+  return phase((run) => {
+    const next = run.iteration + 1;
+    // A step that is replayed takes nothing of what is said now.
+    let taken: readonly Steer[] = [];
+    const work$ = defer(() => {
+      taken = said.waiting();
+      if (taken.length === 0) return EMPTY;
+      return from(taken).pipe(
+        concatMap(({ messages }, index) =>
+          prepareInput$(messages, `${next}/${index}`).pipe(defaultIfEmpty([])),
+        ),
+        toArray(),
+      );
+    });
+    return perform({
+      kind: 'steering',
+      id: `${next}/steering`,
+      input: undefined,
+      run: () => work$,
+      optional: true,
+      form: steeredForm,
+    }).pipe(
+      map((all) => {
+        const messages = all.flat();
+        messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
+        taken.forEach(({ settle }, index) =>
+          settle(
+            all[index]?.length === 0
+              ? { status: 'notDelivered', why: 'vetoed' }
+              : { status: 'delivered', iteration: next },
+          ),
+        );
+        return messages.length > 0 ? addInput(run, messages) : run;
+      }),
+      defaultIfEmpty(run),
+    );
+  });
+};
+
+const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
+  isWritten: isArrayOf(isArrayOf(isMessage)),
+};
+
+/** Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it. Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `callMs` and `interruptOn(…)` in `use` apply. */
+export const join$ = <Seen>(
+  input: Input,
+  options: CallOptions,
+  layers: readonly Layer[],
+  running: RunningCall,
+  view: View<Seen>,
+): Observable<Seen> =>
+  defer(() => {
+    const { reply$, demand, steering } = running;
+    const all = [...layers, ...readUse('The call', options.use)];
+    const late = all.find((it) => ofWhole.includes(it.name) && !running.layers.includes(it));
+    if (late !== undefined) throw tooLateFor(late.name);
+    const leave = options.demand === undefined ? undefined : demand.join(options.demand);
+    const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
+    const ended$ = reply$.pipe(ignoreElements(), endWith(true));
+    return merge(
+      view(running),
+      merge(steered$, interruptedBy$(all, running)).pipe(takeUntil(ended$)),
+    ).pipe(
+      stopBy(options, running),
+      finalize(() => leave?.()),
+    );
+  });
+
+const orBusy = (outcome: SteerOutcome): Observable<never> =>
+  outcome.status === 'delivered'
+    ? EMPTY
+    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : tooLate()));
+
+const vetoed = (): MillraceError =>
+  new MillraceError(
+    'guardRejected',
+    "An interceptor of 'prepare' would not have the message: the running call goes on without it.",
+  );
+
+const tooLate = (): MillraceError =>
+  new MillraceError(
+    'busy',
+    'The running call of the session ended before it could take the message. Send it again: the session is free now.',
+    { retryable: true },
+  );
+
+/** Layers that a call has from its beginning, or not at all. */
+const ofWhole: readonly string[] = ['output', 'approval'];
+
+const tooLateFor = (name: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session is busy with a call that cannot be given another ${name} any more. Leave ${name}(…) out to join it, or wait until it has ended.`,
+  );

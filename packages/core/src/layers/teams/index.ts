@@ -1,0 +1,8 @@
+// Agents that work together: as tools of each other, or as steps of a program that is an agent itself.
+export { agentTool, supervisor } from './agent-tool.js';
+export { aggregate, asAgent, type StepAgentOptions } from './as-agent.js';
+export { createStep } from '../../call/callable.js';
+export { debate, hub, type Transcript } from './take-turns.js';
+export { carryAll, carryLast, carryWords, handoff } from './handoff.js';
+export { silent, speaking } from '../../seams/places.js';
+export { routeBy } from './route-by.js';

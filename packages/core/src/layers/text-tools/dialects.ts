@@ -1,0 +1,325 @@
+import { isRecord, parsedJson } from '../../values/json.js';
+import type { ToolResultBlock } from '../../values/message.js';
+import type { ToolChoice, ToolDeclaration } from '../../models/model.js';
+import type { Rule } from '../../values/options.js';
+import { checkOptions, defined, isFlag, isFunction, isObject } from '../../values/options.js';
+import { responseFormat, section } from '../../models/prompt.js';
+import type { JsonSchema } from '../../values/schema.js';
+import type { Label } from './peek.js';
+
+const actionForms = `Thought: what you know, and what to do next
+Action: {"tool": "name of a tool", "inputs": {"parameter": "value"}}
+
+Thought: why you can answer now
+Action: {"final_answer": "your answer"}`;
+
+const actionFormat = `Solve the task step by step. In each step reply with a thought and one action, in one of these two forms:
+
+${actionForms}
+
+The action is valid JSON on the line of its label: "tool" names one of the tools, and "inputs" has its arguments. Use one tool a step, and stop behind the action. You are then given the result as an observation; never write one yourself. As soon as you can answer, use "final_answer".`;
+
+/** A thought, then one action as JSON behind a label: `Action: {"tool": "…", "inputs": {…}}` or `Action: {"final_answer": "…"}`. */
+export const actionDialect = (options: DialectOptions = {}): Dialect =>
+  makeDialect(
+    {
+      name: 'action',
+      bareJson: 'keyed',
+      prompts: { format: () => actionFormat, forms: () => actionForms },
+      write: {
+        uses: (thought, uses) =>
+          `${labelledThought(thought)}${uses.map(({ name, json }) => `Action: {"tool": ${JSON.stringify(name)}, "inputs": ${json}}`).join('\n')}`,
+        answer: (thought, text) =>
+          `${labelledThought(thought)}Action: {"final_answer": ${answerJson(text)}}`,
+        thought: (thought) => labelledThought(thought).trimEnd(),
+        result: observation,
+      },
+    },
+    options,
+  );
+
+const linesForms = `Thought: what you know, and what to do next
+Action: name of a tool
+Action Input: {"parameter": "value"}
+
+Thought: why you can answer now
+Final Answer: your answer`;
+
+const linesFormat = `Solve the task step by step. In each step reply in one of these two forms:
+
+${linesForms}
+
+"Action" names one of the tools, and "Action Input" is one valid JSON object with its arguments. Use one tool a step, and stop behind its input. You are then given the result as an observation; never write one yourself. As soon as you can answer, write the final answer.`;
+
+/** A line for each part of a step: `Thought:`, `Action:`, `Action Input:` with JSON, and `Final Answer:`. */
+export const linesDialect = (options: DialectOptions = {}): Dialect =>
+  makeDialect(
+    {
+      name: 'lines',
+      bareJson: 'none',
+      prompts: { format: () => linesFormat, forms: () => linesForms },
+      write: {
+        uses: (thought, uses) =>
+          `${labelledThought(thought)}${uses.map(({ name, json }) => `Action: ${name}\nAction Input: ${json}`).join('\n')}`,
+        answer: (thought, text) => `${labelledThought(thought)}Final Answer: ${text}`,
+        thought: (thought) => labelledThought(thought).trimEnd(),
+        result: observation,
+      },
+    },
+    options,
+  );
+
+const flatForms = `{"scratchpad": "what you know, and what to do next", "tool": "name of a tool", "arguments": {"parameter": "value"}}
+
+{"scratchpad": "why you can answer now", "answer": "your answer"}`;
+
+const flatFormat = `Solve the task step by step. Each reply is one JSON object and nothing else, in one of these two forms:
+
+${flatForms}
+
+"tool" names one of the tools, and "arguments" has what it takes. Use one tool a reply. You are then given the result as an observation; never write one yourself. As soon as you can answer, reply with "answer".`;
+
+/** The whole reply is one JSON object: `{"scratchpad": "…", "tool": "…", "arguments": {…}}` or `{"scratchpad": "…", "answer": "…"}`. */
+export const flatDialect = (options: DialectOptions = {}): Dialect =>
+  makeDialect(
+    {
+      name: 'flat',
+      bareJson: 'whole',
+      prompts: { format: () => flatFormat, forms: () => flatForms },
+      write: {
+        uses: (thought, uses) =>
+          uses
+            .map(
+              ({ name, json }, index) =>
+                `{${index === 0 ? scratchpad(thought) : ''}"tool": ${JSON.stringify(name)}, "arguments": ${json}}`,
+            )
+            .join('\n'),
+        answer: (thought, text) => `{${scratchpad(thought)}"answer": ${answerJson(text)}}`,
+        thought: (thought) => JSON.stringify({ scratchpad: thought }),
+        result: observation,
+      },
+    },
+    options,
+  );
+
+const scratchpad = (thought: string): string =>
+  thought === '' ? '' : `"scratchpad": ${JSON.stringify(thought)}, `;
+
+/** What may be told otherwise of the dialect `steps`. */
+export interface StepsOptions extends DialectOptions {
+  /** The entry that ends the task. A tool of that name is a tool like any other. Default: `complete_task`. */
+  readonly completion?: string;
+}
+
+/** A list of tools to use as JSON, `[{"name": "…", "arguments": {…}}]`, with an entry of its own for the answer. Prose before it is a thought. */
+export const stepsDialect = ({
+  completion = 'complete_task',
+  ...options
+}: StepsOptions = {}): Dialect => {
+  const forms = `[{"name": "name of a tool", "arguments": {"parameter": "value"}}]
+
+[{"name": ${JSON.stringify(completion)}, "arguments": {"answer": "your answer"}}]`;
+  const format = `Solve the task step by step. In each step think in a few words, then, on a line of its own, write a JSON list of the tools to use, in the first of these forms:
+
+${forms}
+
+"name" names one of the tools, and "arguments" has what it takes. Entries of one list run at the same time: put into one list only what does not depend on each other. You are then given the results as observations; never write them yourself. As soon as you can answer, use the second form, alone.`;
+  return makeDialect(
+    {
+      name: 'steps',
+      maxUses: Infinity,
+      bareJson: 'whole',
+      isList: true,
+      completions: [completion.toLowerCase()],
+      prompts: { format: () => format, forms: () => forms },
+      write: {
+        uses: (thought, uses) =>
+          `${lead(thought)}[${uses.map(({ name, json }) => `{"name": ${JSON.stringify(name)}, "arguments": ${json}}`).join(', ')}]`,
+        answer: (thought, text) =>
+          `${lead(thought)}[{"name": ${JSON.stringify(completion)}, "arguments": {"answer": ${answerJson(text)}}}]`,
+        thought: (thought) => thought,
+        result: observation,
+      },
+    },
+    options,
+  );
+};
+
+const lead = (thought: string): string => (thought === '' ? '' : `${thought}\n`);
+
+type DialectBase = Pick<Dialect, 'name' | 'bareJson' | 'write'> &
+  Partial<Pick<Dialect, 'maxUses' | 'isList' | 'completions'>> & {
+    readonly prompts: Pick<DialectPrompts, 'format' | 'forms'>;
+  };
+
+const makeDialect = ({ prompts: own, ...base }: DialectBase, options: DialectOptions): Dialect => {
+  const standard = { ...commonPrompts, ...own };
+  checkOptions(`${base.name}Dialect()`, options, rules);
+  const { strict = false, words, prompts = {}, prompt = oneBelowTheOther } = options;
+  const parts = Object.fromEntries(Object.keys(standard).map((name) => [name, isFunction]));
+  checkOptions(`${base.name}Dialect(): 'prompts'`, prompts, parts);
+  return {
+    maxUses: 1,
+    isList: false,
+    completions: [],
+    labels: ['thought', 'action', 'input', 'observation', 'answer'],
+    stopSequences: ['\nObservation:'],
+    ...base,
+    strict,
+    words,
+    prompts: { ...standard, ...defined(prompts) },
+    prompt,
+  };
+};
+
+const rules: Readonly<Record<keyof DialectOptions, Rule>> = {
+  strict: isFlag,
+  words: isObject,
+  prompts: isObject,
+  prompt: isFunction,
+};
+
+const observation = ({ tool, text, isError, isOneOfMany }: WrittenResult): string =>
+  `Observation: ${isOneOfMany ? `[${tool}] ` : ''}${isError ? 'Error: ' : ''}${text}`;
+
+const labelledThought = (thought: string): string =>
+  thought === '' ? '' : `Thought: ${thought}\n`;
+
+const answerJson = (text: string): string =>
+  isRecord(parsedJson(text)) ? text : JSON.stringify(text);
+
+const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
+  tools: ({ tools }) =>
+    tools.length === 0
+      ? ''
+      : ['The tools, each with the JSON Schema of its arguments:', ...tools.map(lineOf)].join('\n'),
+  choice: ({ toolChoice }) => {
+    if (toolChoice === 'none') return 'Do not use a tool now: give your final answer.';
+    if (toolChoice === 'required') return 'Use a tool in your next reply.';
+    return typeof toolChoice === 'object'
+      ? `Use the tool ${toolChoice.name} in your next reply.`
+      : '';
+  },
+  output: ({ outputSchema }) =>
+    (outputSchema && section('Response Format', responseFormat(outputSchema))) ?? '',
+  correction: ({ why, tool, forms, written }) =>
+    [
+      `Your last reply could not be used: ${why}`,
+      tool === undefined
+        ? ''
+        : `The arguments of the tool '${tool.name}' have this JSON Schema: ${JSON.stringify(tool.inputSchema)}`,
+      `Reply again, in one of these forms:\n${forms}`,
+      `You wrote:\n${written}`,
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n'),
+  goOn: ({ forms }) =>
+    `Go on: use a tool, or give your answer. Reply in one of these forms:\n${forms}`,
+};
+
+const lineOf = ({ name, description, inputSchema }: PromptNeeds['tools'][number]): string =>
+  `- ${name}: ${description.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify({ ...inputSchema, $schema: undefined })}`;
+
+const oneBelowTheOther = (parts: readonly string[]): string => parts.join('\n\n');
+
+/** A use of a tool as a dialect writes it back. */
+interface WrittenUse {
+  readonly name: string;
+  /** The JSON of its arguments, or what the model wrote instead. */
+  readonly json: string;
+}
+
+/** A result of a tool as a dialect writes it back. */
+interface WrittenResult extends Pick<ToolResultBlock, 'isError'> {
+  readonly tool: string;
+  readonly text: string;
+  /** There is more than one result in the message. */
+  readonly isOneOfMany: boolean;
+}
+
+/** How a dialect writes what has been said, so that a model sees the form that it is to keep to. */
+export interface DialectWriter {
+  /** Uses of tools, with the thought before them. */
+  readonly uses: (thought: string, uses: readonly WrittenUse[]) => string;
+  readonly answer: (thought: string, text: string) => string;
+  readonly thought: (thought: string) => string;
+  readonly result: (result: WrittenResult) => string;
+}
+
+/** What the parts of a prompt are made of. */
+export interface PromptNeeds {
+  readonly tools: readonly ToolDeclaration[];
+  readonly toolChoice: ToolChoice | undefined;
+  readonly outputSchema: JsonSchema | undefined;
+}
+
+/** A part of a prompt. An empty one is left out. */
+type PromptPart = (needs: PromptNeeds) => string;
+
+/** The parts of the prompt that teaches a dialect, in their order. */
+export interface DialectPrompts {
+  /** How a reply is written. */
+  readonly format: PromptPart;
+  /** Which tools there are. */
+  readonly tools: PromptPart;
+  /** Whether a tool must be used, or none may. */
+  readonly choice: PromptPart;
+  /** What the answer must be. */
+  readonly output: PromptPart;
+  /** The forms of a reply in a few lines: they follow what is said of a reply that could not be read. */
+  readonly forms: PromptPart;
+  /** What is said of a reply that cannot be used. The model is not shown the reply itself. */
+  readonly correction: (needs: CorrectionNeeds) => string;
+  /** What is said to a model that has only thought so far. */
+  readonly goOn: (needs: PromptNeeds & Pick<CorrectionNeeds, 'forms'>) => string;
+}
+
+/** What a correction is made of. */
+interface CorrectionNeeds extends PromptNeeds {
+  /** What was wrong, in English. */
+  readonly why: string;
+  /** The tool that the reply names, where that can be read. */
+  readonly tool: ToolDeclaration | undefined;
+  /** The part `forms`. */
+  readonly forms: string;
+  /** What the model wrote, shortened where it is long. */
+  readonly written: string;
+}
+
+/** Words for labels, in any case. */
+type LabelTranslations = Readonly<Partial<Record<Label, readonly string[]>>>;
+
+/** What may be told otherwise of every dialect. */
+export interface DialectOptions {
+  /** Prose is a fault, and not the answer. Default: false. */
+  readonly strict?: boolean;
+  /** Parts of the prompt that are told in other words. */
+  readonly prompts?: Partial<DialectPrompts>;
+  /** Translations of labels, such as `{ thought: ['Gedanke'] }`. They are read; to write them, replace `write` as well. */
+  readonly words?: LabelTranslations;
+  /** The whole prompt, instead of its parts one below the other. */
+  readonly prompt?: (parts: readonly string[], needs: PromptNeeds) => string;
+}
+
+/** A text format for tool calls, for models without native ones: what is special about it, as data and small functions. */
+export interface Dialect {
+  readonly name: string;
+  readonly strict: boolean;
+  /** Uses of tools in one reply that are run; the others are refused. */
+  readonly maxUses: number;
+  /** Labels that begin a line. */
+  readonly labels: readonly Label[];
+  /** Translations of the labels, for prompts in another language. */
+  readonly words?: LabelTranslations | undefined;
+  /** Which JSON without a label is an action: at the start of the reply (`whole`), there or on a line after a thought if its first key belongs to an action (`keyed`), or none. */
+  readonly bareJson: 'whole' | 'keyed' | 'none';
+  /** An action is a list, and prose before it is a thought. */
+  readonly isList: boolean;
+  /** Names that stand for the final answer, where no tool has them. */
+  readonly completions: readonly string[];
+  /** Where the model is to stop by itself. */
+  readonly stopSequences: readonly string[];
+  readonly prompts: DialectPrompts;
+  readonly prompt: (parts: readonly string[], needs: PromptNeeds) => string;
+  readonly write: DialectWriter;
+}

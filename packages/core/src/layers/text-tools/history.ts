@@ -1,0 +1,229 @@
+import {
+  type AssistantBlock,
+  type AssistantMessage,
+  type ContentBlock,
+  type Message,
+  textBlock,
+  textOf,
+  type ToolMessage,
+  type ToolUseBlock,
+  toolUsesOf,
+  type UserMessage,
+} from '../../values/message.js';
+import { written as argumentsText } from '../../models/tool-parts.js';
+import type { Dialect, DialectWriter } from './dialects.js';
+import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './peek.js';
+
+type Needs = Pick<Dialect, 'write' | 'maxUses' | 'labels' | 'words'>;
+
+interface Place {
+  readonly names: ReadonlyMap<string, string>;
+  readonly isOfTurn: boolean;
+  readonly isBehindResults: boolean;
+  readonly words: LabelWords;
+  readonly write: DialectWriter;
+}
+
+export const historyIn = (said: readonly Message[], dialect: Needs): readonly Message[] => {
+  const { write, labels, maxUses } = dialect;
+  const words = labelWords(labels, dialect.words);
+  const turn = beginOfTurn(said);
+  const names = new Map<string, string>();
+  const history: Message[] = [];
+  let isBehindResults = false;
+  said.forEach((message, index) => {
+    if (message.role === 'assistant') {
+      toolUsesOf(message).forEach(({ id, name }) => names.set(id, name));
+    }
+    const isOfTurn = index >= turn;
+    for (const step of stepsOf(message, said[index + 1], said[index - 1], maxUses)) {
+      const text = textMessage(step, { names, isOfTurn, isBehindResults, words, write });
+      isBehindResults = step.role === 'tool';
+      if (text.content.length === 0) continue;
+      const last = history.at(-1);
+      const both = last === undefined ? undefined : merged(last, text);
+      if (both !== undefined) history.pop();
+      history.push(both ?? text);
+    }
+  });
+  return history;
+};
+
+/** Where a reply may have one action, a batch of uses is told as one step after the other: the message of their results comes with it. */
+const stepsOf = (
+  message: Message,
+  next: Message | undefined,
+  before: Message | undefined,
+  maxUses: number,
+): readonly Message[] => {
+  if (message.role === 'tool') return isBatch(before, message, maxUses) ? [] : [message];
+  if (message.role !== 'assistant' || !isBatch(message, next, maxUses)) return [message];
+  return toolUsesOf(message).flatMap((use, index): readonly Message[] => [
+    {
+      ...message,
+      content: message.content.filter((block) =>
+        block.type === 'tool_use' ? block === use : index === 0,
+      ),
+    },
+    { ...next, content: next.content.filter(({ toolUseId }) => toolUseId === use.id) },
+  ]);
+};
+
+const isBatch = (
+  message: Message | undefined,
+  next: Message | undefined,
+  maxUses: number,
+): next is ToolMessage =>
+  message?.role === 'assistant' &&
+  next?.role === 'tool' &&
+  toolUsesOf(message).filter(({ refusal }) => refusal === undefined).length > maxUses;
+
+/** Where the last turn begins: at what the user said first behind an answer. News within a turn, and what the model is told of its replies, begin none. */
+const beginOfTurn = (messages: readonly Message[]): number =>
+  messages.findLastIndex(
+    ({ id, role }, index) => role === 'user' && isAnswerBefore(id, messages[index - 1]),
+  );
+
+const isAnswerBefore = (id: string, message: Message | undefined): boolean =>
+  message === undefined ||
+  (message.role === 'assistant' &&
+    textOf(message) !== '' &&
+    toolUsesOf(message).length === 0 &&
+    !id.startsWith(`${message.id}/`));
+
+const textMessage = (message: Message, place: Place): UserMessage | AssistantMessage => {
+  switch (message.role) {
+    case 'user':
+      return place.isBehindResults
+        ? { ...message, content: together([textBlock(speakerOf(message))], message.content, ' ') }
+        : message;
+    case 'assistant':
+      return { ...message, content: assistantContent(message, place) };
+    case 'tool':
+      return { id: message.id, role: 'user', content: resultContent(message, place) };
+  }
+};
+
+const speakerOf = ({ id }: UserMessage): string => (id.endsWith('/notes') ? 'Notes:' : 'User:');
+
+/** Characters of a thought of an earlier turn that are shown once more, so that the form stays in sight; longer ones are left out. */
+const maxEarlierThought = 500;
+
+const assistantContent = (
+  message: AssistantMessage,
+  { write, words, isOfTurn }: Place,
+): readonly AssistantBlock[] => {
+  const { content } = message;
+  // A use that was not run would show a form that is not the dialect's: its result says what became of it.
+  const uses = toolUsesOf(message)
+    .filter(({ refusal }) => refusal === undefined)
+    .map((use) => ({ name: use.name, json: jsonOf(use) }));
+  const text = textOf(message).trim();
+  const thoughts = content.flatMap((block) =>
+    block.type === 'thinking' && block.signature === undefined ? [block.text] : [],
+  );
+  const whole = thoughts.join('\n\n').trim();
+  const thought = isOfTurn || whole.length <= maxEarlierThought ? quotedThought(whole, words) : '';
+  const others = content.filter(
+    ({ type }) => type !== 'text' && type !== 'tool_use' && type !== 'thinking',
+  );
+  const signed = content.filter(
+    (block) => block.type === 'thinking' && block.signature !== undefined,
+  );
+  const written = textIn(write, thought, text, uses);
+  return [...signed, ...(written === '' ? [] : [textBlock(written)]), ...others];
+};
+
+const textIn = (
+  write: DialectWriter,
+  thought: string,
+  text: string,
+  uses: Parameters<DialectWriter['uses']>[1],
+): string => {
+  if (uses.length > 0) {
+    return write.uses([thought, text].filter((it) => it !== '').join('\n\n'), uses);
+  }
+  if (text !== '') return write.answer(thought, text);
+  return thought === '' ? '' : write.thought(thought);
+};
+
+const jsonOf = ({ input, invalidInput }: ToolUseBlock): string =>
+  invalidInput ?? argumentsText(input);
+
+const resultContent = (
+  { content }: ToolMessage,
+  { write, words, names }: Place,
+): readonly ContentBlock[] => {
+  const all = content.map(({ toolUseId }) => names.get(toolUseId) ?? toolUseId);
+  return content.reduce<readonly ContentBlock[]>((before, result, index) => {
+    const name = all[index] ?? '';
+    const isTwin = all.filter((it) => it === name).length > 1;
+    const text = write.result({
+      tool: isTwin ? `${name} ${all.slice(0, index + 1).filter((it) => it === name).length}` : name,
+      text: quotedResult(textOf(result), words),
+      isError: result.isError,
+      isOneOfMany: content.length > 1,
+    });
+    const others = result.content.filter(({ type }) => type !== 'text');
+    return together(before, [textBlock(text), ...others]);
+  }, []);
+};
+
+const merged = (one: Message, other: Message): Message | undefined => {
+  if (one.role === 'user' && other.role === 'user') {
+    const { name: _name, ...rest } = one;
+    const isSame = one.name === other.name;
+    const content = isSame
+      ? together(one.content, other.content)
+      : together(named(one), named(other));
+    return isSame ? { ...one, content } : { ...rest, content };
+  }
+  if (one.role === 'assistant' && other.role === 'assistant') {
+    return { ...one, content: together(one.content, other.content) };
+  }
+  return undefined;
+};
+
+const named = ({ name, content }: UserMessage): readonly ContentBlock[] => {
+  const [first, ...rest] = content;
+  if (name === undefined || first?.type !== 'text') return content;
+  return [textBlock(`${name}: ${first.text}`), ...rest];
+};
+
+const together = <AnyBlock extends AssistantBlock | ContentBlock>(
+  some: readonly AnyBlock[],
+  more: readonly AnyBlock[],
+  between = '\n\n',
+): readonly AnyBlock[] => {
+  const last = some.at(-1);
+  const [first, ...rest] = more;
+  return last?.type === 'text' && first?.type === 'text'
+    ? [...some.slice(0, -1), { ...first, text: `${last.text}${between}${first.text}` }, ...rest]
+    : [...some, ...more];
+};
+
+/** A thought whose lines hold no marks: one that begins with a mark is quoted, and a tag within a line stands in backticks. */
+const quotedThought = (thought: string, words: LabelWords): string =>
+  byLine(thought, (line) => isMark(line, words)).replaceAll(
+    /(?<!`)(?:<tool_call>|<function=[^<>\n]{1,100}>|<\|python_tag\|>|\[TOOL_CALLS\])/g,
+    (tag) => `\`${tag}\``,
+  );
+
+/** A result in which no line begins with a label: it cannot speak for others. */
+const quotedResult = (text: string, words: LabelWords): string =>
+  byLine(text, (line) => isLabel(line, words));
+
+const byLine = (text: string, isQuoted: (line: string) => boolean): string =>
+  text
+    .split('\n')
+    .map((line) => (isQuoted(line.trimStart()) ? `> ${line}` : line))
+    .join('\n');
+
+const isLabel = (line: string, words: LabelWords): boolean =>
+  /^[*_#\s]{0,8}user[*_\s]{0,8}:/i.test(line) || labelAt(line, words, true) !== undefined;
+
+const isMark = (line: string, words: LabelWords): boolean =>
+  isLabel(line, words) ||
+  tagAt(line, true) !== undefined ||
+  fenceAt(line, true) !== undefined ||
+  jsonAt(line, true) !== undefined;

@@ -1,0 +1,238 @@
+import equal from 'fast-deep-equal';
+import { isRecord, parsedJson } from '../../values/json.js';
+import type { JsonSchema } from '../../values/schema.js';
+import { isKnownKey, isOneOf, keys } from './peek.js';
+import { joined, nothing, type Reading, unreadable } from './findings.js';
+import type { ToolDeclaration } from '../../models/model.js';
+import { readJson, type Repair } from '../../values/read-json.js';
+
+export interface ReadingNeeds {
+  readonly tools: ToolTable;
+  readonly completions: readonly string[];
+  readonly outputSchema: JsonSchema | undefined;
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+export const readValue = (value: unknown, needs: ReadingNeeds): Reading => {
+  if (Array.isArray(value)) return readList(value, needs);
+  if (!isRecord(value)) return unreadable('An action must be a JSON object.');
+  const { outputSchema } = needs;
+  return outputSchema !== undefined && isOutput(value, outputSchema, needs)
+    ? { ...nothing, answer: JSON.stringify(value) }
+    : readEntry(value, needs);
+};
+
+const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => {
+  if (entries.length === 0) return unreadable('The list of actions is empty.');
+  return joined(
+    entries.map((entry) =>
+      isRecord(entry) ? readEntry(entry, needs) : unreadable('An action must be a JSON object.'),
+    ),
+  );
+};
+
+const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
+  const names = valuesOf(value, keys.name);
+  if (names.some((name) => typeof name === 'string' && tools.has(name))) return false;
+  const answers = valuesOf(value, keys.answer);
+  if (answers.some((answer) => fits(answer, schema))) return false;
+  if (listOf(schema['required']).length > 0) return fits(value, schema);
+  const properties = recordOf(schema['properties']);
+  return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
+};
+
+/** Whether a value has what a schema requires, of the types that it names. */
+export const fits = (value: unknown, { required, properties }: JsonSchema): boolean =>
+  isRecord(value) &&
+  listOf(required).every((key) => Object.hasOwn(value, String(key))) &&
+  Object.entries(recordOf(properties)).every(([key, it]) => isOfType(value[key], it));
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const recordOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
+
+const isOfType = (value: unknown, property: unknown): boolean => {
+  if (value === undefined || !isRecord(property)) return true;
+  const types = [property['type']].flat().filter((type) => typeof type === 'string');
+  if (types.length === 0) return true;
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return types.includes(type) || (type === 'number' && types.includes('integer'));
+};
+
+export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
+  const nested = valuesOf(entry, keys.name).find(isRecord);
+  const parts = nested === undefined ? [entry] : [entry, nested];
+  const all = (list: readonly string[]): readonly unknown[] =>
+    distinct(parts.flatMap((part) => valuesOf(part, list)));
+
+  const names = distinct(all(keys.name).filter((name) => !isRecord(name) && !isNone(name, needs)));
+  const [name, otherName] = names;
+  const inputs = all(keys.input).filter((input) => input !== null && input !== '');
+  const answers = all(keys.answer).filter((answer) => answer !== null);
+  const thought = thoughtOf(all(keys.thought));
+  const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
+  const said: Reading = thought === undefined ? nothing : { ...nothing, thought };
+
+  if (otherName !== undefined) return unreadable('It names two different tools.');
+  if (inputs.length > 1) {
+    return unreadable('It has two different arguments.', nameOf(name));
+  }
+  if (answers.length > 1) return unreadable('It has two different answers.');
+  if (name === undefined) return answered(said, answers, inputs, unknown.length > 0);
+  if (typeof name !== 'string') return unreadable('The name of the tool must be a text.');
+  const trimmed = name.trim();
+  if (answers.some((answer) => answer !== '' && typeof answer !== 'boolean')) {
+    return unreadable('It has an action and an answer at once.', trimmed);
+  }
+  const isData =
+    !Object.hasOwn(entry, 'tool') && all(keys.input).length === 0 && unknown.length > 0;
+  const others = unknown.map((key) => JSON.stringify(key)).join(', ');
+  const reading =
+    inputs.length === 0 && unknown.length > 0
+      ? unreadable(
+          `It has ${others.slice(0, 200)} beside the name of the tool; what a tool takes belongs into its arguments.`,
+          trimmed,
+        )
+      : readNamed(trimmed, inputs[0], needs);
+  return {
+    ...reading,
+    ...(thought === undefined ? {} : { thought }),
+    ...(isData ? { isData } : {}),
+  };
+};
+
+const answered = (
+  said: Reading,
+  answers: readonly unknown[],
+  inputs: readonly unknown[],
+  hasUnknown: boolean,
+): Reading => {
+  const [answer] = answers;
+  const isBare = inputs.every((input) => isRecord(input) && Object.keys(input).length === 0);
+  if (answer !== undefined && !isBare) {
+    return unreadable('It has arguments and an answer at once.');
+  }
+  if (answer !== undefined) {
+    return { ...said, answer: textOf(answer), ...(hasUnknown ? { isData: true } : {}) };
+  }
+  if (said.thought !== undefined && isBare && !hasUnknown) return said;
+  return {
+    ...unreadable('It has neither the name of a tool nor an answer.'),
+    ...(hasUnknown ? { isData: true } : {}),
+  };
+};
+
+export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Reading => {
+  const tool = needs.tools.get(name);
+  if (tool === undefined && isCompletion(name, needs)) return completed(input, needs);
+  const read = readInput(input, tool);
+  return 'problem' in read
+    ? unreadable(read.problem, name)
+    : { asks: [{ name, input: read.input }], repairs: read.repairs };
+};
+
+export const isCompletion = (name: string, { tools, completions }: ReadingNeeds): boolean =>
+  !tools.has(name) && [...completions, 'final_answer', 'final answer'].includes(name.toLowerCase());
+
+const completed = (input: unknown, { outputSchema }: ReadingNeeds): Reading => {
+  if (input === undefined || input === null || input === '') {
+    return unreadable('The answer is missing.');
+  }
+  if (!isRecord(input)) return { ...nothing, answer: textOf(input) };
+  // Where the answer is to have a form of its own, this may be it.
+  if (outputSchema === undefined && Object.values(input).every((value) => value === null)) {
+    return { ...nothing, answer: '' };
+  }
+  const answers = distinct(valuesOf(input, keys.answer));
+  const isWhole =
+    answers.length === 1 && Object.keys(input).every((key) => isOneOf(keys.answer, key));
+  return { ...nothing, answer: isWhole ? textOf(answers[0]) : textOf(input) };
+};
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
+  const texts = thoughts.filter((thought) => thought !== null && thought !== '').map(textOf);
+  return texts.length === 0 ? undefined : texts.join('\n\n');
+};
+
+export const isNone = (name: unknown, { tools }: Pick<ReadingNeeds, 'tools'>): boolean =>
+  name === null ||
+  (typeof name === 'string' && !tools.has(name) && /^\s*(?:none|null)?\s*$/i.test(name));
+
+const nameOf = (name: unknown): string | undefined => (typeof name === 'string' ? name : undefined);
+
+const valuesOf = (record: JsonRecord, list: readonly string[]): readonly unknown[] =>
+  list.filter((key) => Object.hasOwn(record, key)).map((key) => record[key]);
+
+const distinct = (values: readonly unknown[]): readonly unknown[] =>
+  values.filter((value, index) => values.findIndex((other) => equal(other, value)) === index);
+
+type InputReading =
+  | { readonly input: Readonly<Record<string, unknown>>; readonly repairs: readonly Repair[] }
+  | { readonly problem: string };
+
+const readInput = (value: unknown, tool: ToolDeclaration | undefined): InputReading => {
+  if (value === undefined || value === null) return { input: {}, repairs: [] };
+  if (isRecord(value)) return { input: value, repairs: [] };
+  if (typeof value === 'string') return readText(value, tool);
+  return { problem: 'The arguments must be a JSON object.' };
+};
+
+const readText = (text: string, tool: ToolDeclaration | undefined): InputReading => {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === 'null') return { input: {}, repairs: [] };
+  if (trimmed.startsWith('{')) {
+    const read = readJson(trimmed);
+    if ('problem' in read) return read;
+    if (isRecord(read.value)) {
+      return { input: read.value, repairs: read.repair === undefined ? [] : [read.repair] };
+    }
+  }
+  if (isNothing(trimmed) && tool !== undefined && takesNothing(tool)) {
+    return { input: {}, repairs: [] };
+  }
+  const name = onlyText(tool);
+  // What a bracket closes that none has opened was meant as JSON.
+  const isRest = /[}\]]$/.test(trimmed) && !/[{[]/.test(trimmed);
+  return name === undefined || isRest
+    ? { problem: 'The arguments must be a JSON object.' }
+    : { input: Object.fromEntries([[name, unquoted(trimmed)]]), repairs: [] };
+};
+
+const isNothing = (text: string): boolean =>
+  /^[`"'(]{0,2}(?:none|nothing|empty|n\/a|no (?:input|arguments?|parameters?)(?: (?:needed|required))?)[`"').]{0,3}$/i.test(
+    text,
+  );
+
+const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =>
+  !Array.isArray(required) || required.length === 0;
+
+const unquoted = (text: string): string => {
+  const value = text.startsWith('"') ? parsedJson(text) : text;
+  return typeof value === 'string' ? value : text;
+};
+
+export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
+
+export const toolTable = (tools: readonly ToolDeclaration[]): ToolTable =>
+  new Map(tools.map((tool) => [tool.name, tool]));
+
+export const parameterOf = (
+  tool: ToolDeclaration | undefined,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined => {
+  const properties = tool?.inputSchema['properties'];
+  if (!isRecord(properties) || !Object.hasOwn(properties, name)) return undefined;
+  const schema = properties[name];
+  return isRecord(schema) ? schema : undefined;
+};
+
+const onlyText = (tool: ToolDeclaration | undefined): string | undefined => {
+  const properties = tool?.inputSchema['properties'];
+  const [name, second] = isRecord(properties) ? Object.keys(properties) : [];
+  if (name === undefined || second !== undefined) return undefined;
+  return parameterOf(tool, name)?.['type'] === 'string' ? name : undefined;
+};

@@ -1,0 +1,278 @@
+import { defer, Observable, Subject, takeUntil } from 'rxjs';
+import { countRequest, plainCounter } from '../../models/count-request.js';
+import { estimateTokens } from '../../models/estimate-tokens.js';
+import { misuse } from '../../values/errors.js';
+import { isRecord } from '../../values/json.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models/model.js';
+import { around, checkModel, inTime } from '../../models/timeouts.js';
+import type { Usage } from '../../values/usage.js';
+import type { Dialect, PromptNeeds } from './dialects.js';
+import { type Judgement, judge } from './judge.js';
+import { createReader, type Reader } from './reader.js';
+import { toolTable } from './read-entry.js';
+import { type Message, textBlock, toolUsesOf } from '../../values/message.js';
+import { historyIn } from './history.js';
+
+/**
+ * Gives tools to a model that has none: they are described in its prompt, and the text that it writes in the form of the dialect becomes
+ * thoughts, answers and uses of tools while it arrives. A text that cannot be read ends with `malformed`, and the loop asks again.
+ */
+export const textTools = (model: Model, dialect: Dialect): Model => {
+  checkModel('textTools()', model);
+  const missing = missingIn(dialect);
+  if (missing !== undefined) {
+    throw misuse(
+      `textTools() takes a dialect as its second argument, such as actionDialect() makes: this one lacks ${missing}.`,
+    );
+  }
+  const timed = inTime(model);
+  return around(
+    timed,
+    (request, context) =>
+      defer(() => {
+        const isPlain = !hasTools(request);
+        const asked = (isPlain ? plainRequest : textRequest)(request, dialect, model);
+        return read(timed.stream$(asked, context), { request, asked, dialect, context, isPlain });
+      }),
+    {
+      toolsInPrompt: true,
+      unsupported: (model.unsupported ?? []).filter((option) => !written.includes(option)),
+    },
+  );
+};
+
+const written: readonly string[] = ['tools', 'toolChoice', 'outputSchema'];
+
+const missingIn = (dialect: unknown): string | undefined => {
+  if (!isRecord(dialect)) return 'everything';
+  const lists = ['labels', 'completions', 'stopSequences'].find(
+    (key) => !Array.isArray(dialect[key]),
+  );
+  const { write, prompts } = dialect;
+  if (!isRecord(write)) return 'write';
+  if (!isRecord(prompts)) return 'prompts';
+  if (typeof dialect['prompt'] !== 'function') return 'prompt';
+  if (typeof dialect['maxUses'] !== 'number') return 'maxUses';
+  const parts = ['format', 'tools', 'choice', 'output', 'forms', 'correction', 'goOn'];
+  const part = parts.find((key) => typeof prompts[key] !== 'function');
+  const writer = ['uses', 'answer', 'thought', 'result'].find(
+    (key) => typeof write[key] !== 'function',
+  );
+  return lists ?? (part && `prompts.${part}`) ?? (writer && `write.${writer}`);
+};
+
+const madeUp = { observation: 'what its tool says', turn: 'what is said next' } as const;
+
+interface Reading {
+  readonly request: ModelRequest;
+  readonly asked: ModelRequest;
+  readonly dialect: Dialect;
+  readonly context: ModelContext;
+  readonly isPlain: boolean;
+}
+
+const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
+  inputTokens: countRequest(plainCounter, asked),
+  outputTokens: estimateTokens(written),
+});
+
+/** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
+const read = (
+  source: Observable<ModelChunk>,
+  { request, asked, dialect, context, isPlain }: Reading,
+): Observable<ModelChunk> =>
+  new Observable((subscriber) => {
+    const { tools = [], toolChoice, outputSchema } = request;
+    const emit = (chunk: ModelChunk): void => {
+      if (chunk.type === 'restart') thoughts = [];
+      if (chunk.type === 'thinking') thoughts.push(chunk.text);
+      subscriber.next(chunk);
+    };
+    const cut$ = new Subject<void>();
+    let reader: Reader;
+    let pieces: string[];
+    let thoughts: string[];
+    let nativeUses: number;
+    let hasUsage = false;
+    /** Nothing but texts has passed: a restart takes nothing else back. Usage that is told once more behind it would count twice. */
+    let isTextOnly = true;
+    let isEnded: boolean;
+
+    const begin = (): void => {
+      reader = createReader({
+        dialect,
+        tools,
+        mayAct: toolChoice !== 'none',
+        outputSchema,
+        emit,
+        isPlain,
+        mayRetract: () => isTextOnly && !hasUsage,
+      });
+      pieces = [];
+      thoughts = [];
+      nativeUses = 0;
+      isEnded = false;
+    };
+    const written = (): string => {
+      const text = pieces.join('');
+      return text.slice(0, text.length - reader.unread);
+    };
+    const decide = (): Judgement => {
+      const findings = reader.end();
+      return judge(findings, {
+        dialect,
+        prompts: dialect.prompts,
+        asked: promptNeeds(request),
+        tools: toolTable(tools),
+        written: written(),
+        thought: thoughts.join('').trim(),
+        nativeUses,
+        mayRetract: isTextOnly,
+      });
+    };
+    const conclude = (): void => {
+      isEnded = true;
+      const { chunks, reports } = decide();
+      reports.forEach(context.report);
+      chunks.forEach(emit);
+    };
+    const cut = (what: string): void => {
+      context.report({
+        type: 'warning',
+        message: `The model began to make up ${what}: its reply is cut off there.${hasUsage ? '' : ' What it cost is estimated.'}`,
+      });
+      conclude();
+      if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, written()) });
+      emit({ type: 'finish', finish: 'stop' });
+      cut$.next();
+    };
+    const take = (text: string): void => {
+      pieces.push(text);
+      reader.push(text);
+      if (reader.isOver !== undefined) cut(madeUp[reader.isOver]);
+    };
+    const next = (chunk: ModelChunk): void => {
+      if (!['text', 'usage', 'finish'].includes(chunk.type)) isTextOnly = false;
+      if (chunk.type === 'usage') hasUsage = true;
+      switch (chunk.type) {
+        case 'text':
+          if (!isEnded) take(chunk.text);
+          return;
+        case 'restart':
+          begin();
+          emit(chunk);
+          return;
+        case 'toolUse':
+          if (chunk.name !== undefined) nativeUses += 1;
+          emit(chunk);
+          return;
+        case 'finish':
+          if (chunk.finish === 'stop') conclude();
+          else breakOff();
+          emit(chunk);
+          return;
+        default:
+          emit(chunk);
+      }
+    };
+    /** What has been held back is shown as it is. No tool is used: its text may be cut. */
+    const breakOff = (): void => {
+      if (isEnded) return;
+      isEnded = true;
+      reader.end();
+    };
+    begin();
+    return source.pipe(takeUntil(cut$)).subscribe({
+      next,
+      error: (error: unknown) => {
+        breakOff();
+        subscriber.error(error);
+      },
+      complete: () => {
+        breakOff();
+        subscriber.complete();
+      },
+    });
+  });
+
+const hasTools = ({ tools = [], messages }: ModelRequest): boolean =>
+  tools.length > 0 ||
+  messages.some(
+    (message) =>
+      message.role === 'tool' || (message.role === 'assistant' && toolUsesOf(message).length > 0),
+  );
+
+const promptNeeds = ({ tools = [], toolChoice, outputSchema }: ModelRequest): PromptNeeds => ({
+  tools,
+  toolChoice,
+  outputSchema,
+});
+
+/** Writes a request as one that any model can read: its tools and its history are texts. */
+export const textRequest = (
+  request: ModelRequest,
+  dialect: Dialect,
+  model: Pick<Model, 'unsupported'>,
+): ModelRequest => {
+  const { tools: _tools, toolChoice: _choice, outputSchema: _schema, ...rest } = request;
+  const needs = promptNeeds(request);
+  const { format, tools, choice, output } = dialect.prompts;
+  const parts = needs.tools.length === 0 ? [output] : [format, tools, choice, output];
+  const written = parts.map((part) => part(needs)).filter((part) => part !== '');
+  const prompt = needs.tools.length === 0 ? written.join('\n\n') : dialect.prompt(written, needs);
+  const asked = withPrompt(
+    { ...rest, messages: historyIn(request.messages, dialect) },
+    prompt,
+    model,
+  );
+  return needs.tools.length === 0 ? asked : withStops(asked, dialect, model);
+};
+
+const plainRequest = (
+  request: ModelRequest,
+  dialect: Dialect,
+  model: Pick<Model, 'unsupported'>,
+): ModelRequest => {
+  const { tools: _tools, toolChoice: _choice, ...rest } = request;
+  const { outputSchema, ...plain } = rest;
+  if (outputSchema === undefined || model.unsupported?.includes('outputSchema') !== true) {
+    return rest;
+  }
+  return withPrompt(plain, dialect.prompts.output(promptNeeds(request)), model);
+};
+
+const withStops = (
+  request: ModelRequest,
+  { stopSequences }: Dialect,
+  { unsupported }: Pick<Model, 'unsupported'>,
+): ModelRequest => {
+  if (stopSequences.length === 0 || unsupported?.includes('stopSequences') === true) return request;
+  const { stopSequences: own = [] } = request;
+  // Some vendors take no more than four.
+  const room = Math.max(0, 4 - own.length);
+  const added = stopSequences.filter((it) => !own.includes(it)).slice(0, room);
+  return { ...request, stopSequences: [...own, ...added] };
+};
+
+const withPrompt = (
+  request: ModelRequest,
+  prompt: string,
+  { unsupported }: Pick<Model, 'unsupported'>,
+): ModelRequest => {
+  if (prompt === '') return request;
+  if (unsupported?.includes('system') !== true) {
+    const { system = '' } = request;
+    return { ...request, system: system === '' ? prompt : `${system}\n\n${prompt}` };
+  }
+  const at = request.messages.findIndex(({ role }) => role === 'user');
+  if (at === -1) {
+    const told: Message = { id: 'prompt', role: 'user', content: [textBlock(prompt)] };
+    return { ...request, messages: [told, ...request.messages] };
+  }
+  const told = request.messages.map((message, index): Message =>
+    index === at && message.role === 'user'
+      ? { ...message, content: [textBlock(`${prompt}\n\n`), ...message.content] }
+      : message,
+  );
+  return { ...request, messages: told };
+};

@@ -1,0 +1,120 @@
+import { notAwaited } from '../call/answer.js';
+import { MillraceError } from '../values/errors.js';
+import { parsedJson } from '../values/json.js';
+import type { InputMessage } from '../seams/input.js';
+import {
+  type Message,
+  type Suspension,
+  type ToolMessage,
+  type ToolResultBlock,
+  type ToolUseBlock,
+  toolUsesOf,
+} from '../values/message.js';
+import { toolOutput, type ToolOutput, toOutput } from '../values/tool-output.js';
+
+/** Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another process. The request is plain JSON and not shown to the model. */
+export const suspend = (request: unknown = null): ToolOutput =>
+  toolOutput({
+    content: 'Suspended: the result comes later.',
+    suspended: { request: parsedJson(JSON.stringify(request)) },
+  });
+
+/** The input with which a suspended session goes on: for each suspended tool use, by its id, what the tool would have returned. */
+export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {
+  if (Object.keys(results).length === 0)
+    throw refused('toolResults() needs a result: toolResults({ [id]: result }).');
+  return {
+    role: 'tool',
+    content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
+      if (value instanceof Promise) {
+        throw refused(`The result for '${toolUseId}' is a Promise: await it first.`);
+      }
+      const { content, isError, details } = toOutput(value);
+      const result = { type: 'tool_result', toolUseId, content, isError } as const;
+      return details === undefined ? result : { ...result, details };
+    }),
+  };
+};
+
+/** The tool uses of a conversation whose results are still to come. */
+export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
+  const settled = withResults(messages);
+  const uses = usesIn(settled);
+  return settled.flatMap(results).flatMap(({ toolUseId, suspended }) => {
+    const toolUse = uses.get(toolUseId);
+    return suspended === undefined || toolUse === undefined
+      ? []
+      : [{ toolUse, request: suspended.request }];
+  });
+};
+
+export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
+  new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
+
+/** A conversation in which each result that came later stands where its tool use waits for it: the nearest one before it of its id. */
+export const withResults = (messages: readonly Message[]): readonly Message[] => {
+  const waiting = new Map<string, ToolResultBlock>();
+  const settled = new Map<ToolResultBlock, ToolResultBlock>();
+  const moved = new Set<Message>();
+  messages.forEach((message, index) => {
+    if (isLate(message, index, messages) && isAwaited(message, waiting)) {
+      moved.add(message);
+      for (const result of message.content) {
+        const place = waiting.get(result.toolUseId);
+        if (place !== undefined) settled.set(place, result);
+        waiting.delete(result.toolUseId);
+      }
+    } else {
+      const open = results(message).filter(({ suspended }) => suspended !== undefined);
+      open.forEach((result) => waiting.set(result.toolUseId, result));
+    }
+  });
+  if (moved.size === 0) return messages;
+  return messages
+    .filter((message) => !moved.has(message))
+    .map((message) =>
+      message.role === 'tool'
+        ? { ...message, content: message.content.map((block) => settled.get(block) ?? block) }
+        : message,
+    );
+};
+
+const isAwaited = ({ content }: ToolMessage, waiting: ReadonlyMap<string, unknown>): boolean =>
+  content.every(({ toolUseId }) => waiting.has(toolUseId));
+
+const isLate = (
+  message: Message,
+  index: number,
+  messages: readonly Message[],
+): message is ToolMessage => {
+  const before = messages[index - 1];
+  const asked = before === undefined ? [] : toolUses(before).map(({ id }) => id);
+  return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolUseId));
+};
+
+/** Refuses results that nobody waits for, twice the same, or fewer than are waited for. */
+export const assertResumes = (
+  history: readonly Message[],
+  brought: ToolMessage | undefined,
+): void => {
+  const waiting = suspensionsIn(history).map(({ toolUse }) => toolUse.id);
+  const given = (brought?.content ?? []).map(({ toolUseId }) => toolUseId);
+  const unknown = given.find((id) => !waiting.includes(id));
+  if (unknown !== undefined) throw notAwaited(unknown, waiting);
+  const twice = given.find((id, index) => given.indexOf(id) !== index);
+  if (twice !== undefined) throw refused(`There are two results for the tool use '${twice}'.`);
+  const missing = waiting.filter((id) => !given.includes(id));
+  if (missing.length > 0) {
+    throw refused(
+      `The session is suspended: it waits for the results of ${missing.join(', ')}. Bring them: session.call(toolResults({ '${missing[0] ?? ''}': result })).`,
+    );
+  }
+};
+
+const refused = (message: string): MillraceError => new MillraceError('invalidResume', message);
+
+const toolUses = (message: Message): readonly ToolUseBlock[] =>
+  message.role === 'assistant' ? toolUsesOf(message) : [];
+
+const results = (message: Message): readonly ToolResultBlock[] =>
+  message.role === 'tool' ? message.content : [];

@@ -1,0 +1,144 @@
+import {
+  catchError,
+  concat,
+  connect,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  merge,
+  type Observable,
+  of,
+  type OperatorFunction,
+  switchMap,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
+import { contained } from '../flow/contained.js';
+import { type MillraceError, misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { ModelChunk } from './model.js';
+import { interceptorError } from '../flow/stage.js';
+
+/** A piece of what a model says: text, thinking, a tool use or a whole block. */
+export type ContentChunk = Extract<
+  ModelChunk,
+  { readonly type: 'text' | 'thinking' | 'toolUse' | 'block' }
+>;
+
+/** Ends a message where it stands. With feedback, the model is told why and asked for another. */
+export interface StopChunk {
+  readonly type: 'stop';
+  readonly feedback?: string;
+}
+
+/** What `transformChunks` takes: an operator over the content of one message. */
+export type ChunkTransform = OperatorFunction<ContentChunk, ContentChunk | StopChunk>;
+
+/** What flows between a model and its draft. */
+export type MessageChunk = ModelChunk | StopChunk;
+
+/** Makes the chunk with which a transform ends a message: for good, or with feedback for another try. */
+export const stopMessage = (feedback?: string): StopChunk => {
+  if (feedback === '') throw misuse('stopMessage() needs words to tell the model, or nothing.');
+  return { type: 'stop', ...(feedback === undefined ? {} : { feedback }) };
+};
+
+export interface ChunkStage {
+  readonly name: string;
+  readonly operator: ChunkTransform;
+  readonly failOpen: boolean;
+  readonly onPassedOver: (error: MillraceError) => void;
+}
+
+/** Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that completes first stops the message. */
+export const contentThrough = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
+  connect((chunk$) =>
+    merge(chunk$.pipe(filter(isRestart)), of(undefined)).pipe(
+      switchMap((restart) => {
+        const attempt$ = attempted$(chunk$, stage);
+        return restart === undefined ? attempt$ : concat(of(restart), attempt$);
+      }),
+    ),
+  );
+
+const attempted$ = (
+  chunk$: Observable<MessageChunk>,
+  stage: ChunkStage,
+): Observable<MessageChunk> =>
+  defer(() => {
+    let end: MessageChunk | undefined;
+    let isOver = false;
+    let early: ContentChunk[] | undefined = [];
+    const note = (chunk: MessageChunk): void => {
+      if (isEnd(chunk)) end ??= chunk;
+      else if (end === undefined && isContentChunk(chunk)) early?.push(chunk);
+    };
+    const content$ = defer(() => {
+      const held = early ?? [];
+      early = undefined;
+      const rest$ = chunk$.pipe(
+        takeWhile((chunk) => !isEnd(chunk)),
+        filter(isContentChunk),
+      );
+      return end === undefined ? concat(held, rest$) : held;
+    });
+    return merge(
+      chunk$.pipe(
+        tap({
+          next: note,
+          complete: () => {
+            isOver = true;
+          },
+        }),
+        filter((chunk) => !isEnd(chunk) && !isContentChunk(chunk) && !isRestart(chunk)),
+      ),
+      concat(
+        transformed$(content$, stage),
+        defer(() => (end !== undefined ? of(end) : isOver ? EMPTY : of(stopMessage()))),
+      ),
+    );
+  });
+
+const transformed$ = (
+  content$: Observable<ContentChunk>,
+  { name, operator, failOpen, onPassedOver }: ChunkStage,
+): Observable<ContentChunk | StopChunk> =>
+  defer(() => {
+    /** What has come since the operator last let something go. */
+    let inHand: ContentChunk[] = [];
+    const keep = (chunk: ContentChunk): void => {
+      inHand.push(chunk);
+    };
+    const given$ = failOpen ? content$.pipe(tap(keep)) : content$;
+    return defer(() => operator(given$)).pipe(
+      contained(),
+      map((chunk: unknown) => {
+        if (!isContentChunk(chunk) && !isStop(chunk)) {
+          throw new Error('it made something else than chunks of the chunks that it got');
+        }
+        inHand = [];
+        return chunk;
+      }),
+      catchError((cause: unknown) => {
+        const error = interceptorError(name, cause);
+        if (!failOpen) return throwError(() => error);
+        onPassedOver(error);
+        return concat(inHand, content$);
+      }),
+    );
+  });
+
+const isEnd = ({ type }: MessageChunk): boolean => type === 'finish' || type === 'stop';
+
+const isStop = (chunk: unknown): chunk is StopChunk => isRecord(chunk) && chunk['type'] === 'stop';
+
+const isRestart = ({ type }: MessageChunk): boolean => type === 'restart';
+
+const isContentChunk = (chunk: unknown): chunk is ContentChunk => {
+  if (!isRecord(chunk)) return false;
+  const { type, text, block } = chunk;
+  if (type === 'text' || type === 'thinking') return typeof text === 'string';
+  return type === 'toolUse' || (type === 'block' && isRecord(block));
+};

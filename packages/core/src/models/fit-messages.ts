@@ -1,0 +1,248 @@
+import { misuse } from '../values/errors.js';
+import type { Message, ToolMessage, ToolResultBlock } from '../values/message.js';
+import { freezeMessage, textBlock } from '../values/message.js';
+import { costOf, factorFor, plainCounter, type TokenCounter, weigh } from './count-request.js';
+import { characterEnd, characterStart } from '../values/surrogates.js';
+
+export interface Fitted {
+  readonly messages: readonly Message[];
+  readonly omitted: number;
+  /** The tokens of those, as counted and without a factor: of the same messages always the same. */
+  readonly omittedTokens: number;
+  /** How many results of the newest tools were cut in their middle. */
+  readonly cut: number;
+  /** How many tokens of what has to stay are too many. 0 where it fits. */
+  readonly over: number;
+}
+
+export interface FitOptions {
+  /** Default: `estimateTokens` with a rule for JSON, code, digits, CJK and emoji. */
+  readonly counter?: TokenCounter;
+  /** The name of the model whose tokens count, for a counter that knows models. */
+  readonly model?: string;
+  /** What is left out, in tokens, is rounded up to this: then it is not a little more each turn, and the provider's cache holds. Default: 0. */
+  readonly step?: number;
+}
+
+/**
+ * Leaves out what a budget of tokens has no room for: first the oldest history before the task, then the oldest tools behind it, except the
+ * newest; where these are still too long, their results are cut in the middle. A tool use and its result go together, and the task
+ * stays, with a marker that says how much is missing. So does what is no tool behind the task, such as feedback. Without any budget only the task stays. What
+ * fits is returned as it is.
+ */
+export const fitMessages = (
+  messages: readonly Message[],
+  budget: number,
+  isTask: (message: Message) => boolean,
+  { counter = plainCounter, model, step = 0 }: FitOptions = {},
+): Fitted => {
+  if (Number.isNaN(budget)) throw misuse('fitMessages() needs a token budget.');
+  const scale: Scale = { counter, factor: factorFor(counter, model) };
+  const total = costOfAll(messages, scale);
+  const task = messages.findIndex(isTask);
+  if (total <= budget) return { ...untouched(messages), over: 0 };
+  if (task === -1) return { ...untouched(messages), over: total - budget };
+  const spared = marker(messages.length, tokensOf(messages, counter));
+  const missing = total - budget + costOf({ text: counter.count(spared), media: 0 }, scale.factor);
+  const removable =
+    budget > 0
+      ? removableUnits(messages, task, isTask)
+      : messages.filter((message) => !isTask(message)).map((message) => [message]);
+  const wanted = budget > 0 && step > 0 ? Math.ceil(missing / step) * step : missing;
+  const omitted = firstOf(removable, budget > 0 ? wanted : Infinity, scale);
+  return cutNewest(without(messages, omitted, isTask, counter), budget, isTask, scale);
+};
+
+interface Scale {
+  readonly counter: TokenCounter;
+  readonly factor: number;
+}
+
+type Unit = readonly Message[];
+
+const untouched = (messages: readonly Message[]) => ({
+  messages,
+  omitted: 0,
+  omittedTokens: 0,
+  cut: 0,
+});
+
+const costOfAll = (messages: readonly Message[], { counter, factor }: Scale): number =>
+  messages.reduce((sum, message) => sum + costOf(weigh(counter, message), factor), 0);
+
+const tokensOf = (messages: readonly Message[], counter: TokenCounter): number =>
+  costOfAll(messages, { counter, factor: 1 });
+
+/** What may be left out, in the order in which it goes: the history in turns of the user's, then the uses of tools but the newest. */
+const removableUnits = (
+  messages: readonly Message[],
+  task: number,
+  isTask: (message: Message) => boolean,
+): readonly Unit[] => {
+  const turns: Message[][] = [];
+  for (const message of messages.slice(0, task)) {
+    const turn = turns.at(-1);
+    if (turn === undefined || message.role === 'user') turns.push([message]);
+    else turn.push(message);
+  }
+  const pairs = messages.flatMap((results, index) => {
+    const asked = messages[index - 1];
+    const isPair = index > task && results.role === 'tool' && asked?.role === 'assistant';
+    return isPair && !isTask(asked) && !isTask(results) ? [[asked, results]] : [];
+  });
+  return [...turns, ...pairs.slice(0, -1)];
+};
+
+const firstOf = (units: readonly Unit[], tokens: number, scale: Scale): ReadonlySet<Message> => {
+  const taken = new Set<Message>();
+  let left = tokens;
+  for (const unit of units) {
+    if (left <= 0) break;
+    unit.forEach((message) => taken.add(message));
+    left -= costOfAll(unit, scale);
+  }
+  return taken;
+};
+
+/** Of a message with a marker: what it was, and what the marker counts. Who leaves out more changes the marker. */
+interface Marked {
+  readonly plain: Message;
+  readonly omitted: number;
+  readonly omittedTokens: number;
+}
+
+const markers = new WeakMap<Message, Marked>();
+
+const without = (
+  messages: readonly Message[],
+  omitted: ReadonlySet<Message>,
+  isTask: (message: Message) => boolean,
+  counter: TokenCounter,
+): Omit<Fitted, 'cut' | 'over'> => {
+  if (omitted.size === 0) return untouched(messages);
+  const omittedTokens = tokensOf([...omitted], counter);
+  const place = messages.find((message) => isTask(message) && message.role !== 'tool');
+  const kept = messages.filter((message) => !omitted.has(message));
+  return {
+    messages: kept.map((message) =>
+      message === place ? marked(message, omitted.size, omittedTokens) : message,
+    ),
+    omitted: omitted.size,
+    omittedTokens,
+  };
+};
+
+const marked = (message: Message, more: number, moreTokens: number): Message => {
+  const before = markers.get(message) ?? { plain: message, omitted: 0, omittedTokens: 0 };
+  const { plain } = before;
+  if (plain.role === 'tool') return plain;
+  const omitted = before.omitted + more;
+  const omittedTokens = before.omittedTokens + moreTokens;
+  const first = textBlock(marker(omitted, omittedTokens));
+  const made: Message =
+    plain.role === 'user'
+      ? { ...plain, content: [first, ...plain.content] }
+      : { ...plain, content: [first, ...plain.content] };
+  const kept = asFrozenAs(plain, made);
+  markers.set(kept, { plain, omitted, omittedTokens });
+  return kept;
+};
+
+const asFrozenAs = (plain: Message, made: Message): Message =>
+  Object.isFrozen(plain) ? freezeMessage(made) : made;
+
+export const marker = (omitted: number, tokens: number): string =>
+  `[${omitted} earlier messages, about ${tokens} tokens, are left out here.]\n\n`;
+
+/** The newest results are what the model waits for: a part of them is better than none. */
+const cutNewest = (
+  fitted: Omit<Fitted, 'cut' | 'over'>,
+  budget: number,
+  isTask: (message: Message) => boolean,
+  { counter, factor }: Scale,
+): Fitted => {
+  const { messages } = fitted;
+  const over = costOfAll(messages, { counter, factor }) - budget;
+  const newest = messages.findLast((it) => it.role === 'tool' && !isTask(it));
+  if (over <= 0 || newest?.role !== 'tool') return { ...fitted, cut: 0, over: Math.max(0, over) };
+  const room = costOf(weigh(counter, newest), factor) - over;
+  const cut = cutResults(newest, room, counter, factor);
+  const shorter = asFrozenAs(newest, cut);
+
+  const cost = costOf(weigh(counter, shorter), factor);
+  return {
+    ...fitted,
+    messages: messages.map((message) => (message === newest ? shorter : message)),
+    cut: cut.content.filter((result, index) => result !== newest.content[index]).length,
+    over: Math.max(0, cost - room),
+  };
+};
+
+const leastTokens = 64;
+
+/** Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It gives the message back as it is where nothing is longer. */
+const cutResults = (
+  message: ToolMessage,
+  budget: number,
+  counter: TokenCounter,
+  factor: number,
+): ToolMessage => {
+  const { text, media } = weigh(counter, message);
+  if (costOf({ text, media }, factor) <= budget) return message;
+  const counts = message.content.flatMap((result) =>
+    result.content.map((block) => (block.type === 'text' ? counter.count(block.text) : 0)),
+  );
+  const texts = sum(counts);
+  const room = Math.floor((budget - media) / factor) - (text - texts);
+  const most = Math.max(leastTokens, levelOf(counts, room));
+  if (counts.every((count) => count <= most)) return message;
+  const count = (it: string): number => counter.count(it);
+  const cut = (result: ToolResultBlock): ToolResultBlock => {
+    const content = result.content.map((block) => {
+      if (block.type !== 'text') return block;
+      const tokens = count(block.text);
+      return tokens <= most ? block : textBlock(cutMiddle(block.text, tokens, most, count));
+    });
+    return content.some((block, index) => block !== result.content[index])
+      ? { ...result, content }
+      : result;
+  };
+  return { ...message, content: message.content.map(cut) };
+};
+
+const levelOf = (counts: readonly number[], room: number): number => {
+  let left = room;
+  const ascending = [...counts].sort((a, b) => a - b);
+  for (const [index, count] of ascending.entries()) {
+    const share = left / (ascending.length - index);
+    if (count > share) return Math.floor(share);
+    left -= count;
+  }
+  return Infinity;
+};
+
+const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
+
+/** Leaves out the middle of a text until what counts it finds it short enough, with a marker that names how much is missing. */
+const cutMiddle = (
+  text: string,
+  tokens: number,
+  most: number,
+  count: (text: string) => number,
+): string => {
+  const room = Math.max(0, most - count(withoutMiddle(text, 0)));
+  let kept = Math.floor((text.length * room) / tokens);
+  let cut = withoutMiddle(text, kept);
+  // What is left may be denser than the whole.
+  while (kept > 0 && count(cut) > most) {
+    kept = Math.floor(kept * 0.9);
+    cut = withoutMiddle(text, kept);
+  }
+  return cut;
+};
+
+const withoutMiddle = (text: string, kept: number): string => {
+  const head = characterStart(text, Math.ceil(kept / 2));
+  const tail = characterEnd(text, text.length - Math.floor(kept / 2));
+  return `${text.slice(0, head)}\n[… ${tail - head} of ${text.length} characters omitted here …]\n${text.slice(tail)}`;
+};

@@ -1,0 +1,36 @@
+import type { Model, ModelReport, RequestOptions, ToolDeclaration } from './model.js';
+
+interface Tools {
+  readonly declarations: readonly ToolDeclaration[];
+}
+
+export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
+  type: 'warning',
+  message: `The model '${name}' cannot take '${option}': it was left out of the request.`,
+});
+
+/** Splits the options of a request into those that a model takes and the names of those that it cannot. */
+export const supportedOptions = (
+  { unsupported = [] }: Pick<Model, 'unsupported'>,
+  options: RequestOptions,
+): { readonly options: RequestOptions; readonly dropped: readonly string[] } => {
+  const dropped = unsupported.filter((name) => options[name] !== undefined);
+  if (dropped.length === 0) return { options, dropped };
+  const kept = Object.entries(options).filter(([name]) => !dropped.some((it) => it === name));
+  return { options: Object.fromEntries(kept), dropped };
+};
+
+export const withTools = (request: RequestOptions, { declarations }: Tools): RequestOptions =>
+  declarations.length > 0 ? { ...request, tools: declarations } : request;
+
+/** A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
+export const withoutTools = (
+  { toolChoice: _toolChoice, ...request }: RequestOptions,
+  toolkit: Tools,
+  { unsupported }: Pick<Model, 'unsupported'>,
+): RequestOptions => {
+  if (toolkit.declarations.length === 0 || unsupported?.includes('toolChoice') === true) {
+    return request;
+  }
+  return { ...withTools(request, toolkit), toolChoice: 'none' };
+};

@@ -1,0 +1,123 @@
+import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.js';
+import type { ToolUseBlock } from '../values/message.js';
+import type { ModelChunk } from './model.js';
+
+/** One tool use that is being received. */
+export interface ToolPart {
+  readonly type: 'tool';
+  readonly id: string;
+  /** Its place among the tool uses of the message. */
+  readonly index: number;
+  /** How the model told it from the others. */
+  readonly key: Pick<ToolUseChunk, 'index' | 'id'> & { readonly response: number };
+  readonly json: string[];
+  name: string;
+  input?: unknown;
+  refusal?: string;
+}
+
+/** The tool uses of one message. */
+export interface ToolParts {
+  /** Takes a piece in. `response` tells apart what two responses of one message number alike. */
+  add(chunk: ToolUseChunk, response: number): { readonly part: ToolPart; readonly isNew: boolean };
+}
+
+/** A piece of a tool use. */
+export type ToolUseChunk = Extract<ModelChunk, { readonly type: 'toolUse' }>;
+
+/** Gathers pieces of tool uses, behind those that are known. Ids that the model does not give, or gives again, are made unique. */
+export const createToolParts = (
+  iteration: number,
+  isTaken: (toolUseId: string) => boolean,
+  known: readonly ToolPart[] = [],
+): ToolParts => {
+  const parts: ToolPart[] = [...known];
+  const freeId = createFreeId((id) => isTaken(id) || known.some((part) => part.id === id));
+
+  const begin = (chunk: ToolUseChunk, response: number): ToolPart => {
+    const { index, name = '' } = chunk;
+    const given = idOf(chunk);
+    const part: ToolPart = {
+      type: 'tool',
+      id: freeId(given ?? `call_${iteration}_${parts.length}`),
+      index: parts.length,
+      key: {
+        response,
+        ...(index === undefined ? {} : { index }),
+        ...(given === undefined ? {} : { id: given }),
+      },
+      json: [],
+      name,
+    };
+    parts.push(part);
+    return part;
+  };
+  return {
+    add: (chunk, response) => {
+      const begun = parts.findLast((part) => belongs(part, chunk, response));
+      const part = begun ?? begin(chunk, response);
+      if (part.name === '') part.name = chunk.name ?? '';
+      if (chunk.json !== undefined) part.json.push(chunk.json);
+      if (chunk.input !== undefined) part.input = chunk.input;
+      if (chunk.refusal !== undefined) part.refusal = chunk.refusal;
+      return { part, isNew: begun === undefined };
+    },
+  };
+};
+
+export const toToolUse = ({ id, name, input, json, refusal }: ToolPart): ToolUseBlock => {
+  const text = json.join('');
+  const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
+  const toolUse: ToolUseBlock =
+    isRecord(value) && !isTooDeep(value) && (input !== undefined || !mayRepeatKeys(text, value))
+      ? { type: 'tool_use', id, name, input: value }
+      : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
+  return refusal === undefined ? toolUse : { ...toolUse, refusal };
+};
+
+/** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */
+const belongs = (
+  { key, name, input, json }: ToolPart,
+  chunk: ToolUseChunk,
+  response: number,
+): boolean => {
+  const id = idOf(chunk);
+  if (key.response !== response) return false;
+  if (id !== undefined && key.id !== undefined && id !== key.id) return false;
+  if (chunk.index !== undefined && key.index !== undefined && chunk.index !== key.index) {
+    return false;
+  }
+  if (chunk.name !== undefined && (input !== undefined || (name !== chunk.name && name !== ''))) {
+    return false;
+  }
+  const told = (id ?? chunk.index) !== undefined;
+  return told || chunk.name === undefined || (name === '' && json.length === 0);
+};
+
+/** Some vendors send an empty id with every piece but the first. */
+const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
+
+/** Writes what a model sent as JSON; too deep a nesting cannot be written. */
+export const written = (value: unknown): string => {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return 'a value that cannot be read';
+  }
+};
+
+const createFreeId = (isTaken: (id: string) => boolean): ((wanted: string) => string) => {
+  const used = new Set<string>();
+  const copies = new Map<string, number>();
+  return (wanted) => {
+    let copy = copies.get(wanted) ?? 1;
+    let id = copy === 1 ? wanted : `${wanted}_${copy}`;
+    while (used.has(id) || isTaken(id)) {
+      copy += 1;
+      id = `${wanted}_${copy}`;
+    }
+    copies.set(wanted, copy);
+    used.add(id);
+    return id;
+  };
+};

@@ -1,0 +1,427 @@
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  concatMap,
+  connect,
+  defer,
+  EMPTY,
+  endWith,
+  exhaustMap,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  merge,
+  mergeMap,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type ObservableInput,
+  type ObservedValueOf,
+  of,
+  type OperatorFunction,
+  repeat,
+  type SchedulerLike,
+  takeUntil,
+  tap,
+  timer,
+} from 'rxjs';
+import { type Demand, type DemandGate, openDemand } from '../flow/demand.js';
+import { MillraceError, misuse } from '../values/errors.js';
+import type { AgentEvent, EventOf } from '../events.js';
+import { fromPull } from '../flow/from-pull.js';
+import { isRecord } from '../values/json.js';
+import {
+  checkOptions,
+  having,
+  isDelay,
+  numberFrom,
+  oneOf,
+  wholeNumber,
+} from '../values/options.js';
+import { createFifo, type Fifo } from '../flow/fifo.js';
+import { pullFrom } from '../flow/pull-from.js';
+import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
+
+/** What `bounded` does when as many events wait as may. */
+export type BoundedOptions =
+  | {
+      /** Pauses the source: closes the gate at its own high-water mark, and opens it at half of that and at the end. */
+      readonly overflow: 'pause';
+      /** The demand that the source was handed. */
+      readonly demand: DemandGate;
+    }
+  | {
+      /** `coalesce` merges waiting deltas; `error` errors with `queueFull`. Structural events are never merged or dropped. */
+      readonly overflow: 'coalesce' | 'error';
+      /** Events that may wait behind the one that is worked on. Default: 64. */
+      readonly max?: number;
+    };
+
+/** A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes after waiting events, an inner one immediately. Cold or hot, as the events are. */
+export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+  options: BoundedOptions,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => {
+  checkBounded(options);
+  if (options.overflow === 'pause') return paused(project, options.demand);
+  const { overflow, max = 64 } = options;
+  return queuedMap(
+    project,
+    overflow === 'coalesce'
+      ? () => createEventQueue<Event>(max)
+      : () => telling<Event>(refuseAbove(max)),
+  );
+};
+
+const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+  demand: DemandGate,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => {
+  const map = queuedMap(project, () => telling<Event>((size) => demand.backlog(size)));
+  // Not released for good: who subscribes again has the same gate.
+  return (event$) =>
+    event$.pipe(
+      map,
+      finalize(() => demand.backlog(0)),
+    );
+};
+
+const telling = <T>(tell: (size: number) => void): Fifo<T> => {
+  const queue = createFifo<T>();
+  return {
+    get size() {
+      return queue.size;
+    },
+    push: (value) => {
+      queue.push(value);
+      tell(queue.size);
+    },
+    shift: () => {
+      const value = queue.shift();
+      tell(queue.size);
+      return value;
+    },
+  };
+};
+
+const refuseAbove =
+  (max: number) =>
+  (size: number): void => {
+    if (size > max) {
+      throw new MillraceError('queueFull', `More than ${max} events wait for bounded().`);
+    }
+  };
+
+const overflow = oneOf('pause', 'coalesce', 'error');
+const max = wholeNumber(1);
+const demand = having('backlog', 'a DemandGate, such as createDemand(16): its mark is the bound');
+
+const checkBounded = (options: BoundedOptions): void => {
+  checkOptions('bounded()', options, { overflow, max, demand }, ['overflow']);
+  if (options.overflow === 'pause') {
+    checkOptions("bounded() with overflow 'pause'", options, { overflow, demand }, ['demand']);
+  } else {
+    checkOptions(`bounded() with overflow '${options.overflow}'`, options, { overflow, max });
+  }
+};
+
+/**
+ * Emits deltas at most every `ms` milliseconds, for a consumer that draws frames: the first immediately, later ones merged into one event for each message, with joined text and the last `seq` and `at`. Other events do not wait; waiting deltas are emitted before them, so the order stays. Nothing is
+ * lost: at the end, and before an error, what waits is emitted. The waits run on `scheduler`.
+ */
+export const sampleDeltas = <Event extends AgentEvent>(
+  ms: number,
+  scheduler: SchedulerLike = asyncScheduler,
+): MonoTypeOperatorFunction<Event> => {
+  const [isPossible, what] = isDelay;
+  if (!isPossible(ms)) throw misuse(`sampleDeltas() needs ${what}.`);
+  return errorLast((source) =>
+    defer(() => {
+      const waiting = createEventQueue<Event>();
+      const flush$ = defer(() => from(takeAll(waiting)));
+      const frame$ = concat(flush$, timer(ms, scheduler).pipe(ignoreElements()));
+      const frames$ = frame$.pipe(repeat({ delay: () => (waiting.size > 0 ? of(true) : EMPTY) }));
+      return concat(
+        source.pipe(
+          tap((event) => waiting.push(event)),
+          connect((event$) =>
+            merge(
+              event$.pipe(
+                filter((event) => !isDelta(event)),
+                concatMap(() => flush$),
+              ),
+              event$.pipe(
+                filter(isDelta),
+                exhaustMap(() => frames$),
+              ),
+            ).pipe(takeUntil(event$.pipe(ignoreElements(), endWith(true)))),
+          ),
+        ),
+        flush$,
+      );
+    }),
+  );
+};
+
+/** Lazily, so that an event which comes while others are let through goes behind them. */
+function* takeAll<T>(waiting: Fifo<T>): Generator<T> {
+  for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) yield value;
+}
+
+/**
+ * Turns a WHATWG ReadableStream into an Observable that reads only while demand is open (default: always). Cold; unsubscribing cancels the stream. A stream can be read once: pass a function that opens one to subscribe more than once. A locked or used stream is a `config` error.
+ */
+export const fromReadableStream = <T>(
+  source: ReadableStream<T> | (() => ReadableStream<T>),
+  demand: Demand = openDemand,
+): Observable<T> => {
+  if (typeof source !== 'function') refuseNoStream(source);
+  return fromPull((signal) => {
+    const stream = typeof source === 'function' ? source() : source;
+    refuseNoStream(stream);
+    return chunksOf(take(stream), signal);
+  }, demand);
+};
+
+/** Streams that were read: a second reader would find nothing, and take that for the end. */
+const taken = new WeakSet<ReadableStream>();
+
+const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
+  if (taken.has(stream)) {
+    throw misuse(
+      'fromReadableStream(): the stream has been read already. Hand over a function that opens one for each subscription.',
+    );
+  }
+  if (stream.locked) {
+    throw misuse(
+      'fromReadableStream(): the stream is locked by another reader. Hand over one that nobody else reads.',
+    );
+  }
+  taken.add(stream);
+  return stream.getReader();
+};
+
+const chunksOf = <T>(
+  reader: ReadableStreamDefaultReader<T>,
+  signal: AbortSignal,
+): AsyncIterable<T> => {
+  const leave = (): void => {
+    reader.cancel().catch(() => undefined);
+    reader.releaseLock();
+  };
+  signal.addEventListener('abort', leave, { once: true });
+  const next = (): Promise<IteratorResult<T, undefined>> =>
+    reader.read().then(
+      (result) => {
+        if (!result.done) return result;
+        reader.releaseLock();
+        return { done: true, value: undefined };
+      },
+      (error: unknown) => {
+        reader.releaseLock();
+        throw error;
+      },
+    );
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+};
+
+const refuseNoStream = (stream: unknown): void => {
+  if (isRecord(stream) && typeof stream['getReader'] === 'function') return;
+  throw misuse(
+    'fromReadableStream() needs a ReadableStream, such as the body of a Response, or a function that opens one.',
+  );
+};
+
+/** How far the source of a ReadableStream may be ahead of its reader. */
+export interface ReadableStreamOptions {
+  /** Values that may wait for the reader before the source is paused; it goes on at half of it. Default: 64. */
+  readonly highWaterMark?: number;
+}
+
+/**
+ * Turns an Observable into a WHATWG ReadableStream, such as the body of an HTTP response. It subscribes on the first read; waiting values close the demand that `open` gets, which pauses the source; `cancel()` unsubscribes. An error of the Observable errors the stream after the values that wait.
+ */
+export const toReadableStream = <T>(
+  open: (demand: Demand) => Observable<T>,
+  options: ReadableStreamOptions = {},
+): ReadableStream<T> => {
+  checkOptions('toReadableStream()', options, { highWaterMark: numberFrom(1) });
+  const puller = pullFrom(open, options.highWaterMark);
+  return new ReadableStream<T>(
+    {
+      pull: (controller) =>
+        puller.next().then((result) => {
+          if (result.done === true) controller.close();
+          else controller.enqueue(result.value);
+        }),
+      cancel: () => puller.return().then(() => undefined),
+    },
+    // What waits is counted once, in front of it: a queue of the stream's own would hide from the demand.
+    { highWaterMark: 0 },
+  );
+};
+
+/**
+ * A `concatMap` over events for a slow consumer: deltas of a message that wait for the running inner Observable are merged into one event, with joined text and the last `seq` and `at`. Other events are never merged or dropped, no delta of their root call
+ * overtakes them, and `seq` still increases. Completes with the last inner Observable. An error of the source comes after what waits, an error of an inner one immediately.
+ */
+export const coalesceMap = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
+  project: (event: Event) => Inner,
+): OperatorFunction<Event, ObservedValueOf<Inner>> => queuedMap(project, createEventQueue<Event>);
+
+interface Entry<Event> {
+  last: Event;
+  readonly deltas: string[];
+  /** Its places in the queue: only the last one counts. Without any it has been taken out. */
+  places: number;
+}
+
+/**
+ * Makes a queue that merges deltas while at least `mergeFrom` events wait: a delta is merged with the waiting event that it continues, and takes its own place in the order. Nothing overtakes a structural event of its root call. Each event costs constant time; text is joined once.
+ */
+const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Fifo<Event> => {
+  const queue = createFifo<Entry<Event>>();
+  /** By root call, and there by call: the last waiting delta since the last structural event. */
+  const open = new Map<string, Map<string, Entry<Event>>>();
+  let size = 0;
+
+  const place = (entry: Entry<Event>): void => {
+    entry.places += 1;
+    queue.push(entry);
+  };
+  const add = (event: Event, deltas: string[]): Entry<Event> => {
+    const entry = { last: event, deltas, places: 0 };
+    size += 1;
+    place(entry);
+    return entry;
+  };
+  const addDelta = (event: Event, delta: string): void => {
+    const { rootId, callId } = event;
+    const calls = open.get(rootId) ?? new Map<string, Entry<Event>>();
+    const waiting = calls.get(callId);
+    if (waiting !== undefined && size >= mergeFrom && continues(waiting.last, event)) {
+      waiting.last = event;
+      waiting.deltas.push(delta);
+      place(waiting);
+    } else {
+      open.set(rootId, calls.set(callId, add(event, [delta])));
+    }
+  };
+  const close = (entry: Entry<Event>): void => {
+    const { rootId, callId } = entry.last;
+    const calls = open.get(rootId);
+    if (calls?.get(callId) !== entry) return;
+    calls.delete(callId);
+    if (calls.size === 0) open.delete(rootId);
+  };
+  return {
+    get size() {
+      return size;
+    },
+    push: (event) => {
+      if (isDelta(event)) {
+        addDelta(event, event.delta);
+      } else {
+        open.delete(event.rootId);
+        add(event, []);
+      }
+    },
+    shift: () => {
+      let entry = queue.shift();
+      while (entry !== undefined) {
+        entry.places -= 1;
+        if (entry.places === 0) break;
+        entry = queue.shift();
+      }
+      if (entry === undefined) return undefined;
+      size -= 1;
+      close(entry);
+      return mergeDeltas(entry.last, entry.deltas);
+    },
+  };
+};
+
+/** A piece of a message that grows. Every other event is structural: it is never merged. */
+type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
+
+const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
+  event.type === 'reasoningChunk' ||
+  event.type === 'summaryChunk' ||
+  event.type === 'planningChunk';
+
+export const isAnswerDelta = <Event extends AgentEvent>(
+  event: Event,
+): event is Event & EventOf<'reasoningChunk' | 'summaryChunk'> =>
+  event.type === 'reasoningChunk' || event.type === 'summaryChunk';
+
+/** Tells whether an event adds to the very text that another one of its call, before it, added to. */
+const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
+  isDelta(earlier) &&
+  isDelta(later) &&
+  earlier.messageId === later.messageId &&
+  earlier.type === later.type &&
+  earlier.kind === later.kind &&
+  earlier.toolUse?.id === later.toolUse?.id;
+
+/** Makes one event of several that continue one another: the last one, with all their deltas. */
+const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly string[]): Event => {
+  if (deltas.length < 2) return last;
+  const merged = { ...last, delta: deltas.join('') };
+  Object.freeze(merged);
+  return merged;
+};
+
+/** A `concatMap` whose values wait in a queue of the caller, which may merge, count or refuse (by throwing) them. An error of the source comes after what waits, one of an inner Observable or the queue immediately. Inner Observables that complete synchronously do not nest. */
+export const queuedMap = <In extends object, Inner extends ObservableInput<unknown>>(
+  project: (value: In) => Inner,
+  open: () => Fifo<In>,
+): OperatorFunction<In, ObservedValueOf<Inner>> =>
+  errorLast((source) =>
+    defer(() => {
+      const waiting = open();
+      const inTurn = subscribeOnTrampoline<true>(createTrampoline());
+      let busy = false;
+      const work$ = (first: In): Observable<ObservedValueOf<Inner>> => {
+        let value = first;
+        const next$ = (): Observable<true> => {
+          const next = waiting.shift();
+          busy = next !== undefined;
+          if (next === undefined) return EMPTY;
+          value = next;
+          return of<true>(true).pipe(inTurn);
+        };
+        return defer(() => project(value)).pipe(repeat({ delay: next$ }));
+      };
+      return source.pipe(
+        filter((value) => {
+          if (busy) waiting.push(value);
+          return !busy;
+        }),
+        mergeMap((value) => {
+          busy = true;
+          return work$(value);
+        }),
+      );
+    }),
+  );
+
+/** Holds an error of the source back until an operator that lets values wait has emitted all of them. */
+export const errorLast =
+  <In, Out>(operator: OperatorFunction<In, Out>): OperatorFunction<In, Out> =>
+  (source) =>
+    defer(() => {
+      let end$: Observable<never> = EMPTY;
+      const quiet$ = source.pipe(
+        catchError((error: unknown) => {
+          end$ = defer(() => {
+            throw error;
+          });
+          return EMPTY;
+        }),
+      );
+      return concat(
+        quiet$.pipe(operator),
+        defer(() => end$),
+      );
+    });

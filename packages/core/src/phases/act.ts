@@ -1,0 +1,354 @@
+import equal from 'fast-deep-equal';
+import { defer, type Observable, throwError, timer } from 'rxjs';
+import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../values/message.js';
+import { freezeResult, frozen } from '../values/message.js';
+import type { Extras, ToolOutput } from '../values/tool-output.js';
+import { cutObservation, failedOutput, rejectedResult } from '../values/tool-output.js';
+import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
+import { MillraceError } from '../values/errors.js';
+import { holding } from '../flow/interruption.js';
+import type { Context } from '../seams/context.js';
+import { made$, thenMap } from '../flow/contained.js';
+import { type OpenRun, progress } from '../run.js';
+import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
+import { type CostBelow, costOf } from '../seams/spending.js';
+import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
+import type { Planned, Use } from '../tools/batch.js';
+import { activeGroups } from '../tools/toolkit.js';
+import { noMemory } from '../values/memory.js';
+
+export interface Acted extends CostBelow {
+  readonly index: number;
+  /** As it was run, with the edits of interceptors. */
+  readonly toolUse: ToolUseBlock;
+  readonly result: ToolResultBlock;
+  readonly ms: number;
+  readonly executed: boolean;
+  /** It failed, or could not begin for what the model said. */
+  readonly failed: boolean;
+  /** What the tool passes on to others, past the model. */
+  readonly extras: Extras;
+  /** All that the tool gave, where it is the answer. */
+  readonly finalAnswer: readonly ContentBlock[] | undefined;
+  readonly stop: boolean;
+  /** The groups of tools that were active behind it, where it has changed that. */
+  readonly groups?: readonly string[];
+}
+
+type Needs = Parameters<typeof decision$>[0] &
+  Parameters<typeof createUncertain>[0] &
+  Pick<
+    Context,
+    'call' | 'limits' | 'holds' | 'isInterruptible' | 'local' | 'perform' | 'activateOnly'
+  >;
+
+/** Answers a tool call in two steps, the decision and the run. Emits one result, with one `preActing` and one `postActing` event. `known` answers it without a run. */
+export const act$ = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  known?: ToolResultBlock,
+): Observable<Acted> => {
+  const position = `${run.iteration}/${plan.index}`;
+  const deciding = createDeciding(context, run, plan, known);
+  return context
+    .perform({
+      kind: 'intent',
+      id: `${position}/intent`,
+      input: plan.toolUse,
+      run: deciding.run$,
+      cut: deciding.cut$,
+    })
+    .pipe(
+      thenMap((decision) => {
+        const acting = createActing(context, run, plan, decision, deciding.hasRun());
+        return context
+          .perform({
+            kind: 'tool',
+            id: position,
+            input: decision.toolUse,
+            run: acting.run$,
+            cut: acting.cut$,
+          })
+          .pipe(
+            thenMap((given) => {
+              const { groups } = given;
+              // A tool that is not run again has left them so.
+              if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+              const acted = sameUse(given, plan);
+              const { toolUse, result, ms } = acted;
+              context.local(progress).acting?.results.push(result);
+              // A layer has answered it, such as a cache.
+              if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
+                context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });
+              }
+              return acted;
+            }),
+          );
+      }),
+    );
+};
+
+const sameUse = (acted: Acted, { index, toolUse: { id } }: Planned): Acted =>
+  acted.result.toolUseId === id
+    ? acted
+    : {
+        ...acted,
+        index,
+        toolUse: { ...acted.toolUse, id },
+        result: { ...acted.result, toolUseId: id },
+      };
+
+const createDeciding = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  known: ToolResultBlock | undefined,
+) => {
+  const { hooks } = context;
+  const asked = plan.toolUse;
+  let hasRun = false;
+  let announced: ToolUseBlock | undefined;
+  const announce = (toolUse: ToolUseBlock): void => {
+    announced = toolUse;
+    hooks.report(run.iteration, { type: 'preActing', toolUse });
+  };
+  return {
+    hasRun: () => hasRun,
+    run$: (): Observable<Decision> => {
+      hasRun = true;
+      const payload = { type: 'preActing', toolUse: asked } as const;
+      return hooks.intercepted$(run.iteration, payload, (before) => {
+        const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
+        announce(toolUse);
+        const refused = refusal(run, plan, before === undefined) ?? known;
+        return refused === undefined
+          ? decision$(context, run, toolUse, plan)
+          : answered(toolUse, refused);
+      });
+    },
+    cut$: ({ message }: Cut): Observable<Decision> =>
+      made$(() => {
+        const toolUse = announced;
+        if (toolUse !== undefined) {
+          const why = message ?? interrupted;
+          return { ...answered(toolUse, failedOutput(why)), failed: true };
+        }
+        hasRun = true;
+        announce(asked);
+        return answered(asked, failedOutput(message ?? notRun));
+      }),
+  };
+};
+
+/** As an interceptor has made it: it is still the same use. Arguments that could not be read stay so, also in a copy, until there are others. */
+const edited = (
+  { id, input, invalidInput }: ToolUseBlock,
+  { invalidInput: stillInvalid, ...made }: ToolUseBlock,
+): ToolUseBlock => {
+  const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
+  const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
+  return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
+};
+
+const refusal = (
+  { stopping }: OpenRun,
+  { refusal: why }: Planned,
+  vetoed: boolean,
+): ToolOutput | undefined => {
+  if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
+  if (stopping) return failedOutput('Not run: the call was stopped.');
+  return why === undefined ? undefined : failedOutput(why);
+};
+
+const notRun = 'Not run: the call was interrupted.';
+
+/** Runs a tool as it was decided, and leads what it gave through the interceptors after it: the work of a tool step, and its early end. */
+const createActing = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  decision: Decision,
+  /** It was decided in this process: no other one can have begun it. */
+  isNew: boolean,
+) => {
+  const { scheduler, toolkit } = context;
+  const position = `${run.iteration}/${plan.index}`;
+  let hasRun = false;
+  let startedAt = scheduler.now();
+  let groupsBefore = activeGroups(toolkit.groups);
+  let running: ToolRunning | undefined;
+  let ran: Ran | undefined;
+  let isReported = false;
+  const finished$ = (given: Ran): Observable<Acted> => {
+    ran = given;
+    isReported = true;
+    const ms = scheduler.now() - startedAt;
+    const failures = given.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
+    const note = noteOn(context, run, plan, failures);
+    const groups = activeGroups(context.toolkit.groups);
+    const changed = equal(groups, groupsBefore) ? {} : { groups };
+    // The longer a tool fails, the longer the model waits for the news of it.
+    const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
+    const acted$ = finish$(
+      context,
+      run,
+      { ...given, ...changed, index: plan.index, ms },
+      note,
+    ).pipe(holding(context, position));
+    return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(thenMap(() => acted$));
+  };
+  return {
+    hasRun: () => hasRun,
+    isReported: () => isReported,
+    run$: (): Observable<Acted> => {
+      if (ran !== undefined) return throwError(() => runAgain(position));
+      hasRun = true;
+      startedAt = scheduler.now();
+      groupsBefore = activeGroups(toolkit.groups);
+      running =
+        isNew || decision.answer !== undefined
+          ? createToolRunning(context, run, decision, plan)
+          : createUncertain(context, run, decision, plan);
+      return running.ran$.pipe(thenMap(finished$));
+    },
+    cut$: ({ message = interrupted }: Cut): Observable<Acted> =>
+      defer(() => {
+        isReported = true;
+        const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
+        // What it is kept back for, the model will not be asked any more.
+        return finish$(
+          context,
+          run,
+          { ...given, index: plan.index, ms: scheduler.now() - startedAt },
+          '',
+        );
+      }),
+  };
+};
+
+const runAgain = (position: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `A layer has run the step '${position}' again, whose tool has given its result. Try again within the tool.`,
+  );
+
+/** What a tool use comes to that is cut before it begins. A record cannot tell that from one that had begun, so both come to the same. */
+const notBegun = (decision: Decision, why: string): Ran => ({
+  toolUse: decision.toolUse,
+  output: decision.answer ?? failedOutput(why),
+  executed: decision.answer === undefined,
+  failed: decision.answer === undefined || decision.failed,
+  ...costOf(decision),
+});
+
+const noteOn = (
+  { hooks, limits }: Needs,
+  { iteration }: OpenRun,
+  { toolUse: { name }, repeats, refusal: refused }: Planned,
+  failures: number,
+): string => {
+  const warn = (message: string): void => hooks.report(iteration, { type: 'warning', message });
+  const isAgain = repeats > 0 && refused === undefined;
+  const isHopeless = failures > limits.maxToolErrors;
+  if (isAgain && repeats > 1) {
+    warn(
+      `The model has asked for the tool '${name}' with the same arguments ${repeats + 1} times in a row.`,
+    );
+  }
+  if (isHopeless) warn(`The tool '${name}' has failed ${failures} times in a row.`);
+  return [
+    ...(isAgain ? [sameAgain(name, repeats)] : []),
+    ...(isHopeless ? [tooManyFailures(name, failures)] : []),
+  ].join('\n');
+};
+
+const finish$ = (
+  { hooks, limits }: Needs,
+  { iteration }: OpenRun,
+  { output, ...ran }: Ran & Pick<Acted, 'index' | 'ms' | 'groups'>,
+  note: string,
+): Observable<Acted> => {
+  const { toolUse, ms } = ran;
+  const { finalAnswer = false, extras = {} } = output;
+  const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
+    type: 'tool_result',
+    toolUseId: toolUse.id,
+    content,
+    isError,
+    ...(note === '' ? {} : { note }),
+    ...(details === undefined ? {} : { details }),
+    ...(suspended === undefined ? {} : { suspended }),
+  });
+  const cut = (result: ToolResultBlock): ToolResultBlock =>
+    freezeResult({
+      ...result,
+      content: cutObservation(result.content, limits.maxObservation),
+    });
+  const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
+  const payload = finalAnswer ? { ...after, finalAnswer } : after;
+  return hooks.emit$(iteration, payload, (event): Acted => {
+    if (event !== undefined) {
+      const { suspended } = event.result;
+      if (suspended !== undefined) {
+        hooks.report(iteration, {
+          type: 'suspended',
+          toolUse,
+          request: frozen(suspended.request),
+        });
+      }
+      return {
+        ...ran,
+        result: cut({ ...event.result, toolUseId: toolUse.id }),
+        extras,
+        finalAnswer:
+          event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
+        stop: event.stop === true,
+      };
+    }
+    const result = rejectedResult(toolUse.id);
+    hooks.report(iteration, { ...after, result });
+    return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
+  });
+};
+
+const failuresInRow = (uses: readonly Use[], name: string): number => {
+  const own = uses.filter(({ toolUse }) => toolUse.name === name);
+  return own.length - own.findLastIndex(({ failed }) => !failed);
+};
+
+const tooManyFailures = (name: string, failures: number): string =>
+  `The tool ${name} has failed ${failures} times in a row. Do not try it again: go on without it, or say what is missing.`;
+
+const sameAgain = (name: string, repeats: number): string =>
+  `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
+
+type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'local' | 'memory'>;
+
+/** Answers a tool call that had begun when the process ended. The tool may or may not have run, so it is never run again silently. */
+const createUncertain = (
+  context: Uncertain,
+  run: OpenRun,
+  decision: Decision,
+  plan: Planned,
+): ToolRunning => {
+  const { hooks, local, memory, toolkit } = context;
+  const { toolUse } = decision;
+  const tool = toolkit.find(toolUse.name);
+  const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
+  const { then, output } =
+    tool?.idempotent === true
+      ? ({ then: 'rerun' } as const)
+      : uncertain(toolUse, tool !== undefined, memory !== noMemory);
+  hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
+  return output === undefined
+    ? createToolRunning(context, run, decision, plan)
+    : without(decision, output, { executed: true, failed: false });
+};
+
+export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
+  then: 'report',
+  output: failedOutput(
+    'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.',
+  ),
+});

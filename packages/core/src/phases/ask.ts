@@ -1,0 +1,211 @@
+import { defer, type Observable } from 'rxjs';
+import { type AssistantMessage, type Finish, frozen, toolUsesOf } from '../values/message.js';
+import type { StopChunk } from '../models/content-through.js';
+import { createDraft, discard, type Draft } from './draft.js';
+import type { CallInfo } from '../values/reply.js';
+import { MillraceError } from '../values/errors.js';
+import { holding } from '../flow/interruption.js';
+import { made$, thenMap } from '../flow/contained.js';
+import type { Malformed, ModelRequest } from '../models/model.js';
+import type { Context } from '../seams/context.js';
+import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
+import { receive$, type Show } from './receive.js';
+import type { OpenRun } from '../run.js';
+import type { Cut } from '../step.js';
+import { addUsage, noUsage, type Usage } from '../values/usage.js';
+
+export type Asked =
+  | {
+      readonly status: 'answered';
+      readonly message: AssistantMessage;
+      readonly finish: Finish;
+      readonly usage: Usage;
+      /** The name of the model that answered: of a fallback, it may be another than was asked. */
+      readonly model?: string;
+      /** An interceptor wants the call to end here. */
+      readonly stop: boolean;
+      /** An interceptor wants another message, and says why. */
+      readonly again: string | undefined;
+      /** Subscribers have seen something of it. */
+      readonly isShown: boolean;
+      /** With what a transform has ended the message, before the model did. */
+      readonly halt: StopChunk | undefined;
+      /** What to tell a model whose text could not be read. */
+      readonly malformed: Malformed | undefined;
+    }
+  | {
+      /** An interrupt cut it, or an interceptor would not have it. */
+      readonly status: 'interrupted' | 'vetoed';
+      readonly message: AssistantMessage;
+      readonly usage: Usage;
+      /** What the reply says instead, if a layer has cut it with a message. */
+      readonly says?: string;
+    };
+
+type Before = Extract<ModifiablePayload, BeforeModel>;
+type After = Extract<ModifiablePayload, AfterModel>;
+
+export interface Stage {
+  readonly before: (asked: BeforeModel) => Before;
+  readonly show: Show;
+  readonly after: (answered: AfterModel, wish: Wish) => After;
+}
+
+export interface Wish {
+  readonly stop?: boolean;
+  readonly again?: string;
+}
+
+type Needs = Pick<
+  Context,
+  | 'call'
+  | 'model'
+  | 'throughLayers'
+  | 'hooks'
+  | 'holds'
+  | 'demand'
+  | 'scheduler'
+  | 'limits'
+  | 'retryBudget'
+  | 'toolUseIds'
+> &
+  Partial<Pick<Context, 'isInterruptible'>>;
+
+/** Asks the model for one message, as a step. `position` is its place in the call. */
+export const ask$ = (
+  context: Needs & Pick<Context, 'perform'>,
+  run: Pick<OpenRun, 'iteration'>,
+  stage: Stage,
+  position: string,
+  request: ModelRequest,
+): Observable<Asked> => {
+  const { run$, cut$ } = asking(context, run, stage, position, request);
+  return context
+    .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
+    .pipe(
+      thenMap((given) => {
+        const asked = ownMessage(given, context.call, position);
+        toolUsesOf(asked.message).forEach(({ id }) => context.toolUseIds.add(id));
+        return asked;
+      }),
+    );
+};
+
+/** What a layer has kept from another call is a message of this one: memory would take it for the one that it has. */
+const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked => {
+  const { message } = asked;
+  return message.id.startsWith(`${callId}/`)
+    ? asked
+    : { ...asked, message: { ...message, id: `${callId}/${position}` } };
+};
+
+export interface Asking {
+  /** Asks the model, through interceptors before and after. */
+  readonly run$: (attempt: number) => Observable<Asked>;
+  readonly cut$: (why: Pick<Cut, 'message'>) => Observable<Asked>;
+}
+
+/** Prepares a request for one message. It is the only place that talks to a model. */
+export const asking = (
+  context: Needs,
+  { iteration }: Pick<OpenRun, 'iteration'>,
+  stage: Stage,
+  position: string,
+  { messages, ...options }: ModelRequest,
+): Asking => {
+  const { call, hooks, toolUseIds } = context;
+  let draft: Draft | undefined;
+  let earlier = noUsage;
+  const begun = (attempt: number): Draft => {
+    // A layer has asked again: what its first attempt has shown is void, and paid for.
+    if (draft !== undefined) {
+      discard(context, iteration, draft.message(), 'asked again');
+      earlier = addUsage(earlier, draft.usage);
+    }
+    draft = createDraft({
+      messageId: messageIdAt(`${call.callId}/${position}`, attempt),
+      name: call.agent.at(-1) ?? '',
+      iteration,
+      isTaken: (id) => toolUseIds.has(id),
+    });
+    return draft;
+  };
+  const cutShort = (status: 'interrupted' | 'vetoed', begun: Draft, says?: string): Asked => ({
+    status,
+    ...(says !== undefined && { says }),
+    message: begun.message(),
+    usage: addUsage(earlier, begun.usage),
+  });
+  return {
+    run$: (attempt) =>
+      defer(() => {
+        const own = begun(attempt);
+        let { name: model } = context.model;
+        const answering = (name: string): void => {
+          model = name;
+        };
+        const answered$ = (finish: Finish): Observable<Asked> =>
+          hooks
+            .emit$(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
+              event === undefined ? cutShort('vetoed', own) : answeredBy(event),
+            )
+            .pipe(holding(context, position));
+        const answeredBy = (event: After): Asked => ({
+          status: 'answered',
+          message: sameMessage(own.message(), event.message, toolUseIds),
+          finish: event.finish,
+          usage: addUsage(earlier, own.usage),
+          stop: event.type === 'postReasoning' && event.stop === true,
+          again: event.type === 'postReasoning' ? event.again : undefined,
+          isShown: own.deltas().length > 0,
+          halt: own.halt,
+          malformed: own.malformed,
+          model,
+        });
+        return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
+          event === undefined
+            ? cutShort('vetoed', own)
+            : receive$(context, { iteration }, stage.show, event, own, answering).pipe(
+                thenMap(answered$),
+              ),
+        );
+      }),
+    cut$: ({ message }) => made$(() => cutShort('interrupted', draft ?? begun(1), message)),
+  };
+};
+
+const messageIdAt = (stepId: string, attempt: number): string =>
+  attempt === 1 ? stepId : `${stepId}~${attempt}`;
+
+const answerOf = (draft: Draft, finish: Finish) => ({
+  message: frozen(draft.message()),
+  finish,
+  usage: draft.usage,
+});
+
+const wishOf = ({ halt }: Draft): Wish => {
+  if (halt === undefined) return {};
+  return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
+};
+
+/** An edited message is still the same one; its tool uses must stay told apart, also from those of earlier turns. */
+const sameMessage = (
+  message: AssistantMessage,
+  edited: AssistantMessage,
+  known: ReadonlySet<string>,
+): AssistantMessage => {
+  const { id, name } = message;
+  const before = idsOf(message);
+  const ids = idsOf(edited);
+  const repeats = ids.some((it) => known.has(it) && !before.includes(it));
+  if (repeats || new Set(ids).size < ids.length) {
+    throw new MillraceError(
+      'interceptor',
+      `An interceptor gave a tool use of the message '${id}' an id that another one has. Give each an id of its own.`,
+    );
+  }
+  return frozen({ ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) });
+};
+
+const idsOf = (message: AssistantMessage): readonly string[] =>
+  toolUsesOf(message).map(({ id }) => id);

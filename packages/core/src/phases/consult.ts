@@ -1,0 +1,139 @@
+import { catchError, map, type Observable, of, tap } from 'rxjs';
+import { type Asked, asking, type Stage } from './ask.js';
+import type { Call } from '../seams/call.js';
+import type { Context } from '../seams/context.js';
+import type { MillraceErrorCode } from '../values/errors.js';
+import { isMillraceError, messageOf, toMillraceError } from '../values/errors.js';
+import { limitsOf } from '../flow/deadline.js';
+import type { LayerContext } from '../seams/layer.js';
+import { textBlock, textOf, type UserMessage } from '../values/message.js';
+import type { Model, ModelRequest } from '../models/model.js';
+import { ready } from '../models/answer-tool.js';
+import type { OpenRun } from '../run.js';
+import { hasFields, isBoolean, isOptional, isString, isUsage } from '../values/shape.js';
+import { noUsage, type Usage } from '../values/usage.js';
+
+/** What came of asking the model beside the loop: plain JSON. */
+export type Consulted =
+  | {
+      readonly status: 'answered';
+      readonly text: string;
+      /** It did not fit into the tokens that it may have. */
+      readonly isCutShort: boolean;
+      readonly usage: Usage;
+    }
+  | { readonly status: 'failed'; readonly why: string; readonly usage: Usage }
+  /** An interrupt cut it, or an interceptor would not have it. */
+  | { readonly status: 'cut'; readonly usage: Usage };
+
+/** What the model is asked beside the loop. */
+export interface Consultation {
+  /** What asks, such as `reflect`: events and usage go by it. */
+  readonly phase: string;
+  /** Its place in the call, such as `3/reflect`. */
+  readonly position: string;
+  readonly request: ModelRequest;
+  /** What a `warning` says where it fails: reported when it does, and not when the failure is replayed. Default: nothing is said. */
+  readonly warning?: (why: string) => string;
+}
+
+const isConsulted = (written: unknown): boolean =>
+  hasFields(written, {
+    status: (status) => status === 'answered' || status === 'failed' || status === 'cut',
+    text: isOptional(isString),
+    isCutShort: isOptional(isBoolean),
+    why: isOptional(isString),
+    usage: isUsage,
+  });
+
+export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
+
+/** Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a failure of the model is a value. What interceptors refuse fails the call, as ever. */
+export const consult$ = (
+  context: ConsultNeeds,
+  run: Pick<OpenRun, 'iteration'>,
+  { phase, position, request, warning }: Consultation,
+): Observable<Consulted> => {
+  const { run$, cut$ } = asking(
+    context,
+    run,
+    stageOf(phase),
+    position,
+    supported(request, context),
+  );
+  return context.perform({
+    kind: 'model',
+    id: position,
+    input: request,
+    run: (attempt) =>
+      run$(attempt).pipe(
+        map(read),
+        catchError((error: unknown) => {
+          const { usage = noUsage } = toMillraceError(error);
+          if (isMillraceError(error) && lasting.includes(error.code)) throw error;
+          return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
+        }),
+        tap((said) => {
+          const message = said.status === 'failed' ? warning?.(said.why) : undefined;
+          if (message !== undefined)
+            context.hooks.report(run.iteration, { type: 'warning', message });
+        }),
+      ),
+    cut: (why) => cut$(why).pipe(map(read)),
+    form: { isWritten: isConsulted },
+  });
+};
+
+/** A message that only one request shows. */
+export const instruction = (callId: string, position: string, text: string): UserMessage => ({
+  id: `${callId}/${position}/instruction`,
+  role: 'user',
+  content: [textBlock(text)],
+});
+
+/** A limit of length is ours, and not the caller's: where the model takes none, nobody needs to hear of it. */
+const supported = (
+  { maxTokens, ...request }: ModelRequest,
+  { model }: Pick<Context, 'model'>,
+): ModelRequest =>
+  maxTokens === undefined || model.unsupported?.includes('maxTokens') === true
+    ? request
+    : { ...request, maxTokens };
+
+/** They are decisions, and no failures of a model. */
+const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
+
+const stageOf = (phase: string): Stage => ({
+  before: (asked) => ({ type: 'prePlanning', phase, ...asked }),
+  show: (hooks, iteration, delta) =>
+    hooks.report(iteration, { type: 'planningChunk', phase, ...delta }),
+  after: (answered) => ({ type: 'postPlanning', phase, ...answered }),
+});
+
+const read = (asked: Asked): Consulted => {
+  const { usage } = asked;
+  if (asked.status !== 'answered') return { status: 'cut', usage };
+  const text = textOf(asked.message).trim();
+  if (asked.halt !== undefined) return { status: 'failed', why: 'It was stopped.', usage };
+  if (asked.finish === 'refusal' || asked.finish === 'filtered') {
+    return { status: 'failed', why: 'The model would not say it.', usage };
+  }
+  return text === ''
+    ? { status: 'failed', why: 'The model said nothing.', usage }
+    : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
+};
+
+/** Asks the model of a call, or another one, from a layer before the loop or after it, as `consult$` does. Before the loop, `charge` adds what that cost. A call of steps has no model of its own: without another it is a failure. */
+export const consultInCall$ = (
+  context: LayerContext,
+  call: Pick<Call, 'model' | 'options'>,
+  { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
+): Observable<Consulted> => {
+  if (model === undefined) {
+    const why = 'An agent that is made of steps has no model to be asked: give one.';
+    return of({ status: 'failed', why, usage: noUsage });
+  }
+  const limits = limitsOf(call.options.limits);
+  const asks = { ...context, model: ready(model), limits, toolUseIds: new Set<string>() };
+  return consult$(asks, { iteration: context.hooks.iteration() }, consultation);
+};

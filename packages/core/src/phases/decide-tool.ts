@@ -1,0 +1,198 @@
+import { catchError, concatMap, defer, map, type Observable, of, reduce } from 'rxjs';
+import { spentBelow, refuseHalted } from '../seams/places.js';
+import type { Context } from '../seams/context.js';
+import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
+import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
+import { readJson } from '../values/read-json.js';
+import { isRecord } from '../values/json.js';
+import { abortsUnlessComplete, createLazyAbort, type LazyAbort } from '../flow/lazy-abort.js';
+import type { ToolUseBlock } from '../values/message.js';
+import type { OpenRun } from '../run.js';
+import { cell } from '../step.js';
+import type { Validation } from '../values/schema.js';
+import { failedOutput, type ToolOutput } from '../values/tool-output.js';
+import type { Planned } from '../tools/batch.js';
+import type { CheckedUse, Decider, PendingUse, ReadyUse, Tool } from '../tools/types.js';
+import type { CostBelow } from '../seams/spending.js';
+import { noUsage } from '../values/usage.js';
+
+type Needs = Pick<
+  Context,
+  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'local' | 'lend'
+>;
+
+export interface Decision extends CostBelow {
+  /** With the edits of interceptors and deciders. */
+  readonly toolUse: ToolUseBlock;
+  /** What answers it where it is not run. */
+  readonly answer?: ToolOutput;
+  /** It cannot be run for what the model said. A use that somebody would not have is no failure. */
+  readonly failed: boolean;
+  /** What the tool's schema has made of its input. */
+  readonly value?: unknown;
+}
+
+/** A use that is answered without a run, and is no failure. */
+export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Decision => ({
+  toolUse,
+  answer,
+  failed: false,
+  usage: noUsage,
+});
+
+/** Decides on a tool use: look-up, validation of all that the tool is given, deciders. It emits one decision, and never errors: what goes wrong is told the model. */
+export const decision$ = (
+  context: Needs,
+  run: OpenRun,
+  asked: ToolUseBlock,
+  plan: Planned,
+): Observable<Decision> => {
+  const { toolkit, limits, hooks, local } = context;
+  const { name, invalidInput } = asked;
+  const isAsPlanned = name === plan.toolUse.name;
+  const tool = toolkit.find(name);
+  const cannot = (why: string): Observable<Decision> =>
+    of({ ...answered(asked, failedOutput(why)), failed: true });
+  if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
+  if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
+  if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
+  if (invalidInput !== undefined) return cannot(notAnObject(name, invalidInput));
+  const check$ = (toolUse: ToolUseBlock): Observable<CheckedUse> =>
+    checked$(context, tool, toolUse, plan);
+  const deciders = [...(tool.deciders ?? []), ...local(decidersOfCall)];
+  const { iteration } = run;
+  const decided$ =
+    deciders.length === 0
+      ? check$(asked).pipe(map((checked) => decisionOf(checked, { usage: noUsage })))
+      : throughDeciders$(asked, deciders, (abort) => {
+          const stepId = `${iteration}/${plan.index}/intent`;
+          const lending = { toolUseId: asked.id, stepId, purpose: deciders[0]?.name };
+          return {
+            ...{ tool, check$, local },
+            lent: context.lend(lending, run, abort),
+            report: (event) => hooks.report(iteration, event),
+          };
+        });
+  return decided$.pipe(
+    catchError((error: unknown) => {
+      if (isFatal(error)) throw error;
+      return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
+    }),
+  );
+};
+
+const decisionOf = (checked: CheckedUse, cost: CostBelow): Decision => {
+  const { toolUse } = checked;
+  return checked.status === 'ready'
+    ? { toolUse, failed: false, ...cost, value: checked.value }
+    : { toolUse, answer: failedOutput(checked.why), failed: checked.problems.length > 0, ...cost };
+};
+
+/** Decide on every tool call, after the tool's own deciders. */
+export const decidersOfCall = cell('call', (): Decider[] => []);
+
+const throughDeciders$ = (
+  toolUse: ToolUseBlock,
+  deciders: readonly Decider[],
+  pending: (abort: LazyAbort) => PendingUse,
+): Observable<Decision> => {
+  const abort = createLazyAbort();
+  const use = pending(abort);
+  const decided$ = (
+    before$: Observable<CheckedUse>,
+    { decide$ }: Decider,
+  ): Observable<CheckedUse> =>
+    before$.pipe(
+      concatMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : of(checked))),
+    );
+  return deciders.reduce(decided$, use.check$(toolUse)).pipe(
+    abortsUnlessComplete(abort),
+    map((checked) => {
+      refuseHalted(use.lent);
+      return decisionOf(checked, spentBelow(use.lent));
+    }),
+    catchError((error: unknown) => {
+      refuseHalted(use.lent);
+      throw error;
+    }),
+  );
+};
+
+/** What a tool use is told that an interrupt has cut. */
+export const interrupted = 'Interrupted before it finished.';
+
+/** Validates what a tool is given, in the time that it has. */
+export const checked$ = (
+  { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
+  tool: Tool,
+  toolUse: ToolUseBlock,
+  plan: Planned,
+): Observable<CheckedUse> => {
+  const { name } = tool;
+  const extras = name === plan.toolUse.name ? plan.extras : {};
+  return defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
+    reduce((first: Validation | undefined, validation) => first ?? validation, undefined),
+    deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+    map((validation = noVerdict) =>
+      validation.valid
+        ? { status: 'ready', toolUse, input: inputOf(validation), value: validation.value }
+        : { ...validation, status: 'refused', toolUse, why: invalid(name, validation.problems) },
+    ),
+  );
+};
+
+export const timeoutOf = (
+  { name, timeoutMs }: Tool,
+  { tools = {}, toolMs }: Timeouts,
+): number | undefined => (Object.hasOwn(tools, name) ? tools[name] : (timeoutMs ?? toolMs));
+
+/** A use is planned by the name that the model gave: another tool must not get past what was planned. */
+const mayBecome = (
+  tool: Tool,
+  { tool: former }: Planned,
+  { maxToolCalls }: Pick<Limits, 'maxToolCalls'>,
+): boolean =>
+  former === undefined
+    ? tool.exclusive !== true && maxToolCalls === Infinity
+    : tool.exclusive !== true || former.exclusive === true;
+
+const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
+
+const inputOf = ({
+  value,
+  input = value,
+}: Extract<Validation, { valid: true }>): ReadyUse['input'] => (isRecord(input) ? input : {});
+
+const unknownTool = (name: string, names: readonly string[]): string =>
+  names.length === 0
+    ? `No tool is named '${name}': there are no tools.`
+    : `No tool is named '${name}'. The tools are: ${names.join(', ')}.`;
+
+const notYet = (name: string): string =>
+  `Not run: the tool ${name} can be used from your next step on. Ask for it again.`;
+
+const renamed = (name: string): string =>
+  `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
+
+const notAnObject = (name: string, text: string): string => {
+  const reading = readJson(text);
+  const why = 'problem' in reading ? ` (${reading.problem.slice(0, -1)})` : '';
+  return `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}${why}`;
+};
+
+const invalid = (name: string, problems: readonly string[]): string =>
+  `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+
+/** What a model is told of an error of a tool. What a program has not set up is no matter of the model's. */
+export const failedBy = (
+  { hooks }: Pick<Context, 'hooks'>,
+  { iteration }: OpenRun,
+  name: string,
+  error: unknown,
+): ToolOutput => {
+  if (!isMillraceError(error) || error.code !== 'config') {
+    return failedOutput(`Failed: ${messageOf(error)}`);
+  }
+  hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
+  return failedOutput('Failed: the tool is not set up. Go on without it.');
+};

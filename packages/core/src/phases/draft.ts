@@ -1,0 +1,271 @@
+import type { MessageChunk, StopChunk } from '../models/content-through.js';
+import type { Context } from '../seams/context.js';
+import type { ChunkOf } from '../events.js';
+import type { AssistantBlock, AssistantMessage, Finish } from '../values/message.js';
+import { textBlock } from '../values/message.js';
+import type { Malformed, ModelChunk } from '../models/model.js';
+import { defined } from '../values/options.js';
+import { hasEnded, type Run } from '../run.js';
+import type { ToolPart, ToolParts, ToolUseChunk } from '../models/tool-parts.js';
+import { createToolParts, toToolUse, written } from '../models/tool-parts.js';
+import { addUsage, noUsage, type Usage } from '../values/usage.js';
+
+export interface Draft {
+  readonly messageId: string;
+  readonly finish: Finish | 'pause' | undefined;
+  /** What to tell the model, when its text could not be read. */
+  readonly malformed: Malformed | undefined;
+  /** An interceptor has ended the message before the model did. */
+  readonly halt: StopChunk | undefined;
+  readonly usage: Usage;
+  /** Takes the next chunk in, and tells what it added; nothing, where there is nothing to show. */
+  add(chunk: MessageChunk): ChunkOf | undefined;
+  /** Goes on with the same message in another response, after a pause. A restart then voids that response only. */
+  resume(): void;
+  /** All that the message holds, as one delta a block. */
+  deltas(): readonly ChunkOf[];
+  message(): AssistantMessage;
+}
+
+interface DraftInit {
+  readonly messageId: string;
+  readonly name: string;
+  readonly iteration: number;
+  /** Tells whether the conversation has a tool use of this id already. */
+  readonly isTaken: (toolUseId: string) => boolean;
+}
+
+interface TextPart {
+  readonly type: 'text' | 'thinking';
+  readonly deltas: string[];
+  signature?: string;
+  redacted?: boolean;
+}
+
+interface WholePart {
+  readonly type: 'whole';
+  readonly block: AssistantBlock;
+}
+
+type Part = TextPart | ToolPart | WholePart;
+
+interface Attempt {
+  readonly messageId: string;
+  readonly parts: Part[];
+  readonly tools: ToolParts;
+  malformed?: Malformed;
+  halt?: StopChunk;
+}
+
+interface Pause {
+  readonly parts: number;
+  readonly deltas: number;
+}
+
+export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit): Draft => {
+  const begin = (count: number, kept: readonly Part[]): Attempt => ({
+    messageId: count === 1 ? messageId : `${messageId}#${count}`,
+    parts: [...kept],
+    tools: createToolParts(
+      iteration,
+      isTaken,
+      kept.filter((part) => part.type === 'tool'),
+    ),
+  });
+  let attempts = 1;
+  let attempt = begin(attempts, []);
+  let paused: Pause = { parts: 0, deltas: 0 };
+  let response = 1;
+  let finish: Finish | 'pause' | undefined;
+  let earlier = noUsage;
+  let usage = noUsage;
+
+  const nextResponse = (): void => {
+    response += 1;
+    earlier = addUsage(earlier, usage);
+    usage = noUsage;
+    finish = undefined;
+  };
+  const addText = (kind: TextPart['type'], text: string): ChunkOf | undefined => {
+    const last = attempt.parts.at(-1);
+    const open = last?.type === kind && last.signature === undefined ? last : undefined;
+    if (open === undefined) attempt.parts.push({ type: kind, deltas: [text] });
+    else open.deltas.push(text);
+    return text === '' ? undefined : { messageId: attempt.messageId, kind, delta: text };
+  };
+
+  const addToolUse = (chunk: ToolUseChunk): ChunkOf => {
+    const { part, isNew } = attempt.tools.add(chunk, response);
+    if (isNew) attempt.parts.push(part);
+    const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
+    const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
+    return { messageId: attempt.messageId, kind: 'toolInput', delta, toolUse };
+  };
+
+  const add = (chunk: MessageChunk): ChunkOf | undefined => {
+    switch (chunk.type) {
+      case 'text':
+        return addText('text', chunk.text);
+      case 'thinking': {
+        const delta = addText('thinking', chunk.text);
+        seal(attempt.parts.at(-1), chunk);
+        return delta;
+      }
+      case 'toolUse':
+        return addToolUse(chunk);
+      case 'block':
+        attempt.parts.push({ type: 'whole', block: chunk.block });
+        return;
+      case 'usage':
+        usage = updatedUsage(usage, chunk.usage);
+        return;
+      case 'restart':
+        nextResponse();
+        attempts += 1;
+        attempt = begin(attempts, partsBefore(paused, attempt.parts));
+        return;
+      case 'malformed':
+        attempt.malformed = chunk;
+        return;
+      case 'finish':
+        finish = chunk.finish;
+        return;
+      case 'stop':
+        finish = 'stop';
+        attempt.halt = chunk;
+        return;
+    }
+  };
+
+  return {
+    get messageId() {
+      return attempt.messageId;
+    },
+    get finish() {
+      return finish;
+    },
+    get malformed() {
+      return attempt.malformed;
+    },
+    get halt() {
+      return attempt.halt;
+    },
+    get usage() {
+      return addUsage(earlier, usage);
+    },
+    resume: () => {
+      nextResponse();
+      paused = pauseBehind(attempt.parts);
+    },
+    deltas: () => attempt.parts.flatMap((part) => wholeDelta(attempt.messageId, part)),
+    message: () => ({
+      id: attempt.messageId,
+      role: 'assistant',
+      name,
+      // Tool uses of a message that was cut short may be cut themselves.
+      content: attempt.parts
+        .filter(({ type }) => attempt.halt === undefined || type !== 'tool')
+        .flatMap(toBlock),
+    }),
+    // Behind the finish there may be usage, or another attempt; all else is ignored.
+    add: (chunk) =>
+      finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
+        ? add(chunk)
+        : undefined,
+  };
+};
+
+const pauseBehind = (parts: readonly Part[]): Pause => {
+  const last = parts.at(-1);
+  const isText = last?.type === 'text' || last?.type === 'thinking';
+  return { parts: parts.length, deltas: isText ? last.deltas.length : 0 };
+};
+
+const partsBefore = (pause: Pause, parts: readonly Part[]): readonly Part[] =>
+  parts
+    .slice(0, pause.parts)
+    .map((part, index) =>
+      (part.type === 'text' || part.type === 'thinking') && index === pause.parts - 1
+        ? { ...part, deltas: part.deltas.slice(0, pause.deltas) }
+        : part,
+    );
+
+const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
+  switch (part.type) {
+    case 'whole':
+      return [];
+    case 'tool': {
+      const delta = part.input === undefined ? part.json.join('') : written(part.input);
+      const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
+      return [{ messageId, kind: 'toolInput', delta, toolUse }];
+    }
+    default: {
+      const delta = part.deltas.join('');
+      return delta === '' ? [] : [{ messageId, kind: part.type, delta }];
+    }
+  }
+};
+
+const seal = (
+  part: Part | undefined,
+  { signature, redacted }: Extract<ModelChunk, { type: 'thinking' }>,
+): void => {
+  if (part?.type !== 'thinking') return;
+  if (signature !== undefined) part.signature = signature;
+  if (redacted !== undefined) part.redacted = redacted;
+};
+
+const toBlock = (part: Part): readonly AssistantBlock[] => {
+  switch (part.type) {
+    case 'whole':
+      return [part.block];
+    case 'tool':
+      return [toToolUse(part)];
+    case 'text': {
+      const text = part.deltas.join('');
+      return text === '' ? [] : [textBlock(text)];
+    }
+    case 'thinking': {
+      const { deltas, signature, redacted } = part;
+      const text = deltas.join('');
+      if (text === '' && signature === undefined) return [];
+      return [
+        {
+          type: 'thinking',
+          text,
+          ...(signature === undefined ? {} : { signature }),
+          ...(redacted === undefined ? {} : { redacted }),
+        },
+      ];
+    }
+  }
+};
+
+/** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
+export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
+  ...usage,
+  ...defined(told),
+});
+
+/** Says that a message which subscribers may have seen is void. */
+export const discard = (
+  { hooks }: Pick<Context, 'hooks'>,
+  iteration: number,
+  { id: messageId, content }: AssistantMessage,
+  why: string,
+  isShown = content.length > 0,
+): void => {
+  if (isShown) hooks.report(iteration, { type: 'messageDiscarded', messageId, why });
+};
+
+/** Says it of a message that the run has ended without. */
+export const discardUnlessKept = <AnyRun extends Run>(
+  context: Pick<Context, 'hooks'>,
+  run: AnyRun,
+  message: AssistantMessage,
+): AnyRun => {
+  if (hasEnded(run) && run.answer.id !== message.id) {
+    discard(context, run.iteration, message, run.status);
+  }
+  return run;
+};

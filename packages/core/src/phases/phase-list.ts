@@ -1,0 +1,100 @@
+import { defer, map, of, take, toArray } from 'rxjs';
+import { contained, failAs } from '../flow/contained.js';
+import type { Context } from '../seams/context.js';
+import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from '../seams/phase.js';
+import { MillraceError, misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { Layer } from '../seams/layer.js';
+import { acting } from './acting.js';
+import { checkInterrupt, limit, storeMemory } from './limit.js';
+import { reasoning } from './reasoning.js';
+import { endReasons } from '../values/reply.js';
+import { type Run, unanswered, unpaired } from '../run.js';
+
+/** One turn, as it is unless an agent says otherwise: what happens, in order. */
+export const nativePhases: readonly PhaseFactory[] = Object.freeze([
+  checkInterrupt,
+  reasoning,
+  acting,
+  checkInterrupt,
+  storeMemory,
+  limit,
+]);
+
+/** A layer that edits the phases of a turn. */
+export type PhaseEdit = Layer & Required<Pick<Layer, 'turn'>>;
+
+/** Puts a phase before another: before its first place, if it has two. */
+export const insertBefore = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('insertBefore', place, (phases, at) => phases.toSpliced(at, 0, added));
+
+/** Puts a phase after another: after its first place, if it has two. */
+export const insertAfter = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('insertAfter', place, (phases, at) => phases.toSpliced(at + 1, 0, added));
+
+/** Puts a phase into each place of another. */
+export const replacePhase = (former: PhaseFactory, added: PhaseFactory): PhaseEdit =>
+  edit('replacePhase', former, (phases) => phases.map((it) => (it === former ? added : it)));
+
+/** Leaves a phase out, wherever it is. What it guarantees goes with it. */
+export const withoutPhase = (dropped: PhaseFactory): PhaseEdit =>
+  edit('withoutPhase', dropped, (phases) => phases.filter((it) => it !== dropped));
+
+const edit = (
+  name: string,
+  place: PhaseFactory,
+  change: (phases: readonly PhaseFactory[], at: number) => readonly PhaseFactory[],
+): PhaseEdit => ({
+  name,
+  turn: (phases) => {
+    const at = phases.indexOf(place);
+    if (at !== -1) return change(phases, at);
+    const names = phases.map((phase) => phase.name || 'one without a name').join(', ');
+    throw misuse(`${name}(): the list has no such phase. It has: ${names}.`);
+  },
+});
+
+/** Makes a phase, and holds one that is not of the kernel to one run. */
+export const oneRun = (create: PhaseFactory, context: Context): Phase => {
+  if (nativePhases.includes(create)) return create(context);
+  const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
+  let work: Phase | undefined;
+  const each = seesEnded(create) ? everyRun : phase;
+  return each((run) =>
+    defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
+      contained(),
+      take(2),
+      toArray(),
+      map((made) => onlyOne(made, name)),
+      failAs('unknown', `In ${name}`),
+    ),
+  );
+};
+
+const onlyOne = (made: readonly unknown[], name: string): Run => {
+  const [run, ...more] = made;
+  if (more.length > 0 || !isRun(run)) {
+    const what = more.length > 0 ? 'more than one' : made.length === 0 ? 'none' : 'something else';
+    throw new MillraceError(
+      'invalidState',
+      `Of one run, ${name} made ${what}. A phase must make one run of one: the run as it was, or what a transition made of it.`,
+    );
+  }
+  const fault = unpairedIn(run);
+  if (fault === undefined) return run;
+  throw new MillraceError(
+    'invalidState',
+    `The run that ${name} made holds ${fault}. Add an assistant message and its tool message together.`,
+  );
+};
+
+const unpairedIn = (run: Run): string | undefined => {
+  const { messages } = run;
+  const settled = unanswered(run) === undefined ? messages : messages.slice(0, -1);
+  return unpaired(settled) ?? (run.status === 'open' ? unpaired(run.feedback) : undefined);
+};
+
+const isRun = (value: unknown): value is Run =>
+  isRecord(value) &&
+  (value['status'] === 'open' || endReasons.some((reason) => reason === value['status'])) &&
+  Array.isArray(value['messages']);

@@ -1,0 +1,142 @@
+import { defer, type Observable, reduce, takeWhile } from 'rxjs';
+import { contained, failing, thenMap } from '../flow/contained.js';
+import { dropWarning, supportedOptions } from '../models/request-options.js';
+import type { MessageChunk } from '../models/content-through.js';
+import type { Context } from '../seams/context.js';
+import { discard, type Draft } from './draft.js';
+import { MillraceError, revised, toMillraceError } from '../values/errors.js';
+import type { BeforeModel, ChunkOf } from '../events.js';
+import type { Hooks } from '../seams/hooks.js';
+import { type Finish, textOf } from '../values/message.js';
+import type { ModelContext } from '../models/model.js';
+import type { OpenRun } from '../run.js';
+import { toModel } from '../models/prompt.js';
+import { tokensIn } from '../values/usage.js';
+
+type Needs = Pick<
+  Context,
+  'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
+>;
+
+/** Shows a delta of a message to those who listen. */
+export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
+
+/** Responses that one message may be paused into before it is given up. */
+const maxResponses = 16;
+
+/** Feeds the draft until the message is whole, and emits how it finished. */
+export const receive$ = (
+  context: Needs,
+  { iteration }: Pick<OpenRun, 'iteration'>,
+  show: Show,
+  asked: BeforeModel,
+  draft: Draft,
+  /** Hears which model answers, where that is another than was asked. */
+  answering: (model: string) => void = () => undefined,
+): Observable<Finish> => {
+  const { hooks } = context;
+  const model = context.throughLayers(context.model);
+  const { options, dropped } = supportedOptions(model, asked.options);
+  const lent = lentTo(context, iteration, draft.messageId, answering);
+  const take = (chunk: MessageChunk): void => {
+    if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
+    const delta = draft.add(chunk);
+    if (delta !== undefined) show(hooks, iteration, delta);
+    if (chunk.type !== 'restart') return;
+    // Earlier responses of a message that paused are part of the new one.
+    draft.deltas().forEach((kept) => show(hooks, iteration, kept));
+  };
+  const fail = (cause: unknown): MillraceError =>
+    withUsage(
+      withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft),
+      draft,
+    );
+  /** What comes of a response is in the draft. A message that its provider paused goes on in the next one. */
+  const finished$ = (nth: number): Observable<Finish> =>
+    defer<Observable<MessageChunk>>(() => {
+      const begun = draft.message();
+      const shown = toModel(asked.messages);
+      const messages = begun.content.length > 0 ? [...shown, begun] : shown;
+      return model.stream$({ ...options, messages }, lent);
+    }).pipe(
+      contained(),
+      hooks.transformed(iteration),
+      takeWhile((chunk) => {
+        take(chunk);
+        return chunk.type !== 'stop';
+      }),
+      reduce(() => true, true),
+      thenMap(() => {
+        if (draft.finish !== 'pause' || nth === maxResponses) return finishOf(draft, model.name);
+        draft.resume();
+        return finished$(nth + 1);
+      }),
+    );
+  dropped.forEach((option) => hooks.report(iteration, dropWarning(model, option)));
+  return finished$(1).pipe(failing(fail));
+};
+
+const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
+  draft.finish !== undefined && draft.finish !== 'pause';
+
+const lentTo = (
+  { call, hooks, demand, scheduler, limits, retryBudget }: Needs,
+  iteration: number,
+  stepId: string,
+  answering: (model: string) => void,
+): ModelContext => {
+  const { firstChunkMs, chunkMs } = limits.timeouts;
+  return {
+    demand,
+    scheduler,
+    callId: call.callId,
+    stepId,
+    random: randomOf(stepId),
+    report: (event) => {
+      if (event.type === 'modelFallback') answering(event.to);
+      hooks.report(iteration, event);
+    },
+    timeouts: {
+      ...(firstChunkMs === undefined ? {} : { firstChunkMs }),
+      ...(chunkMs === undefined ? {} : { chunkMs }),
+    },
+    retryBudget,
+  };
+};
+
+const finishOf = (draft: Draft, model: string): Finish => {
+  if (isWhole(draft)) return draft.finish;
+  throw new MillraceError(
+    'invalidResponse',
+    draft.finish === 'pause'
+      ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
+      : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
+    { partial: textOf(draft.message()) },
+  );
+};
+
+const withUsage = (error: MillraceError, { usage }: Draft): MillraceError =>
+  tokensIn(usage) > 0 ? revised(error, { usage }) : error;
+
+const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
+  const partial = textOf(draft.message());
+  return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
+};
+
+type Random = () => number;
+
+/** Makes the sequence of one step: the same for the same step id, so that a resumed run draws what it drew before. FNV-1a spreads the id over 32 bits when the first number is drawn, mulberry32 draws from there. */
+export const randomOf = (stepId: string): Random => {
+  let state: number | undefined;
+  return () => {
+    state = ((state ?? hashOf(stepId)) + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+};
+
+const hashOf = (text: string): number =>
+  new TextEncoder()
+    .encode(text)
+    .reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5);

@@ -1,0 +1,168 @@
+import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, identity, of, reduce, retry, timer } from 'rxjs';
+import { abortsUnlessComplete, createLazyAbort } from '../flow/lazy-abort.js';
+import { contained, thenMap } from '../flow/contained.js';
+import type { Context } from '../seams/context.js';
+import { deadline } from '../flow/deadline.js';
+import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';
+import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+import { copied, type ToolUseBlock } from '../values/message.js';
+import { refuseHalted, spentBelow } from '../seams/places.js';
+import type { OpenRun } from '../run.js';
+import { addCost, type CostBelow, costOf } from '../seams/spending.js';
+import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
+import { failedOutput, toOutput } from '../values/tool-output.js';
+import type { Planned } from '../tools/batch.js';
+import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
+
+type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
+
+export interface Ran extends CostBelow {
+  /** As it was run, with the edits of those who decided on it. */
+  readonly toolUse: ToolUseBlock;
+  readonly output: ToolOutput;
+  /** Whether the tool was run, or answered without. */
+  readonly executed: boolean;
+  /** The run failed, or could not begin for what the model said. A use that somebody would not have is no failure. */
+  readonly failed: boolean;
+}
+
+export interface ToolRunning {
+  /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
+  readonly ran$: Observable<Ran>;
+  /** What it has come to if it is cut now, with the reason for the model. */
+  readonly cutAs: (why: string) => Ran;
+}
+
+export const without = (
+  decision: Decision,
+  output: ToolOutput,
+  { executed, failed }: Pick<Ran, 'executed' | 'failed'>,
+): ToolRunning => {
+  const ran = { toolUse: decision.toolUse, output, executed, failed, ...costOf(decision) };
+  return { ran$: of(ran), cutAs: () => ran };
+};
+
+/** Prepares the run of a tool. */
+export const createToolRunning = (
+  context: Needs,
+  run: OpenRun,
+  decision: Decision,
+  plan: Planned,
+): ToolRunning => {
+  const { toolkit, scheduler, limits } = context;
+  const { toolUse, answer, failed } = decision;
+  const { name } = toolUse;
+  if (answer !== undefined) return without(decision, answer, { executed: false, failed });
+  const tool = toolkit.find(name);
+  if (tool === undefined) return without(decision, gone(name), { executed: true, failed: true });
+  const abort = createLazyAbort();
+  const stepId = `${run.iteration}/${plan.index}`;
+  const lent = context.lend({ toolUseId: toolUse.id, stepId }, run, abort);
+  let failure: unknown;
+  const failedInterceptor = (error: unknown): never => {
+    failure = error;
+    throw error;
+  };
+  const ranTo = (output: ToolOutput): Ran => ({
+    toolUse,
+    output,
+    executed: true,
+    failed: output.isError,
+    ...addCost(costOf(decision), spentBelow(lent)),
+  });
+  return {
+    ran$: ('value' in decision
+      ? output$(context, run, tool, decision, lent, failedInterceptor)
+      : // The value is not recorded: the input is read again.
+        checked$(context, tool, toolUse, plan).pipe(
+          thenMap((checked) =>
+            checked.status === 'refused'
+              ? failedOutput(checked.why)
+              : output$(context, run, tool, checked, lent, failedInterceptor),
+          ),
+        )
+    ).pipe(
+      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+      abortsUnlessComplete(abort),
+      catchError((error: unknown) => {
+        // The call's own errors: nothing must be recorded of a tool that was stopped with it.
+        if (isFatal(error) || (error !== undefined && error === failure)) throw error;
+        return of(failedBy(context, run, name, error));
+      }),
+      thenMap((output) => {
+        refuseHalted(lent);
+        return ranTo(output);
+      }),
+    ),
+    cutAs: (why) => ranTo(failedOutput(why)),
+  };
+};
+
+/** The last output that a tool emits; what else it does is told. A tool that may run again gets its input anew each time. */
+const output$ = (
+  context: Needs,
+  { iteration }: OpenRun,
+  tool: Tool,
+  { toolUse, value }: Pick<Decision, 'toolUse' | 'value'>,
+  lent: ToolContext,
+  onInterceptorError: (error: unknown) => never,
+): Observable<ToolOutput> => {
+  const { hooks, scheduler } = context;
+  const { name, retry } = tool;
+  const attempt$ = defer(() => {
+    // It may have been taken away between two attempts.
+    if (context.toolkit.find(name) === undefined) {
+      return of<ToolEmission>({ type: 'output', output: gone(name) });
+    }
+    return tool.run$(retry === undefined ? value : copied(value), lent);
+  }).pipe(
+    contained(),
+    retry === undefined
+      ? identity
+      : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
+          const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
+          hooks.report(iteration, { type: 'warning', message });
+        }),
+  );
+  const progressOf = (value: unknown) => ({ type: 'actingChunk', toolUse, value }) as const;
+  return attempt$.pipe(
+    hooks.intercepts('actingChunk')
+      ? concatMap((emission) =>
+          emission.type === 'output'
+            ? of(emission)
+            : hooks
+                .emit$(iteration, progressOf(emission.value), () => EMPTY)
+                .pipe(catchError(onInterceptorError)),
+        )
+      : identity,
+    reduce((last, emission) => {
+      if (emission.type === 'output') return emission.output;
+      hooks.report(iteration, progressOf(emission.value));
+      return last;
+    }, toOutput(undefined)),
+  );
+};
+
+const gone = (name: string): ToolOutput =>
+  failedOutput(`Not run: there is no tool ${name} any more.`);
+
+/** Marks an error as one of the moment: a tool with `retry` is run again after it. Pass on what was thrown, or say what is wrong. */
+export const transient = (cause: unknown): MillraceError =>
+  new MillraceError('tool', messageOf(cause), { cause, retryable: true });
+
+/** Runs a tool again after an error that `transient` has marked, and after no other. `onRetry` hears of it before the wait. */
+const retryTransient = <T>(
+  { attempts = 3, backoffMs = 800, growth = 'linear' }: ToolRetry,
+  scheduler: SchedulerLike,
+  onRetry: (error: unknown, attempt: number, attempts: number, ms: number) => void,
+): MonoTypeOperatorFunction<T> =>
+  retry({
+    delay: (error: unknown, attempt) => {
+      const isMarked = isMillraceError(error) && error.code === 'tool' && error.retryable;
+      if (!isMarked || attempt >= attempts) throw error;
+      const ms = backoffMs * (growth === 'linear' ? attempt : 2 ** (attempt - 1));
+      onRetry(error, attempt, attempts, ms);
+      return timer(ms, scheduler);
+    },
+  });

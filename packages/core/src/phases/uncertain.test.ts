@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { createAgent, textOf, tool, type Tool } from '../index.js';
+import { leftAt } from '../journal/dying-driver.test-support.js';
+import { type CallStoreDriver, createCallStore, journal } from '../journal/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { journalIn } from '../journal/stored-calls.test-support.js';
+
+/** Says what came of the tool that it asks for. */
+const answer: ScriptedAnswer = ({ messages }) => {
+  const last = messages.at(-1);
+  return last?.role === 'tool' ? last.content.flatMap((it) => text(textOf(it))) : [toolUse('send')];
+};
+
+const agentOf = (driver: CallStoreDriver, tools: readonly Tool[]) =>
+  createAgent({
+    model: scriptedModel(answer, answer),
+    tools,
+    use: [journal(createCallStore(driver))],
+  });
+
+const send = tool({ name: 'send', description: 'Sends.', run: () => 'Sent.' });
+
+describe('a tool use of which nobody knows how it has ended', () => {
+  it('S6: is not said to be not run where its tool has been taken away', async () => {
+    const begun = (driver: CallStoreDriver) => agentOf(driver, [send]).call$('?', { callId: 'c' });
+    const store = await leftAt('1/0/intent', begun);
+    const events = await record(
+      journalIn(store, { onUncertain: 'rerun' }).resumeStream$(agentOf(store, []), 'c'),
+    );
+    expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'report' }));
+    const last = events.at(-1);
+    expect(last?.type === 'postCall' && textOf(last.reply)).toContain(
+      'not known whether this has run',
+    );
+  });
+});

@@ -1,0 +1,274 @@
+import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
+import { defaultIfEmpty, filter, identity, map, noop } from 'rxjs';
+import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
+import type { CallInfo } from '../values/reply.js';
+import { made$, thenMap } from '../flow/contained.js';
+import { contentThrough, type MessageChunk } from '../models/content-through.js';
+import { type MillraceError, toMillraceError } from '../values/errors.js';
+import {
+  type AgentEvent,
+  type ChunkOf,
+  type Envelope,
+  type EventOf,
+  type EventType,
+  isEvent,
+  type Listener,
+  type ModifiableEvent,
+  type ModifiablePayload,
+  type ReportedPayload,
+  type ModifiableType,
+  modifiableTypes,
+} from '../events.js';
+import { type EventHook, type Hook, ordered } from './interceptor.js';
+import { createStage, type Stage, through$ } from '../flow/stage.js';
+import type { Trampoline } from '../flow/trampoline.js';
+import { isRecord } from '../values/json.js';
+
+/** The one way by which a call tells what happens, and lets it be changed. */
+export interface Hooks {
+  /** Sends an event through its interceptors, delivers it, and continues with the result, or with `undefined` after a veto. */
+  emit$<Payload extends ModifiablePayload, T>(
+    iteration: number,
+    payload: Payload,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
+  ): Observable<T>;
+  /** Whether there are interceptors of a type of event. */
+  intercepts(type: ModifiableType): boolean;
+  /** As `emit$`, but leaves the delivery to the caller. */
+  intercepted$<Payload extends ModifiablePayload, T>(
+    iteration: number,
+    payload: Payload,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
+  ): Observable<T>;
+  /** Leads the chunks of one message through the transforms there are. */
+  transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
+  /** Delivers an event as it is. */
+  report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
+  /** Delivers a delta. It is what there is most of, so no object is made but the event. */
+  show(iteration: number, type: 'reasoningChunk' | 'summaryChunk', chunk: ChunkOf): void;
+  /** The iteration of the last event. */
+  iteration(): number;
+  /** Lets something take part in the delivery of events, before there are any. */
+  attend(attendant: Attendant): void;
+  /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
+  isSettled(): boolean;
+}
+
+/** Takes part in the delivery of a call's events. */
+export interface Attendant {
+  /** Hears each event of the call as it happens, also while another one is delivered: what records events records them before what comes of them. */
+  readonly listener?: Listener;
+  /** Delivers an event with `now()`: at once, later or never. `isEnd` is the last one of the call. */
+  readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
+}
+
+export interface HooksInit {
+  readonly call: CallInfo;
+  readonly interceptors: readonly Hook[];
+  /** Those whose transforms its messages pass. Default: `interceptors`. */
+  readonly voice?: readonly Hook[];
+  readonly scheduler: SchedulerLike;
+  /** Delivers the events of a whole family of calls, one after the other. */
+  readonly deliver: Trampoline;
+  readonly listeners: readonly Listener[];
+  readonly nextSeq: () => number;
+}
+
+export const createHooks = ({
+  call,
+  interceptors,
+  voice = interceptors,
+  scheduler,
+  deliver,
+  listeners,
+  nextSeq,
+}: HooksInit): Hooks => {
+  const { rootId, callId, agent, metadata: _, ...kin } = call;
+  let latest = 0;
+  let settled = false;
+  let deliverBy: Attendant['deliver'];
+  /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
+  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
+    Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
+  const tell = <Type extends EventType>(
+    type: Type,
+    iteration: number,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
+  ): void => {
+    if (settled) return;
+    settled = type === 'postCall' || type === 'error';
+    latest = iteration;
+    if (deliverBy === undefined) tellNow(type, iteration, seal);
+    else deliverBy(type, settled, () => tellNow(type, iteration, seal));
+  };
+  /** An event that nobody hears is counted, and not made. */
+  const tellNow = <Type extends EventType>(
+    type: Type,
+    iteration: number,
+    seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
+  ): void => {
+    const seq = nextSeq();
+    if (!everyone.some(({ hears }) => hears) && first.length === 0) return;
+    const event = Object.freeze(seal(envelope(type, iteration, seq)));
+    for (const listener of first) listener.next(event);
+    deliver(() => everyone.forEach((listener) => listener.next(event)));
+  };
+  const report: Hooks['report'] = (iteration, payload) =>
+    tell(payload.type, iteration, (around) => Object.assign(around, payload));
+  const everyone = [
+    ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
+    ...listeners,
+  ];
+  const first: Listener[] = [];
+  const stages = ordered(interceptors, 'event').map((interceptor) => ({
+    type: interceptor.type,
+    stage: stageOf(interceptor, call, report),
+  }));
+  const transforms = ordered(voice, 'chunks');
+
+  const passed$ = <Payload extends ModifiablePayload, T>(
+    iteration: number,
+    payload: Payload,
+    arrive: (event: EventOf<Payload['type']>) => void,
+    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
+  ): Observable<T> => {
+    // Frozen before, too: who edits in place would edit what later requests are made of.
+    const own: ModifiablePayload = payload;
+    const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
+    // Every stage makes sure of the type; this tells the compiler.
+    const isOfType = (out: ModifiableEvent): out is EventOf<Payload['type']> =>
+      isEvent(out, payload.type);
+    const ofType = stages.filter(({ type }) => type === payload.type);
+    const arrived = (out: EventOf<Payload['type']>): EventOf<Payload['type']> => {
+      arrive(out);
+      return out;
+    };
+    if (ofType.length === 0 && isOfType(event)) return made$(() => next(arrived(event)));
+    return through$<ModifiableEvent>(
+      event,
+      ofType.map(({ stage }) => stage),
+    ).pipe(
+      filter(isOfType),
+      map((out) => arrived(freezeEvent(out))),
+      defaultIfEmpty(undefined),
+      thenMap(next),
+    );
+  };
+  const delivers =
+    <Type extends ModifiableType>(iteration: number, type: Type) =>
+    (event: EventOf<Type>): void =>
+      tell(type, iteration, (around) => ({ ...event, ...around }));
+  return {
+    report,
+    show: (iteration, type, chunk) =>
+      tell(type, iteration, (around) => Object.assign(around, chunk)),
+    intercepted$: (iteration, payload, next) => passed$(iteration, payload, noop, next),
+    emit$: (iteration, payload, next) =>
+      passed$(iteration, payload, delivers(iteration, payload.type), next),
+    intercepts: (type) => stages.some((each) => each.type === type),
+    iteration: () => latest,
+    attend: ({ listener, deliver: by }) => {
+      const outer = deliverBy;
+      if (listener) first.push(listener);
+      if (by)
+        deliverBy = outer
+          ? (type, isEnd, now) => outer(type, isEnd, () => by(type, isEnd, now))
+          : by;
+    },
+    isSettled: () => settled,
+    transformed: (iteration) =>
+      transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(
+        (before, { name, operator, failOpen }) => {
+          const onPassedOver = (error: MillraceError): void =>
+            report(iteration, { type: 'handlerError', of: 'transformChunks', name, error });
+          const through = contentThrough({ name, operator, failOpen, onPassedOver });
+          return (chunk$) => through(before(chunk$));
+        },
+        identity,
+      ),
+  };
+};
+
+const stageOf = (
+  { type, failOpen, name, open }: EventHook & { readonly name: string },
+  call: CallInfo,
+  report: Hooks['report'],
+): Stage<ModifiableEvent> => {
+  let operate: ReturnType<EventHook['open']> | undefined;
+  return createStage({
+    name,
+    what: `'${type}' event`,
+    failOpen,
+    operate$: (event) => (operate ??= open(call))(event),
+    isUsable: (value) => isUsable(type, value),
+    onVeto: (event) => {
+      // Progress that is held back is no news.
+      if (event.type === 'actingChunk') return;
+      const about = 'toolUse' in event ? { toolUseId: event.toolUse.id } : {};
+      report(event.iteration, { type: 'vetoed', of: type, name, ...about });
+    },
+    onPassedOver: ({ iteration }, error) =>
+      report(iteration, { type: 'handlerError', of: type, name, error }),
+  });
+};
+
+/** Handlers must not disturb those who listen beside them. */
+const watchersOf = (
+  interceptors: readonly Hook[],
+  call: CallInfo,
+  report: (payload: ReportedPayload) => void,
+): readonly Listener[] =>
+  ordered(interceptors, 'watch').map(({ name, handle }) => ({
+    hears: true,
+    next: (event) => {
+      const fail = (cause: unknown): void => {
+        // One that fails at the news of a failure would never end.
+        if (event.type === 'handlerError') return;
+        const error = toMillraceError(cause, 'unknown', `The handler ${name} failed`);
+        report({ type: 'handlerError', of: event.type, name, error });
+      };
+      try {
+        const returned = handle(event, call);
+        if (returned instanceof Promise) returned.catch(fail);
+      } catch (cause) {
+        fail(cause);
+      }
+    },
+  }));
+
+/** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
+const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
+  if (event.type === 'postActing') freezeResult(event.result);
+  // What a tool emits is its own.
+  const fields = event.type === 'actingChunk' ? [event.toolUse] : Object.values(event);
+  for (const field of fields) {
+    if (typeof field === 'object') frozen(field);
+  }
+  return Object.freeze(event);
+};
+
+const isUsable = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
+  isModifiable(value) && value.type === type && isWhole(value);
+
+const isModifiable = (value: unknown): value is ModifiableEvent =>
+  isRecord(value) && modifiableTypes.some((type) => type === value['type']);
+
+const isWhole = (event: ModifiableEvent): boolean => {
+  switch (event.type) {
+    case 'preReasoning':
+    case 'preSummary':
+    case 'prePlanning':
+      return Array.isArray(event.messages) && isRecord(event.options);
+    case 'postReasoning':
+    case 'postSummary':
+    case 'postPlanning':
+      return areBlocks(event.message.content);
+    case 'preActing':
+    case 'actingChunk':
+      return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
+    case 'postActing':
+      return areContentBlocks(event.result.content);
+    case 'postCall':
+      return areBlocks(event.reply.content);
+  }
+};

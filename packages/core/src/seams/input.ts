@@ -1,0 +1,164 @@
+import type { CallInfo } from '../values/reply.js';
+import { messageOf, MillraceError } from '../values/errors.js';
+import {
+  areBlocks,
+  areContentBlocks,
+  type AssistantMessage,
+  type ContentBlock,
+  freezeMessage,
+  isContentBlock,
+  type Message,
+  textBlock,
+  type ToolMessage,
+  type ToolResultBlock,
+  type UserMessage,
+} from '../values/message.js';
+import { isRecord } from '../values/json.js';
+import { unpaired } from '../run.js';
+
+/** A message as a caller may write it: the call gives it its id. */
+export type InputMessage =
+  Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
+
+/** Input of a call: a string, content blocks, a message, or a list of messages and strings. Messages of other agents become user messages. */
+export type Input =
+  string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
+
+/** Reads an input as messages of a call, or throws `invalidRequest`. Results for tools of earlier calls come first, in a message of their own. */
+export const readInput = (
+  input: unknown,
+  { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
+  placeOf: (index: number) => string = String,
+): readonly Message[] => {
+  const parts = Array.isArray(input) ? input : [input];
+  if (parts.length === 0 || input === '') throw unreadable('input', 'it is empty');
+  const areBlocks = parts.every(isContentBlock);
+  const messages = areBlocks ? [{ role: 'user', content: parts }] : parts;
+  const own = Array.isArray(input) ? agent.at(-1) : undefined;
+  const read = messages.map((message, index) => ({
+    ...toMessage('input', message, own),
+    id: `${callId}/input/${placeOf(index)}`,
+  }));
+  const [first, ...others] = read;
+  const fault = unpaired(first?.role === 'tool' ? others : read);
+  if (fault !== undefined) throw unreadable('input', `it holds ${fault}`);
+  return Object.freeze(read.map(freezeMessage));
+};
+
+export const readLateInput = (
+  input: unknown,
+  call: Pick<CallInfo, 'callId' | 'agent'>,
+  place: string,
+): readonly UserMessage[] => readInput(input, call, (index) => `${place}/${index}`).map(fromUser);
+
+const fromUser = (message: Message): UserMessage => {
+  if (message.role === 'user') return message;
+  throw new MillraceError(
+    'invalidRequest',
+    `A running call takes messages of the user, not of the role '${message.role}'. Pass a text, content blocks or user messages.`,
+  );
+};
+
+/** Reads the history of a call, or throws `invalidRequest`. Of other agents it has the text, without their tool calls. */
+export const readHistory = (
+  history: unknown,
+  { agent }: Pick<CallInfo, 'agent'>,
+): readonly Message[] => {
+  if (!Array.isArray(history)) throw unreadable('history', 'it is no list');
+  const own = agent.at(-1);
+  const parts: readonly unknown[] = history;
+  const isOthers = (part: unknown): boolean =>
+    isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
+  const isSaid = (part: unknown, index: number): boolean => {
+    if (isRecord(part) && part['role'] === 'tool') return !isOthers(parts[index - 1]);
+    return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
+  };
+  const read = parts.filter(isSaid).map((message, index) => ({
+    ...toMessage('history', message, own),
+    // They are not the call's: its id would make them a part of its task.
+    id: `history/${index}`,
+  }));
+  return Object.freeze(read.map(freezeMessage));
+};
+
+type What = 'input' | 'history';
+
+const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
+  if (typeof part === 'string') return { id: '', role: 'user', content: [textBlock(part)] };
+  if (!isMessage(part)) {
+    throw unreadable(what, 'it is neither a text, a content block nor a message');
+  }
+  const message = copy(what, part);
+  if (message.role !== 'assistant' || (own !== undefined && (message.name ?? own) === own)) {
+    return message;
+  }
+  const { id, name } = message;
+  const content = message.content.filter(isContentBlock);
+  if (content.length === 0) {
+    throw unreadable(what, 'the message of another agent has no text or media');
+  }
+  return { id, role: 'user', content, ...(name === undefined ? {} : { name }) };
+};
+
+const copy = (what: What, { role, content, ...rest }: Message): Message => {
+  const plain = what === 'input' ? plainResult : waitingResult;
+  const name = 'name' in rest && typeof rest.name === 'string' ? { name: rest.name } : {};
+  try {
+    // The role and the content of one message belong together, which a spread cannot say.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    return {
+      id: '',
+      role,
+      content: structuredClone(role === 'tool' ? content.map(plain) : content),
+      ...name,
+    } as Message;
+  } catch (cause) {
+    throw unreadable(what, messageOf(cause));
+  }
+};
+
+const isMessage = (value: unknown): value is Message =>
+  isRecord(value) &&
+  ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
+  Array.isArray(value['content']) &&
+  value['content'].length > 0 &&
+  blocksOf[value['role'] === 'user' || value['role'] === 'tool' ? value['role'] : 'assistant'](
+    value['content'],
+  );
+
+const blocksOf = {
+  user: areContentBlocks,
+  assistant: areBlocks,
+  tool: (content: unknown): boolean => Array.isArray(content) && content.every(isResult),
+};
+
+const isResult = (block: unknown): block is ToolResultBlock =>
+  isRecord(block) &&
+  block['type'] === 'tool_result' &&
+  typeof block['toolUseId'] === 'string' &&
+  typeof block['isError'] === 'boolean' &&
+  areContentBlocks(block['content']);
+
+/** Only what is known: a result that comes from outside says nothing else. */
+const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultBlock) => ({
+  type,
+  toolUseId,
+  content,
+  isError,
+  ...(details === undefined ? {} : { details }),
+});
+
+const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
+  ...plainResult(result),
+  ...(isRecord(suspended) && { suspended: { request: suspended.request } }),
+});
+
+const unreadable = (what: What, why: string): MillraceError =>
+  new MillraceError('invalidRequest', `The ${what} cannot be read: ${why}. ${hints[what]}`);
+
+const hints = {
+  input:
+    "Pass a text, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.",
+  history:
+    "Pass a list of messages, such as { role: 'user', content: [{ type: 'text', text: '…' }] }, each tool use with its result behind it.",
+} as const;

@@ -1,0 +1,161 @@
+import type { Observable, ObservableInput } from 'rxjs';
+import { concat, EMPTY, from, isObservable, map, mergeMap, of } from 'rxjs';
+import {
+  checkOptions,
+  isDelay,
+  isFlag,
+  isFunction,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '../values/options.js';
+import { contained, made$, thenMap } from '../flow/contained.js';
+import type { Demand } from '../flow/demand.js';
+import { pulls } from '../flow/from-pull.js';
+import { type Infer, type InputSchema, noParameters, validatorOf } from '../values/schema.js';
+import { isOutput, type ToolEmission, toOutput, type ToolOutput } from '../values/tool-output.js';
+import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
+
+/** The schema of a tool that declares no input. */
+export type NoParameters = typeof noParameters;
+
+/** What `tool()` makes a tool of. */
+export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'accepts'> {
+  /** What the model calls it: up to 256 characters of any script. A name that a provider refuses is mapped on the wire. */
+  readonly name: string;
+  /** Tells the model what it is for, and when to use it. */
+  readonly description: string;
+  /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
+  readonly input?: Schema;
+  /** Does the work. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; values of the latter three are progress. The output is what a generator returns, else all emitted strings joined, else the last value. Errors are reported to the model. */
+  readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
+}
+
+/** Makes a tool, or throws a `config` error that names the fix where the definition cannot work. */
+export const tool = <const Schema extends InputSchema = NoParameters>(
+  definition: ToolDefinition<Schema>,
+): Tool<Infer<Schema>> => {
+  checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
+  const { name, description, input = noParameters, run, ...policy } = definition;
+  const owner = `tool '${name}': 'input'`;
+  const { jsonSchema, warnings = [], validation$ } = validatorOf(input, owner);
+  return {
+    exclusive: false,
+    ...policy,
+    ...{ name, description },
+    inputSchema: jsonSchema,
+    ...(warnings.length > 0 && { warnings: warnings.map((it) => `${owner}: ${it}`) }),
+    validation$: (value, _values, hidden) => validation$(value, hidden),
+    run$: (value, context) =>
+      // What the validator has passed is of the schema's type, which no guard can say.
+      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+      made$(() => emissions(run(value as Infer<Schema>, context), context.demand)),
+  };
+};
+
+/** Any Unicode but what breaks lines or turns text around. Names that a provider refuses are mapped on the wire. */
+const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
+
+const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
+  name: [
+    (value) => typeof value === 'string' && value.trim() === value && toolName.test(value),
+    '1 to 256 characters, no control characters or outer spaces',
+  ],
+  description: [
+    (value) => typeof value === 'string' && value.trim() !== '',
+    'a string for the model',
+  ],
+  input: [(value) => value !== null, 'a schema'],
+  run: isFunction,
+  exclusive: isFlag,
+  timeoutMs: isDelay,
+  retry: [
+    (value) => {
+      checkOptions("'retry'", value, retryRules);
+      return true;
+    },
+    'an object of options',
+  ],
+  dedupe: isFlag,
+  idempotent: isFlag,
+};
+
+const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
+  attempts: wholeNumber(1),
+  backoffMs: isDelay,
+  growth: oneOf('linear', 'exponential'),
+};
+
+/** Reads whatever the code of a tool returned: a value, a Promise, a generator, an AsyncIterable or an Observable. */
+export const emissions = (
+  returned: unknown,
+  demand: Demand,
+): ToolEmission | Observable<ToolEmission> => {
+  if (isObservableLike(returned)) {
+    const value$ = from(returned).pipe(contained());
+    return readEmissions(value$.pipe(map((value) => ({ done: false, value }))));
+  }
+  if (isAsyncIterable(returned)) return readEmissions(pulls(() => returned, demand));
+  if (isGenerator(returned)) return readEmissions(pulls(() => asAsync(returned), demand));
+  if (isPromiseLike(returned)) {
+    return from(returned).pipe(thenMap((settled) => emissions(settled, demand)));
+  }
+  return { type: 'output', output: toOutput(returned) };
+};
+
+const has = (value: unknown, key: PropertyKey): boolean =>
+  typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
+
+/** An Observable of another copy of RxJS, or of another library, is recognized by the symbol that they share. */
+const isObservableLike = (value: unknown): value is ObservableInput<unknown> =>
+  isObservable(value) || has(value, observableSymbol);
+
+const observableSymbol: PropertyKey =
+  'observable' in Symbol && typeof Symbol.observable === 'symbol'
+    ? Symbol.observable
+    : '@@observable';
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
+  has(value, Symbol.asyncIterator);
+
+const isGenerator = (value: unknown): value is Generator<unknown, unknown> =>
+  has(value, Symbol.iterator) && has(value, 'next');
+
+const asAsync = (generator: Generator<unknown, unknown>): AsyncIterable<unknown, unknown> => ({
+  [Symbol.asyncIterator]: () => ({
+    next: () => Promise.resolve(generator.next()),
+    return: () => Promise.resolve(generator.return(undefined)),
+  }),
+});
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => has(value, 'then');
+
+/** Reads an iterator: values are progress; the output is the returned value, else a final `ToolOutput`, else the joined strings or the last value. */
+const readEmissions = (
+  result$: Observable<IteratorResult<unknown, unknown>>,
+): Observable<ToolEmission> =>
+  made$(() => {
+    const texts: string[] = [];
+    let last: unknown;
+    let returned: unknown;
+    return concat(
+      result$.pipe(
+        mergeMap(({ done, value }) => {
+          if (done === true) {
+            returned = value;
+            return EMPTY;
+          }
+          last = value;
+          if (isOutput(value)) return EMPTY;
+          if (typeof value === 'string') texts.push(value);
+          return of<ToolEmission>({ type: 'progress', value });
+        }),
+      ),
+      made$(() => ({ type: 'output', output: outputOf(returned, texts, last) }) as const),
+    );
+  });
+
+const outputOf = (returned: unknown, texts: readonly string[], last: unknown): ToolOutput => {
+  if (returned !== undefined) return toOutput(returned);
+  return texts.length > 0 && !isOutput(last) ? toOutput(texts.join('')) : toOutput(last);
+};

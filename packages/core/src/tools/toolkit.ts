@@ -1,0 +1,209 @@
+import { misuse } from '../values/errors.js';
+import { isRecord } from '../values/json.js';
+import type { ToolChoice, ToolDeclaration } from '../models/model.js';
+import type { LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
+
+/** The tools there are at one time, each under a name of its own. It never changes: what changes it makes another. */
+export interface Toolkit {
+  /** As they were given, with the groups that are not active. */
+  readonly entries: readonly ToolEntry[];
+  /** Those that can be used. */
+  readonly tools: readonly Tool[];
+  readonly names: readonly string[];
+  readonly declarations: readonly ToolDeclaration[];
+  readonly groups: readonly ToolGroup[];
+  /** What of the tools' schemas is not held to. */
+  readonly warnings: readonly string[];
+  find(name: string): Tool | undefined;
+}
+
+/** Gathers tools; two of one name are an error, also where one of them cannot be used now. */
+export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
+  const groups = entries.filter(isToolGroup);
+  const managed = groups.filter((group) => group.managed);
+  const manager = managed[0]?.manager;
+  const all = entries.flatMap((entry) => (isToolGroup(entry) ? entry.tools : [entry]));
+  const own = manager === undefined ? [] : [manager(managed)];
+  refuseRepeats([...all, ...own], groups);
+  const tools = [
+    ...entries.flatMap((entry) =>
+      isToolGroup(entry) ? (entry.active ? entry.tools : []) : [entry],
+    ),
+    ...own,
+  ];
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  return {
+    entries: Object.freeze([...entries]),
+    groups,
+    tools: Object.freeze(tools),
+    names: [...byName.keys()],
+    declarations: tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema,
+    })),
+    warnings: all.flatMap(({ warnings = [] }) => warnings),
+    find: (name) => byName.get(name),
+  };
+};
+
+const refuseRepeats = (tools: readonly Tool[], groups: readonly ToolGroup[]): void => {
+  if (!tools.every(isTool)) {
+    throw misuse(
+      `'tools' takes what tool({ name, description, input, run }) and toolGroup({ name, description, tools }) return.`,
+    );
+  }
+  const unasked = tools.find((tool) => 'approve' in tool);
+  if (unasked !== undefined) {
+    throw misuse(
+      `The tool '${unasked.name}' has a property 'approve', which nobody asks. Use requireApproval(tool, approver).`,
+    );
+  }
+  const tool = repeatIn(tools.map(({ name }) => name));
+  if (tool !== undefined) {
+    throw misuse(`Two tools are named '${tool}'. Rename one of them, or drop it.`);
+  }
+  const both = groups.find(({ name }) => tools.some((it) => it.name === name));
+  if (both !== undefined) {
+    throw misuse(`A tool and a group of tools are named '${both.name}'. Rename one of them.`);
+  }
+  const group = repeatIn(groups.map(({ name }) => name));
+  if (group !== undefined) {
+    throw misuse(`Two groups of tools are named '${group}'. Rename one of them, or join them.`);
+  }
+};
+
+const repeatIn = (names: readonly string[]): string | undefined => {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+};
+
+/** No model can be made to use a tool that it is not told of. */
+export const refuseUnknownChoice = (
+  toolChoice: ToolChoice | undefined,
+  { names }: Toolkit,
+): void => {
+  if (typeof toolChoice !== 'object' || names.includes(toolChoice.name)) return;
+  throw misuse(
+    `'toolChoice' names the tool '${toolChoice.name}'. The tools are: ${names.join(', ') || 'none'}.`,
+  );
+};
+
+export const isToolGroup = (value: unknown): value is ToolGroup =>
+  typeof value === 'object' && value !== null && 'tools' in value && !('run$' in value);
+
+export const isTool = (value: unknown): value is Tool =>
+  isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
+
+/** Where tools are that may change. */
+export interface ToolkitCell {
+  current: Toolkit;
+}
+
+export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
+  const change = (entries: readonly ToolEntry[]): void => {
+    cell.current = createToolkit(entries);
+  };
+  const setActive = (names: readonly string[], active: boolean): void => {
+    const { entries, groups } = cell.current;
+    const known = groups.map(({ name }) => name);
+    refuseUnknown('group of tools', names, known);
+    if (names.length === 0) return;
+    const isMeant = (entry: ToolEntry): entry is ToolGroup =>
+      isToolGroup(entry) && names.includes(entry.name);
+    change(entries.map((entry) => (isMeant(entry) ? Object.freeze({ ...entry, active }) : entry)));
+  };
+  return {
+    get names() {
+      return cell.current.names;
+    },
+    get groups() {
+      return cell.current.groups;
+    },
+    add: (...added) => change([...cell.current.entries, ...added]),
+    remove: (...names) => {
+      const { entries } = cell.current;
+      refuseUnknown('tool or group', names, namesOf(entries));
+      change(withoutNamed(entries, names));
+    },
+    replace: (...tools) => {
+      const { entries } = cell.current;
+      const names = tools.map(({ name }) => name);
+      refuseUnknown('tool', names, namesOf(entries));
+      const replaced = (tool: Tool): Tool => tools.find(({ name }) => name === tool.name) ?? tool;
+      change(
+        entries
+          .map((entry) => (isToolGroup(entry) ? entry : replaced(entry)))
+          .map(inGroups((inGroup) => inGroup.map(replaced))),
+      );
+    },
+    activate: (...groups) => setActive(groups, true),
+    deactivate: (...groups) => setActive(groups, false),
+  };
+};
+
+/** Has just these groups active. Such as are not there any more are passed over. */
+export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void => {
+  cell.current = createToolkit(
+    cell.current.entries.map((entry) =>
+      isToolGroup(entry) ? Object.freeze({ ...entry, active: active.includes(entry.name) }) : entry,
+    ),
+  );
+};
+
+export const activeGroups = (groups: readonly ToolGroup[]): readonly string[] =>
+  groups.filter(({ active }) => active).map(({ name }) => name);
+
+/** Without the tools and groups of these names, those in groups too. */
+export const withoutNamed = (
+  entries: readonly ToolEntry[],
+  names: readonly string[],
+): readonly ToolEntry[] => {
+  const stays = ({ name }: ToolEntry): boolean => !names.includes(name);
+  return entries.filter(stays).map(inGroups((tools) => tools.filter(stays)));
+};
+
+const inGroups =
+  (change: (tools: readonly Tool[]) => readonly Tool[]) =>
+  (entry: ToolEntry): ToolEntry =>
+    isToolGroup(entry) ? Object.freeze({ ...entry, tools: change(entry.tools) }) : entry;
+
+export const namesOf = (entries: readonly ToolEntry[]): readonly string[] =>
+  entries.flatMap((entry) =>
+    isToolGroup(entry) ? [entry.name, ...entry.tools.map(({ name }) => name)] : [entry.name],
+  );
+
+const refuseUnknown = (what: string, names: readonly string[], known: readonly string[]): void => {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw misuse(`There is no ${what} named '${unknown}'. There are: ${known.join(', ') || 'none'}.`);
+};
+
+/** Shows a toolkit without some of its tools, as it is just now. */
+export const createView = (
+  cell: { readonly current: Toolkit },
+  hidden: readonly string[],
+): (() => Toolkit) => {
+  if (hidden.length === 0) return () => cell.current;
+  let whole: Toolkit | undefined;
+  let part: Toolkit | undefined;
+  return () => {
+    // The same declarations each time, as they are written for the wire but once.
+    if (part === undefined || whole !== cell.current) {
+      whole = cell.current;
+      part = without(whole, hidden);
+    }
+    return part;
+  };
+};
+
+const without = (toolkit: Toolkit, hidden: readonly string[]): Toolkit => {
+  const isShown = ({ name }: { readonly name: string }): boolean => !hidden.includes(name);
+  return {
+    ...toolkit,
+    tools: toolkit.tools.filter(isShown),
+    names: toolkit.names.filter((name) => !hidden.includes(name)),
+    declarations: toolkit.declarations.filter(isShown),
+    find: (name) => (hidden.includes(name) ? undefined : toolkit.find(name)),
+  };
+};

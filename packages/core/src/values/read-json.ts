@@ -1,0 +1,245 @@
+import { isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
+
+/** JSON before and after a repair. */
+export interface Repair {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The value of a JSON text, or why it does not have exactly one. `isClosed`: brackets were missing at the end. */
+export type JsonReading =
+  | { readonly value: unknown; readonly repair?: Repair; readonly isClosed?: boolean }
+  | { readonly problem: string };
+
+/** Longer text is read strictly only. */
+const maxLength = 10_000;
+const maxDepth = 100;
+
+/**
+ * Reads an object or an array that a model wrote: strictly, else tolerantly. It accepts what can mean one value only: quotes of another kind, a line break in a
+ * string, comments, a comma too many or too few, `True` for `true`, keys without quotes, an unescaped quote that nothing but brackets follows, brackets that are missing at the end
+ * after a complete string or bracket, and closing brackets and commas too many after it. It makes up no word, number or key, and drops none.
+ */
+export const readJson = (written: string): JsonReading => {
+  const text = unfenced(written.trim());
+  if (hasDoubtfulEscape(text)) return { problem: backslashes };
+  const strict = readStrictly(text);
+  if (strict !== undefined) return strict;
+  const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
+  const plain = typeof inner === 'string' ? readStrictly(inner) : undefined;
+  if (typeof inner === 'string' && plain !== undefined) {
+    return 'problem' in plain ? plain : { ...plain, repair: { before: written, after: inner } };
+  }
+  if (hasOddBackslash(text)) return { problem: backslashes };
+  const read = text.length > maxLength ? { problem: invalid(text) } : readTolerantly(text);
+  return 'problem' in read
+    ? read
+    : { ...read, repair: { before: written, after: JSON.stringify(read.value) } };
+};
+
+const unfenced = (text: string): string => {
+  if (!text.startsWith('```') || !text.endsWith('```')) return text;
+  const inner = text.slice(3, -3);
+  return (inner.startsWith('json') ? inner.slice(4) : inner).trim();
+};
+
+export const readStrictly = (text: string): JsonReading | undefined => {
+  const value = parsedJson(text);
+  if (value === undefined) return undefined;
+  if (isTooDeep(value)) return { problem: tooDeep };
+  if (!mayRepeatKeys(text, value)) return { value };
+  const read = readTolerantly(text);
+  return 'problem' in read ? read : { value };
+};
+
+const tooDeep = 'The JSON is nested too deeply.';
+const backslashes =
+  'The JSON has a backslash that may be no escape: write each backslash of a text as \\\\.';
+
+const cut = 'The JSON is not whole: a text or a bracket in it is not closed.';
+const invalid = (text: string): string => `It is not valid JSON${reasonOf(text)}.`;
+
+const reasonOf = (text: string): string => {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? `: ${error.message.slice(0, 160)}` : '';
+  }
+};
+
+const quotes: Readonly<Record<string, string>> = { '"': '"', '“': '”', "'": "'", '‘': '’' };
+const constants = new Map<string, unknown>([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+  ['null', null],
+  ['None', null],
+]);
+const space = /(?:\s|\/\*[^]*?\*\/|\/\/[^\n]*)*/y;
+const key = /(?:"[^"\\\n]{1,200}"|[\p{L}_$][\p{L}\p{N}_$]*)\s*:/uy;
+const bareKey = /[\p{L}_$][\p{L}\p{N}_$-]*/uy;
+const word = /-?[\p{L}\p{N}_][\p{L}\p{N}_.+-]*(?=[\s,}\]])/uy;
+const cutWord = /[\p{L}\p{N}_.+-]+$/uy;
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const quotation = /^"[^":,{}[\]]*[^\s":,{}[\]][^":,{}[\]]*"$/;
+const onlyClosers = /^[\s}\],]*$/;
+
+type Entries = Map<string | number, unknown>;
+
+/** A recursive descent over the text. Its functions return `undefined` where the text does not have one reading. */
+const readTolerantly = (text: string): JsonReading => {
+  let at = 0;
+  let depth = 0;
+  let missing = 0;
+  let isLoose = false;
+  let problem: string | undefined;
+
+  const endOf = (pattern: RegExp, from: number): number => {
+    pattern.lastIndex = from;
+    return pattern.test(text) ? pattern.lastIndex : from;
+  };
+  const skip = (): void => {
+    at = endOf(space, at);
+  };
+  const take = (pattern: RegExp): string => {
+    const from = at;
+    at = endOf(pattern, at);
+    return text.slice(from, at);
+  };
+  const startsKey = (from: number): boolean => endOf(key, from) > from;
+  /** A quote ends a string if a mark of JSON follows, or the next key. */
+  const endsString = (from: number): boolean => {
+    const next = endOf(space, from);
+    return next === text.length || ',:}]'.includes(text.charAt(next)) || startsKey(next);
+  };
+  /** Quotes within a string that nobody escaped: words in pairs of them, and only brackets after the string, so that no other item can begin at one of them. */
+  const areQuotations = (inner: readonly number[]): boolean =>
+    inner.length % 2 === 0 &&
+    inner.every(
+      (from, index) =>
+        index % 2 === 1 || quotation.test(text.slice(from, (inner[index + 1] ?? from) + 1)),
+    ) &&
+    onlyClosers.test(text.slice(at));
+  const string = (): string | undefined => {
+    const close = quotes[text.charAt(at)];
+    const parts: string[] = [];
+    const inner: number[] = [];
+    for (at += 1; at < text.length; at += 1) {
+      const character = text.charAt(at);
+      if (character === '\\') {
+        const length = text.charAt(at + 1) === 'u' ? 6 : 2;
+        const escape = text.slice(at, at + length);
+        const decoded = escape === "\\'" ? "'" : decodedEscape(escape);
+        if (decoded === undefined) return undefined;
+        parts.push(decoded);
+        at += length - 1;
+      } else if (character === close && endsString(at + 1)) {
+        at += 1;
+        if (inner.length > 0 && !areQuotations(inner)) return undefined;
+        isLoose ||= inner.length > 0;
+        return parts.join('');
+      } else {
+        if (character === close) inner.push(at);
+        parts.push(character);
+      }
+    }
+    return undefined;
+  };
+  const bare = (): unknown => {
+    const said = take(word);
+    if (said === '') at = endOf(cutWord, at);
+    if (constants.has(said)) return constants.get(said);
+    if (number.test(said)) return Number(said);
+    return /^[\p{L}_]/u.test(said) && !/^(?:undefined|NaN|Infinity)$/.test(said) ? said : undefined;
+  };
+  const value = (): unknown => {
+    const character = text.charAt(at);
+    if (character === '{') return nested('}', member);
+    if (character === '[') return nested(']', item);
+    return Object.hasOwn(quotes, character) ? string() : bare();
+  };
+  /** An object or an array. Its brackets may be missing at the end of the text, after something that is complete. */
+  const nested = (close: string, next: (entries: Entries) => unknown): unknown => {
+    const entries: Entries = new Map();
+    const whole = (): unknown =>
+      close === '}' ? Object.fromEntries(entries) : [...entries.values()];
+    depth += 1;
+    if (depth > maxDepth) problem = tooDeep;
+    if (problem !== undefined) return undefined;
+    for (at += 1; ;) {
+      skip();
+      if (at === text.length) {
+        missing += 1;
+        return /["'”’}\]]$/.test(text) && entries.size > 0 ? whole() : undefined;
+      }
+      if (text.charAt(at) === close) {
+        at += 1;
+        depth -= 1;
+        return whole();
+      }
+      if (next(entries) === undefined) return undefined;
+      if (isLoose && close === ']' && entries.size > 1) return undefined;
+      skip();
+      if (text.charAt(at) === ',') at += 1;
+      else if (at < text.length && text.charAt(at) !== close && !startsKey(at)) return undefined;
+    }
+  };
+  const member = (entries: Entries): unknown => {
+    const name = Object.hasOwn(quotes, text.charAt(at)) ? string() : take(bareKey);
+    skip();
+    if (isLoose || name === undefined || name === '' || text.charAt(at) !== ':') return undefined;
+    at += 1;
+    skip();
+    const read = value();
+    if (read === undefined) return undefined;
+    if (entries.has(name) && JSON.stringify(entries.get(name)) !== JSON.stringify(read)) {
+      problem ??= `The JSON has the key ${JSON.stringify(name)} twice, with different values.`;
+    }
+    entries.set(name, read);
+    return name;
+  };
+  const item = (entries: Entries): unknown => {
+    const read = value();
+    if (read !== undefined) entries.set(entries.size, read);
+    return read;
+  };
+
+  const read = /^[{[]/.test(text) ? value() : undefined;
+  if (read === undefined || problem !== undefined) {
+    const isCut = at > 0 && at >= text.length;
+    return { problem: problem ?? (isCut ? cut : invalid(text)) };
+  }
+  skip();
+  if (!onlyClosers.test(text.slice(at))) return { problem: invalid(text) };
+  return missing > 0 ? { value: read, isClosed: true } : { value: read };
+};
+
+const simple: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+export const isWholeEscape = (escape: string): boolean =>
+  escape.startsWith('\\u') ? escape.length === 6 : escape.length === 2;
+
+export const decodedEscape = (escape: string): string | undefined => {
+  const name = escape.slice(1);
+  if (/^u[\da-f]{4}$/i.test(name)) return String.fromCharCode(Number.parseInt(name.slice(1), 16));
+  return Object.hasOwn(simple, name) ? simple[name] : undefined;
+};
+
+/** Tells whether JSON has an escape that a path or a pattern may have been meant with: a form feed or a backspace before a word, or a line that breaks behind the letter of a drive. */
+const hasDoubtfulEscape = (json: string): boolean =>
+  /(?<!\\)(?:\\\\)*\\[bf](?=\w)|(?<![A-Za-z\d])[C-PR-Z]:\\[nrt][A-Za-z]/.test(json);
+
+/** Tells whether a text has a backslash that begins no escape: it may belong to a path or a pattern. Before an apostrophe it means that. */
+const hasOddBackslash = (json: string): boolean =>
+  json.replaceAll(/\\(?:u[\da-f]{4}|["'\\/bfnrt])/gi, '').includes('\\');
