@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { TestScheduler } from 'rxjs/testing';
+import { drawRooms } from './rooms.mjs';
 import { root } from './workspaces.mjs';
 
 const help = `node scripts/diagrams.mjs [--check]
 
-Draws the marble diagrams of docs/flow-control.md into docs/diagrams, from the marbles that the tests run.
+Draws the marble diagrams of docs/flow-control.md into docs/diagrams, from the marbles that the tests run,
+and the rooms of core into ARCHITECTURE.md, from their imports.
 
   --check   writes nothing, and fails where a picture is not as it would be drawn`;
 
@@ -145,19 +147,33 @@ const read = (name) => {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 };
 
+const page = join(root, 'ARCHITECTURE.md');
+
+/** The page, with the rooms as they are. */
+function withRooms(text) {
+  const parts = text.split(/(?<=<!-- rooms -->\n)[^]*(?=<!-- \/rooms -->)/);
+  if (parts.length !== 2) throw new Error('ARCHITECTURE.md has no place for the rooms.');
+  return parts.join(`\n${drawRooms()}\n\n`);
+}
+
 function check(pictures) {
+  const text = readFileSync(page, 'utf8');
+  const isDrawn = withRooms(text) === text;
+  if (!isDrawn) console.error('ARCHITECTURE.md does not show the rooms as they are.');
   const names = new Set([...pictures.keys(), ...present()]);
   const stale = [...names].filter((name) => pictures.get(name) !== read(name));
   for (const name of stale) console.error(`docs/diagrams/${name} is not as it would be drawn.`);
-  if (stale.length > 0) console.error('Run node scripts/diagrams.mjs.');
-  return stale.length === 0 ? 0 : 1;
+  if (stale.length === 0 && isDrawn) return 0;
+  console.error('Run npm run diagrams.');
+  return 1;
 }
 
 function write(pictures) {
   mkdirSync(target, { recursive: true });
   for (const name of present()) if (!pictures.has(name)) rmSync(join(target, name));
   for (const [name, picture] of pictures) writeFileSync(join(target, name), picture);
-  console.log(`${pictures.size} pictures in docs/diagrams.`);
+  writeFileSync(page, withRooms(readFileSync(page, 'utf8')));
+  console.log(`${pictures.size} pictures in docs/diagrams, and the rooms in ARCHITECTURE.md.`);
   return 0;
 }
 
