@@ -38,10 +38,12 @@ const wrongsOf = async (
   reader.leave();
   const { told, uncertain, steps } = outcome;
   const isUncertain = (effect: string): boolean => uncertain.some((id) => effect.includes(id));
+  const isFull = cuts.some(({ how }) => how === 'full');
+  const leavesToolCalls = isFull && setUp.leavesToolCalls === true;
   const limit = whole.asked + cuts.length * (setUp.atOnce ?? 1);
   const found: Readonly<Record<string, readonly [is: unknown, wanted: unknown]>> = {
     reply: [outcome.reply, whole.reply],
-    messages: [outcome.messages, whole.messages],
+    messages: leavesToolCalls ? [outcome.words, whole.words] : [outcome.messages, whole.messages],
     memories: [outcome.memories, whole.memories],
     effects: [[...new Set(outcome.effects)].sort(), [...new Set(whole.effects)].sort()],
     twice: [more(outcome.effects, whole.effects).filter((it) => !isUncertain(it)), []],

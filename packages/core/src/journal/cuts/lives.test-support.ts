@@ -21,6 +21,8 @@ export interface SetUp {
   readonly atOnce?: number;
   /** Makes the memory of its session. Default: that of the process. */
   readonly memory?: (process: Process) => MemoryFactory;
+  /** Its memory keeps no tool calls, but for those that a failed call leaves (S10): a log that is full fails the call. Default: false. */
+  readonly leavesToolCalls?: boolean;
   /** What was asked before, in the same session. Default: nothing. */
   readonly before?: readonly Input[];
 }

@@ -1,5 +1,5 @@
 import { defer, EMPTY, lastValueFrom, of, repeat, VirtualTimeScheduler } from 'rxjs';
-import type { AgentEvent } from '../../index.js';
+import type { AgentEvent, Message } from '../../index.js';
 import { attach$, createCallStore } from '../index.js';
 import { all } from '../stored-calls.test-support.js';
 import { callId } from './lives.test-support.js';
@@ -9,6 +9,8 @@ import type { Life, World } from './process.test-support.js';
 export interface Outcome {
   readonly reply: unknown;
   readonly messages: unknown;
+  /** The messages without tool calls and their results. */
+  readonly words: unknown;
   readonly memories: unknown;
   readonly effects: readonly string[];
   /** How many requests models have got. */
@@ -27,10 +29,12 @@ export const outcomeOf = async (world: World, life: Life | undefined): Promise<O
   const events = records.filter(({ kind }) => kind === 'event');
   const memories$ = world.longTerm.recall$({ userId: 'ann' }, { text: '', limit: 99 });
   const last = life?.events.at(-1);
+  const messages = await lastValueFrom(world.memory('s').load$());
   const failure = life?.error instanceof Error ? String(life.error) : 'It has no end.';
   return {
     reply: plain(last?.type === 'postCall' ? last.reply : failure),
-    messages: plain(await lastValueFrom(world.memory('s').load$())),
+    messages: plain(messages),
+    words: plain(messages.filter(isNoToolCall)),
     memories: plain(await lastValueFrom(memories$)),
     effects: world.effects.map(withoutSeed),
     asked: world.asked.length,
@@ -42,6 +46,9 @@ export const outcomeOf = async (world: World, life: Life | undefined): Promise<O
     steps: records.flatMap(({ kind, name }) => (kind === 'step' ? [name] : [])),
   };
 };
+
+const isNoToolCall = ({ role, content }: Message): boolean =>
+  role !== 'tool' && !content.some(({ type }) => type === 'tool_use');
 
 /** What is random in an idempotency key is another in each world. */
 export const withoutSeed = (effect: string): string => effect.replace(/\/[0-9a-f]{16}$/u, '');

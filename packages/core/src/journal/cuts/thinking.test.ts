@@ -196,6 +196,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       }),
   },
   'the guarded agent': {
+    leavesToolCalls: true,
     agent: (process) =>
       createAgent(
         guarded({
