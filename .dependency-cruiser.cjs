@@ -27,11 +27,11 @@ const rules = {
   // The exports maps close every other door: what they do not name does not resolve.
   'every-import-resolves': { from: {}, to: { couldNotResolve: true } },
   'relative-imports-stay-in-the-package': {
-    from: { path: '^(?:packages/([^/]+)|examples)/' },
-    to: { path: '^packages/(?!$1/)' },
+    from: { path: '^(packages/[^/]+|conformance/[^/]+|bench|examples)/' },
+    to: { path: '^(?:packages|conformance|bench)/', pathNot: '^$1/' },
   },
   'packages-declare-what-they-import': {
-    from: { path: '^packages/', pathNot: test },
+    from: { path: '^(?:packages|conformance|bench)/', pathNot: test },
     to: {
       dependencyTypes: ['npm-no-pkg', 'npm-dev', 'npm-unknown', 'unknown'],
       // An optional peer is told as one that is not there, too.
@@ -42,7 +42,7 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(cli|openai|anthropic|fault-suite|flow-suite|crash-suite|bench)/',
+      pathNot: '^packages/(cli|openai|anthropic)/',
     },
     to: {
       path: ours,
@@ -57,12 +57,12 @@ const rules = {
     },
   },
   'only-tests-play-faults': {
-    from: { path: '^packages/', pathNot: [test, '^packages/fault-(server|suite)/'] },
+    from: { path: '^packages/', pathNot: test },
     to: { path: modules('@millrace/fault-server') },
   },
 
   'only-tests-start-databases': {
-    from: { path: '^packages/', pathNot: [test, '^packages/crash-suite/'] },
+    from: { path: '^packages/', pathNot: test },
     to: { path: modules('@millrace/postgres-server') },
   },
 
@@ -84,7 +84,7 @@ const rules = {
   'production-does-not-import-testing': {
     from: {
       path: '^packages/[^/]+/src/',
-      pathNot: [testing, test, '^packages/(fault|flow|crash)-suite/'],
+      pathNot: [testing, test],
     },
     to: { path: '/testing/' },
   },

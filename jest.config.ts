@@ -18,7 +18,9 @@ const config = async (): Promise<Config> => {
   const { chosenTiers } = await import('./scripts/test/tiers.mjs');
   const project = async ({ name, layer, accepts, skips = [] }: Tier) => ({
     rootDir: __dirname,
-    roots: ['packages', 'examples', 'scripts'].map((folder) => `<rootDir>/${folder}`),
+    roots: ['packages', 'conformance', 'bench', 'examples', 'scripts'].map(
+      (folder) => `<rootDir>/${folder}`,
+    ),
     testEnvironment: 'node',
     ...(name !== undefined && { displayName: name }),
     testRegex: accepts,
@@ -34,7 +36,10 @@ const config = async (): Promise<Config> => {
       }),
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
       '^millrace$': '<rootDir>/packages/cli/src/index.ts',
-      '^@millrace/([^/]+)$': '<rootDir>/packages/$1/src/index.ts',
+      '^@millrace/([^/]+)$': [
+        '<rootDir>/packages/$1/src/index.ts',
+        '<rootDir>/conformance/$1/src/index.ts',
+      ],
       '^@millrace/([^/]+)/([^/]+)$': [
         '<rootDir>/packages/$1/src/$2/index.ts',
         '<rootDir>/packages/$1/src/layers/$2/index.ts',

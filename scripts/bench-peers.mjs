@@ -8,14 +8,14 @@ import { root } from './workspaces.mjs';
 const help = `npm run bench:peers -- [name …]
 
 Installs the frameworks that the bench compares with, and a Node 24: those named, or all. Each lies in a
-folder of its own, packages/bench/peers/<name>, and becomes what its lock file says; one that is so
+folder of its own, bench/peers/<name>, and becomes what its lock file says; one that is so
 already is left alone. Nothing of it belongs to the workspace.`;
 
-const folder = join(root, 'packages', 'bench', 'peers');
+const folder = join(root, 'bench', 'peers');
 const all = readdirSync(folder).filter((name) => existsSync(join(folder, name, 'package.json')));
 
 // The .npmrc of the root does not reach these folders. Some of these packages ask for a newer Node than
-// they need: packages/bench/peers/README.md says which, and that they were tried.
+// they need: bench/peers/README.md says which, and that they were tried.
 const flags = [
   '--ignore-scripts',
   '--no-engine-strict',

@@ -3,5 +3,5 @@ import { setUp } from './set-up.mjs';
 
 await setUp();
 
-const { code } = await node(['packages/bench/dist/main.js', ...process.argv.slice(2)]);
+const { code } = await node(['bench/dist/main.js', ...process.argv.slice(2)]);
 process.exit(code);

@@ -3,5 +3,5 @@ import { setUp } from './set-up.mjs';
 
 await setUp();
 
-const { code } = await node(['packages/crash-suite/dist/main.js', ...process.argv.slice(2)]);
+const { code } = await node(['conformance/crash-suite/dist/main.js', ...process.argv.slice(2)]);
 process.exit(code);

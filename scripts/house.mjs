@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import kernelBoundary from './house/kernel.cjs';
 import { setUp } from './set-up.mjs';
-import { readJson, root } from './workspaces.mjs';
+import { readJson, root, workspaces } from './workspaces.mjs';
 
 const help = `npm run house -- [--check | --lower] [--json]
 
@@ -205,9 +205,9 @@ function publicNames(folder, modules) {
 
 /** The names that no example, page or other package mentions. */
 function unnamed(names, folder) {
-  const sources = readdirSync(join(root, 'packages'))
-    .filter((name) => `packages/${name}` !== folder)
-    .flatMap((name) => filesIn(`packages/${name}/src`, /\.ts$/));
+  const sources = workspaces(root)
+    .filter((other) => other !== folder && other !== 'examples')
+    .flatMap((other) => filesIn(`${other}/src`, /\.ts$/));
   const pages = [
     'README.md',
     ...filesIn('docs', /\.(ts|md)$/),

@@ -1,6 +1,6 @@
 const { join } = require('node:path');
 
-const bench = join(module.path, '../../packages/bench');
+const bench = join(module.path, '../../bench');
 
 /** Makes a resolver for Jest that lets tests import what scripts/test/bundle.mjs has bundled. */
 module.exports = (replacements) => (name, options) => {
