@@ -48,6 +48,8 @@ interface HeldLease {
     isHeld: boolean;
     /** Nothing is written down, or about to be. */
     isEmpty: boolean;
+    /** What is being appended. The lease is given back after it: connections of a pool overtake each other. */
+    writing?: Promise<unknown>;
   };
 }
 
@@ -72,7 +74,10 @@ export const sqlCalls = (
           state.isHeld = false;
           const { giveBack, remove } = callStatements(sql.schema);
           // A call of which nothing is written down is none.
-          sql.query(state.isEmpty ? remove : giveBack, [key, owner]).catch(() => undefined);
+          const give = (): Promise<unknown> =>
+            sql.query(state.isEmpty ? remove : giveBack, [key, owner]).catch(() => undefined);
+          if (state.writing === undefined) void give();
+          else void state.writing.then(give, give);
         },
         taken: () => taken(callId),
         leaseMs,
@@ -178,13 +183,15 @@ const append = async (
   const begun = sessionIn(callId, records);
   const { append, appendEvents } = callStatements(sql.schema);
   const isSafe = records.some(({ kind }) => kind === 'step');
-  const written = await sql.query(isSafe ? append : appendEvents, [
+  const writing = sql.query(isSafe ? append : appendEvents, [
     key,
     owner,
     records.length,
     ...columnsOf(records),
     begun && toSqlText(begun),
   ]);
+  state.writing = writing;
+  const written = await writing;
   if (written.length === 0) throw taken(callId);
   sql.notify(key);
 };

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /** Knows what is under way. */
 export interface Tracked {
   /** Does work, of which is known that it is under way until it settles. */
@@ -20,7 +22,11 @@ export const createTracked = (): Tracked => {
       }
     },
     settled: async () => {
-      while (running.size > 0) await Promise.allSettled(running);
+      while (running.size > 0) {
+        await Promise.allSettled(running);
+        // What waits for one of them begins before the next look.
+        await setImmediate();
+      }
     },
   };
 };
