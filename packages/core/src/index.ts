@@ -26,7 +26,7 @@ export { fromBatches, fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
 export type { Interceptor } from './seams/interceptor.js';
 export { on, onCall, prepare, transformChunks, watch } from './seams/interceptor.js';
-export { type ContentChunk, type StopChunk, stopMessage } from './models/content-through.js';
+export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
 export type { Preparation } from './seams/preparation.js';
 export type { PhaseFactory } from './seams/phase.js';
 export { guardOutput } from './layers/interceptors/guard-output.js';

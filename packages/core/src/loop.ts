@@ -3,7 +3,7 @@ import type { Context } from './seams/context.js';
 import type { PhaseFactory } from './seams/phase.js';
 import { deadline } from './flow/deadline.js';
 import { MillraceError } from './values/errors.js';
-import { oneRun } from './phases/phase-list.js';
+import { checkedPhase } from './phases/phase-list.js';
 import { type EndedRun, hasEnded, progress, type Run } from './run.js';
 import { subscribeOnTrampoline } from './flow/trampoline.js';
 
@@ -12,7 +12,7 @@ export const loop = (
   turn: readonly PhaseFactory[],
 ): OperatorFunction<Run, EndedRun> => {
   const latest = context.local(progress);
-  const phases = turn.map((create) => oneRun(create, context));
+  const phases = turn.map((create) => checkedPhase(create, context));
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
   // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.

@@ -5,7 +5,7 @@ import { requestOf } from './call-options.js';
 import { limitsOf } from '../flow/deadline.js';
 import type { CallContext } from '../seams/call-context.js';
 import type { Context } from '../seams/context.js';
-import { endInterrupted, endStopped, says } from '../phases/limit.js';
+import { endInterrupted, endStopped, assistantMessage } from '../phases/limit.js';
 import { fatal, MillraceError, misuse } from '../values/errors.js';
 import type { Answer, Layer, LayerContext } from '../seams/layer.js';
 import { trusted, turnThrough } from '../seams/layer.js';
@@ -15,7 +15,7 @@ import { textOf, toolUsesOf, withPlainResults } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
 import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phases/phase-list.js';
-import { lend } from '../seams/places.js';
+import { createToolContext } from '../seams/tool-context.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import type { Call } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
@@ -63,7 +63,7 @@ export const answerWith = (
         : { ...latest, iteration: context.hooks.iteration() };
     if (hasEnded(run)) return of(run);
     if (context.interruption.current !== undefined) return of(endInterrupted(run, context));
-    const ended = end(run, 'answer', says(context.call, 'answer', answer));
+    const ended = end(run, 'answer', assistantMessage(context.call, 'answer', answer));
     return withOutput$(ended, call, 'The answer of a layer');
   }).pipe(map((ended) => concluded(ended, call, context)));
 
@@ -304,6 +304,6 @@ const contextOf = (call: Call, context: CallContext): Context => {
       // It was reported before the step that says so was recorded.
       context.local(recorded).by?.passed();
     },
-    lend: (lending, run, abort) => lend(context, tools, lending, run, abort),
+    toolContext: (lending, run, abort) => createToolContext(context, tools, lending, run, abort),
   };
 };

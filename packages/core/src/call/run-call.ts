@@ -24,7 +24,7 @@ import { type Instructions, instructionsOf } from './answer.js';
 import { preparing } from './prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from '../seams/call-context.js';
-import { discard } from '../phases/draft.js';
+import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import { type AssistantMessage, frozen, isContentBlock, type Message } from '../values/message.js';
@@ -44,14 +44,14 @@ import {
 import { noMemory } from '../values/memory.js';
 import type { Model } from '../models/model.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
-import { abortedError, stopBy } from './stop-by.js';
+import { abortedError, abortWhen } from './abort-when.js';
 import type { View } from './callable.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { joinDemand } from '../flow/demand.js';
 import { createHooks } from '../seams/hooks.js';
 import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
-import { placeOf } from '../seams/places.js';
+import { toolScopeOf } from '../seams/tool-context.js';
 import { watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
@@ -142,7 +142,7 @@ const seen$ = <Seen>(
     view(context),
     // The reply ends the wait for an interrupt too.
     (descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))).pipe(
-      stopBy(options, context),
+      abortWhen(options, context),
       concatMap((reply) => {
         complete(frozen(reply), context);
         end();
@@ -189,7 +189,7 @@ const complete = (reply: Reply, context: CallContext): void => {
   // A layer may have answered it from further out.
   reportBeginning(context);
   const { run } = local(outcome);
-  if (run !== undefined) noteWords(reply, run, call);
+  if (run !== undefined) rememberEarlierMessages(reply, run, call);
   reply$.next(reply);
   if (run !== undefined && reply.id !== run.answer.id) {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
@@ -241,7 +241,7 @@ const createContext = ({
     },
     next: (event) => events$.next(event),
   };
-  const above = parent === undefined ? undefined : placeOf(parent);
+  const above = parent === undefined ? undefined : toolScopeOf(parent);
   const id = callId ?? above?.callIds.next() ?? randomId();
   const { scope } = above ?? {};
   const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
@@ -368,10 +368,10 @@ const interrupting = ({
           ),
 });
 
-const words = new WeakMap<Reply, readonly AssistantMessage[]>();
+const earlier = new WeakMap<Reply, readonly AssistantMessage[]>();
 
 /** Remembers what a call has said before its reply. */
-const noteWords = (
+const rememberEarlierMessages = (
   reply: Reply,
   { messages }: Pick<EndedRun, 'messages'>,
   { callId }: Pick<CallInfo, 'callId'>,
@@ -383,7 +383,8 @@ const noteWords = (
       message.id.startsWith(`${callId}/`) &&
       message.content.some(isContentBlock),
   );
-  if (said.length > 0) words.set(reply, said);
+  if (said.length > 0) earlier.set(reply, said);
 };
 
-export const wordsBefore = (reply: Reply): readonly AssistantMessage[] => words.get(reply) ?? [];
+export const earlierMessages = (reply: Reply): readonly AssistantMessage[] =>
+  earlier.get(reply) ?? [];

@@ -115,7 +115,7 @@ const followed$ = (
       const range = { kind: 'event', after, afterSeq: afterSeq - 1 } as const;
       if (demand === undefined) return records$(driver, callId, range);
       const wanted = <T>(value: T) => whenWanted$(demand, value);
-      return inPortions$(driver, callId, range, wanted, wanted(undefined));
+      return readInBatches$(driver, callId, range, wanted, wanted(undefined));
     };
     const seen$ = (record: StoredRecord): Observable<AgentEvent> => {
       after = record.position;
@@ -194,7 +194,7 @@ const oneHint = (): Fifo<object> => {
   };
 };
 
-export const inPortions$ = <T>(
+export const readInBatches$ = <T>(
   driver: CallStoreDriver,
   callId: string,
   range: RecordRange,
@@ -272,7 +272,7 @@ export const replay$ = (
   const { driver } = store;
   const played$ = (last: number): Observable<AgentEvent | typeof end> => {
     const due = clockOf(options);
-    return inPortions$<AgentEvent | typeof end>(driver, callId, eventsOnly, (record) => {
+    return readInBatches$<AgentEvent | typeof end>(driver, callId, eventsOnly, (record) => {
       if (record.position > last) return of(end);
       const event = storedEvent(callId, record);
       return events(event) ? due(event) : EMPTY;

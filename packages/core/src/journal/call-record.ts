@@ -117,17 +117,17 @@ export const unreadableCall = (callId: string): MillraceError =>
 export const beginning = (callId: string): StepForm<CallRecord> => ({
   isWritten: () => true,
   read: () => {
-    throw begunBefore(callId);
+    throw alreadyBegun(callId);
   },
 });
 
-export const begunBefore = (callId: string): MillraceError =>
+export const alreadyBegun = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
     `The journal has a call '${callId}' already. Resume it with resume$(agent, '${callId}') of the journal, or use another id.`,
   );
 
-export const goingOn: StepForm<CallRecord> = { isWritten: isCallRecord };
+export const resumption: StepForm<CallRecord> = { isWritten: isCallRecord };
 
 export const assertGiven = (
   callId: string,
@@ -163,20 +163,20 @@ export const sessionIn = (
   return typeof sessionId === 'string' ? sessionId : undefined;
 };
 
-export interface SeatRecord {
+export interface QueueRecord {
   readonly as: 'seated' | 'superseded' | 'interrupted';
   readonly message?: string;
 }
 
-export const seatStep = 'seat';
+export const queueStep = 'seat';
 
-export const isSeatRecord = (written: unknown): written is SeatRecord =>
+export const isQueueRecord = (written: unknown): written is QueueRecord =>
   hasFields(written, {
     as: (as) => as === 'seated' || as === 'superseded' || as === 'interrupted',
     message: isOptional(isString),
   });
 
-export const seatForm: StepForm<SeatRecord> = { isWritten: isSeatRecord };
+export const queueForm: StepForm<QueueRecord> = { isWritten: isQueueRecord };
 
 export const callOfStep = (name: string, calls: Pick<ReadonlySet<string>, 'has'>): string => {
   let at = name.lastIndexOf('/');
@@ -191,7 +191,7 @@ export const callBegunBy = (name: string): string | undefined => {
 
 const firstSteps: ReadonlySet<string> = new Set([
   callStep,
-  seatStep,
+  queueStep,
   interruptStep,
   'prepare',
   'open',

@@ -111,7 +111,7 @@ const written$ = (
         steps: new Map(),
         log: createKnownLog(),
         shown: new Set(),
-        told: createToldBehind(),
+        told: createDeliveredSince(),
         lastSeq: 0,
       },
     ),
@@ -392,7 +392,7 @@ interface ToldBehind {
   readonly take: (callId: string, type: EventType) => boolean;
 }
 
-export const createToldBehind = (): ToldBehind => {
+export const createDeliveredSince = (): ToldBehind => {
   const calls = new Map<string, Map<string, number>>();
   const of = (callId: string): Map<string, number> => {
     const told = calls.get(callId) ?? new Map<string, number>();

@@ -12,7 +12,7 @@ import {
   callBegunBy,
   callOfStep,
   interruptStep,
-  seatStep,
+  queueStep,
 } from './call-record.js';
 import type { CallStoreDriver, NewRecord, StoreOfCalls } from './call-store-driver.js';
 import { checkStored, isStored$, notStored } from './call-store-driver.js';
@@ -172,4 +172,4 @@ const withoutLateSignals = (kept: readonly StoredStep[]): readonly StoredStep[] 
 };
 
 const isSignal = (name: string): boolean =>
-  [interruptStep, seatStep].some((step) => name.endsWith(`/${step}`));
+  [interruptStep, queueStep].some((step) => name.endsWith(`/${step}`));

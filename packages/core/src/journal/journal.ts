@@ -26,7 +26,7 @@ import { type Answer, type Layer, type LayerContext, trusted, type Use } from '.
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 import { checkOptions, defined, having, oneOf, type Rule } from '../values/options.js';
-import { keySeed, placeOf } from '../seams/places.js';
+import { keySeed, toolScopeOf } from '../seams/tool-context.js';
 import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
 import { suspensionsIn } from '../memories/suspend.js';
@@ -36,17 +36,17 @@ import {
   type Fork,
   assertGiven,
   beginning,
-  begunBefore,
+  alreadyBegun,
   callRecord,
   callStep,
-  goingOn,
+  resumption,
   isCallRecord,
   unreadableCall,
 } from './call-record.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import type { CallLog, CallSteps } from './recording.js';
-import { callSteps, createReplaying, createRunning } from './recording.js';
+import { callSteps, createReplayFilter, createRunning } from './recording.js';
 
 /** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
 export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
@@ -200,7 +200,7 @@ const stepsOf = cell('call', (): { by?: CallSteps } => ({}));
 const forks = cell('family', (): { made: readonly Fork[] } => ({ made: [] }));
 
 export const forksAbove = (parent: ToolContext | undefined): readonly Fork[] =>
-  parent === undefined ? [] : placeOf(parent).scope.local(forks).made;
+  parent === undefined ? [] : toolScopeOf(parent).scope.local(forks).made;
 
 const recording = (
   open: <T>(context: LayerContext, call$: Observable<T>) => Observable<T>,
@@ -244,7 +244,7 @@ const begun$ = <T>(
   const begun$ = track$(
     (mark) =>
       store.open$(callId, (open) => {
-        if (open.isWritten?.(`${callId}/${callStep}`) === true) throw begunBefore(callId);
+        if (open.isWritten?.(`${callId}/${callStep}`) === true) throw alreadyBegun(callId);
         const drained = untilDrained(open, callId, mark);
         begin(context, { ...settings, journal: drained, isOutermost: true, isResumed: false });
         running.begin(callId);
@@ -315,7 +315,7 @@ const begin = (context: LayerContext, log: CallLog): void => {
     if (open.demand !== undefined) demand.join(open.demand);
   }
   const replaying = isResumed
-    ? createReplaying((type) => wasTold?.(callId, type) === true)
+    ? createReplayFilter((type) => wasTold?.(callId, type) === true)
     : undefined;
   if (listener !== undefined) hooks.attend({ listener });
   if (replaying !== undefined) hooks.attend({ deliver: replaying.tell });
@@ -334,7 +334,7 @@ const recordedAnswer = (
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
     // A call below another is begun by that one's.
     if (!isOutermost) return of(undefined);
-    const form = isResumed ? goingOn : beginning(info.callId);
+    const form = isResumed ? resumption : beginning(info.callId);
     const run = () => made$(() => callRecord(info, local(keySeed).id, input, given));
     return perform({ kind: 'call', id: callStep, input, run, form });
   };

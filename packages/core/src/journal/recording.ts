@@ -34,9 +34,9 @@ import { interruptStep } from './call-record.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
-import { type Acted, ofUnknownEnd } from '../phases/act.js';
-import type { Asked } from '../phases/ask.js';
-import type { Decision } from '../phases/decide-tool.js';
+import { type ToolCallResult, ofUnknownEnd } from '../phases/tool-call.js';
+import type { ModelAnswer } from '../phases/ask.js';
+import type { Authorization } from '../phases/authorize-tool-call.js';
 import { isRecord } from '../values/json.js';
 import { endReasons, type Reply } from '../values/reply.js';
 import { suspend } from '../memories/suspend.js';
@@ -58,7 +58,7 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
 
 export const callSteps = (
   { journal, ...log }: CallLog,
-  replaying: Replaying | undefined,
+  replaying: ReplayFilter | undefined,
   context: LayerContext,
 ): CallSteps => {
   const { callId } = context.call;
@@ -178,7 +178,7 @@ const changed = (callId: string, id: string): MillraceError =>
   );
 
 const listener = (
-  replaying: Replaying | undefined,
+  replaying: ReplayFilter | undefined,
   { local, hooks }: Pick<LayerContext, 'local' | 'hooks'>,
 ): StepListener => ({
   replayed: (step, message) => {
@@ -303,7 +303,7 @@ const unreadable = (callId: string, id: string): MillraceError =>
     ),
   );
 
-const askedForm: StepForm<Asked> = {
+const askedForm: StepForm<ModelAnswer> = {
   isWritten: (written) =>
     hasFields(written, {
       status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
@@ -320,7 +320,7 @@ const askedForm: StepForm<Asked> = {
     }),
 };
 
-const decisionForm: StepForm<Decision> = {
+const decisionForm: StepForm<Authorization> = {
   write: ({ value: _, ...decision }) => decision,
   isWritten: (written) =>
     hasFields(written, {
@@ -333,7 +333,7 @@ const decisionForm: StepForm<Decision> = {
     }),
 };
 
-const actedForm: StepForm<Acted> = {
+const actedForm: StepForm<ToolCallResult> = {
   write: ({ extras, result, ...acted }) => ({
     ...acted,
     result: withPlainDetails(result),
@@ -365,7 +365,7 @@ const actedForm: StepForm<Acted> = {
 
 /** Checked before it is read. */
 // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-const asActed = (written: unknown): Acted => written as Acted;
+const asActed = (written: unknown): ToolCallResult => written as ToolCallResult;
 
 const replyForm: StepForm<Reply> = {
   isWritten: (written) =>
@@ -395,14 +395,14 @@ const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<Step
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);
 
-export interface Replaying {
+export interface ReplayFilter {
   readonly tell: (type: EventType, isEnd: boolean, now: () => void) => void;
   readonly passed: () => void;
   readonly aside: (tell: () => void) => void;
   readonly end: () => void;
 }
 
-export const createReplaying = (wasTold: (type: EventType) => boolean): Replaying => {
+export const createReplayFilter = (wasTold: (type: EventType) => boolean): ReplayFilter => {
   let held: { readonly type: EventType; readonly now: () => void }[] = [];
   let hasPassed = false;
   let isOver = false;

@@ -19,7 +19,7 @@ import { parsedText } from './record-json.js';
 import { shortText, textIn } from './call-summary.js';
 import type { StoreOfCalls, CallStoreDriver, StoredRecord } from './call-store-driver.js';
 import { checkStored, notStored } from './call-store-driver.js';
-import { placeName } from '../seams/places.js';
+import { idPartOf } from '../seams/tool-context.js';
 import { records$ } from './call-store.js';
 
 /** What a step has done: begun the call, prepared its input, loaded its history, asked the model, decided on a tool, run it, made the reply. */
@@ -174,7 +174,7 @@ const inOrder = (callId: string, records: readonly StoredRecord[]): readonly Sto
     if (!begun.has(turn)) begun.set(turn, record.position);
     const toolUse = id.endsWith('/intent') ? valueOf(record.text, 'toolUse') : undefined;
     const used = valueIn(toolUse, 'id');
-    if (typeof used === 'string') tools.set(placeName(used), { turn, index });
+    if (typeof used === 'string') tools.set(idPartOf(used), { turn, index });
   }
   const placed = steps.map(({ id, record }): Placed => {
     const { position } = record;

@@ -5,7 +5,7 @@ import { agentTool } from '../layers/teams/index.js';
 import { finish, text, toolUse } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { all, event, step, write, journalIn } from './stored-calls.test-support.js';
-import { createToldBehind } from './call-store.js';
+import { createDeliveredSince } from './call-store.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** A model that asks for tools, and is done when it has their results. */
@@ -68,7 +68,7 @@ const fail = (error: unknown): never => {
 
 describe('what calls have told behind their last step', () => {
   it('S7: is kept by call: a step forgets what its own call had told, and no other', () => {
-    const told = createToldBehind();
+    const told = createDeliveredSince();
     const [ann, bob] = ['c/ann', 'c/ann+2'];
     const records = [
       ...[step('c/call', {}), event(1), step(`${ann}/open`, {}), step(`${bob}/open`, {})],

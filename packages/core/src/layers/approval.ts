@@ -15,7 +15,7 @@ import {
   timeout,
 } from 'rxjs';
 import { contained } from '../flow/contained.js';
-import { decidersOfCall } from '../phases/decide-tool.js';
+import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolUseBlock } from '../values/message.js';
 import { isRecord, isTooDeep } from '../values/json.js';

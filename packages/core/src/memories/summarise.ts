@@ -3,7 +3,7 @@ import { catchError, concatMap, defaultIfEmpty, defer, identity, map, of } from 
 import type { CallInfo } from '../values/reply.js';
 import type { Context } from '../seams/context.js';
 import { type Phase, phase, type PhaseFactory } from '../seams/phase.js';
-import { createDraft } from '../phases/draft.js';
+import { createMessageBuilder } from '../phases/message-builder.js';
 import { messageOf } from '../values/errors.js';
 import { countMessages, plainCounter } from '../models/count-request.js';
 import { estimateTokens } from '../models/estimate-tokens.js';
@@ -15,7 +15,7 @@ import { ready } from '../models/answer-tool.js';
 import type { Rule } from '../values/options.js';
 import { checkOptions, isFunction, isModel, isText, wholeNumber } from '../values/options.js';
 import { taskOf } from '../models/prompt.js';
-import { receive$ } from '../phases/receive.js';
+import { streamMessage$ } from '../phases/stream-message.js';
 import { compact, nextIteration, type OpenRun, spend } from '../run.js';
 import { hasFields, isOptional, isString, isUsage } from '../values/shape.js';
 import type { Step } from '../step.js';
@@ -226,7 +226,7 @@ interface SummaryOrder {
   readonly portionTokens: number;
 }
 
-type AskNeeds = Parameters<typeof receive$>[0];
+type AskNeeds = Parameters<typeof streamMessage$>[0];
 
 /** Asks the model for a summary, and emits what came of it: a failure is a value, too. Nothing of it is shown, and an interrupt ends it without a value. `position` is its place in the call. */
 export const askSummary$ = (
@@ -261,8 +261,9 @@ const write$ = (
 ): Observable<Summary> =>
   defer(() => {
     const { iteration } = run;
-    const draft = createDraft({ messageId: stepId, name: '', iteration, isTaken: () => false });
-    return receive$(context, run, () => undefined, { messages, options }, draft).pipe(
+    const own = { messageId: stepId, name: '', iteration, isTaken: () => false };
+    const draft = createMessageBuilder(own);
+    return streamMessage$(context, run, () => undefined, { messages, options }, draft).pipe(
       map((finish) => read(textOf(draft.message()).trim(), finish, draft.usage)),
       catchError((error: unknown) =>
         of<Summary>({ status: 'failed', why: messageOf(error), usage: draft.usage }),

@@ -39,7 +39,7 @@ import { lastTurnsFrom } from './transcript.js';
 import type { CallInfo } from '../values/reply.js';
 import { openDemand } from '../flow/demand.js';
 import { createHooks } from '../seams/hooks.js';
-import type { receive$ } from '../phases/receive.js';
+import type { streamMessage$ } from '../phases/stream-message.js';
 import { createTrampoline } from '../flow/trampoline.js';
 
 /** When conversations are summarised, and by whom. */
@@ -243,7 +243,7 @@ const standAlone = (
   sessionId: string,
   model: Model,
   scheduler: SchedulerLike,
-): Parameters<typeof receive$>[0] => {
+): Parameters<typeof streamMessage$>[0] => {
   const call: CallInfo = {
     rootId: sessionId,
     callId: sessionId,

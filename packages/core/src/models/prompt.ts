@@ -42,7 +42,6 @@ export interface Injected {
   readonly context: readonly Message[];
 }
 
-/** Nothing. */
 export const nothingInjected: Injected = { recalled: [], context: [] };
 
 /** The messages of a request: what is recalled, the history, the context, what was asked and all behind it. `inputOf` tells what was asked. */
@@ -68,15 +67,10 @@ export const notesMessage = (
     : [{ id, role: 'user', content: [textBlock(sections.join('\n\n'))] }];
 };
 
-interface Found {
-  readonly text: string;
-  readonly placement: 'system' | 'beforeInput';
-}
-
 /** The text of what was found, in one place or in all of them. */
 export const textFound = (
-  found: Readonly<Record<string, Found>>,
-  place?: Found['placement'],
+  found: Readonly<Record<string, { readonly text: string; readonly placement: string }>>,
+  place?: 'system' | 'beforeInput',
 ): string =>
   Object.values(found)
     .filter(({ text, placement }) => text !== '' && (place ?? placement) === placement)

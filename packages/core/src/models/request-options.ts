@@ -1,9 +1,5 @@
 import type { Model, ModelReport, RequestOptions, ToolDeclaration } from './model.js';
 
-interface Tools {
-  readonly declarations: readonly ToolDeclaration[];
-}
-
 export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
   type: 'warning',
   message: `The model '${name}' cannot take '${option}': it was left out of the request.`,
@@ -20,13 +16,15 @@ export const supportedOptions = (
   return { options: Object.fromEntries(kept), dropped };
 };
 
-export const withTools = (request: RequestOptions, { declarations }: Tools): RequestOptions =>
-  declarations.length > 0 ? { ...request, tools: declarations } : request;
+export const withTools = (
+  request: RequestOptions,
+  { declarations }: { readonly declarations: readonly ToolDeclaration[] },
+): RequestOptions => (declarations.length > 0 ? { ...request, tools: declarations } : request);
 
 /** A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
 export const withoutTools = (
   { toolChoice: _toolChoice, ...request }: RequestOptions,
-  toolkit: Tools,
+  toolkit: { readonly declarations: readonly ToolDeclaration[] },
   { unsupported }: Pick<Model, 'unsupported'>,
 ): RequestOptions => {
   if (toolkit.declarations.length === 0 || unsupported?.includes('toolChoice') === true) {

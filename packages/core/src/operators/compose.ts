@@ -19,7 +19,7 @@ import { type Callable, createStep, runOf, type StepRun } from '../call/callable
 import { MillraceError, misuse } from '../values/errors.js';
 import type { Input } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
-import { lendAside, silent } from '../seams/places.js';
+import { forkToolContext, silent } from '../seams/tool-context.js';
 import type { Reply } from '../values/reply.js';
 
 /** What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies. */
@@ -123,7 +123,7 @@ const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
   const { parent, ...own } = silent(options);
   return parent === undefined
     ? Array.from({ length: steps }, () => own)
-    : lendAside(parent, steps).map((way) => ({ ...own, parent: way }));
+    : forkToolContext(parent, steps).map((way) => ({ ...own, parent: way }));
 };
 
 /**

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import { concat, concatMap, from, identity, mergeMap, startWith, toArray } from 'rxjs';
-import { act$, type Acted } from './act.js';
+import { callTool$, type ToolCallResult } from './tool-call.js';
 import { thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
 import { type Phase, phase } from '../seams/phase.js';
@@ -18,14 +18,14 @@ import {
 import { noMemory } from '../values/memory.js';
 import type { ToolRun } from '../values/reply.js';
 import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
-import { says, wordsOf } from './limit.js';
+import { assistantMessage, withoutToolCalls } from './limit.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
 import type { Extras } from '../values/tool-output.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { isRecord } from '../values/json.js';
 import { readJson } from '../values/read-json.js';
 
-type Needs = Parameters<typeof act$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
+type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
 
 /** They may be no JSON, and another process may go on with the call. */
 const extrasLost = (names: readonly string[]): string =>
@@ -53,14 +53,14 @@ export const acting = (context: Needs): Phase =>
     const [[only, ...others] = [], ...more] = batches;
     const isOne = only !== undefined && others.length + more.length + repeats.length === 0;
     const acted$ = isOne
-      ? act$(context, run, only).pipe(thenMap((acted) => [acted]))
-      : allOf$(batches, (use) => act$(context, run, use), parallel);
+      ? callTool$(context, run, only).pipe(thenMap((acted) => [acted]))
+      : allOf$(batches, (use) => callTool$(context, run, use), parallel);
     return acted$.pipe(
       repeats.length === 0
         ? identity
         : concatMap((acted) =>
             from(repeats).pipe(
-              concatMap((use) => act$(context, run, use, resultOf(use.sameAs, run, acted))),
+              concatMap((use) => callTool$(context, run, use, resultOf(use.sameAs, run, acted))),
               startWith(...acted),
               toArray(),
             ),
@@ -76,9 +76,9 @@ export const acting = (context: Needs): Phase =>
 
 const allOf$ = (
   [first = [], ...others]: readonly (readonly Planned[])[],
-  act: (use: Planned) => Observable<Acted>,
+  act: (use: Planned) => Observable<ToolCallResult>,
   parallel: number,
-): Observable<Acted[]> => {
+): Observable<ToolCallResult[]> => {
   const run$ = (batch: readonly Planned[]) => from(batch).pipe(mergeMap(act, parallel));
   const first$ = run$(first);
   return (others.length === 0 ? first$ : concat(first$, ...others.map(run$))).pipe(toArray());
@@ -116,7 +116,7 @@ const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] =>
 const resultOf = (
   toolUseId: string | undefined,
   { messages }: OpenRun,
-  acted: readonly Acted[],
+  acted: readonly ToolCallResult[],
 ): ToolResultBlock | undefined => {
   const isIt = (result: ToolResultBlock): boolean => result.toolUseId === toolUseId;
   const fresh = acted.find(({ result }) => isIt(result));
@@ -131,7 +131,7 @@ const settle = (
   run: OpenRun,
   asked: AssistantMessage,
   uses: readonly Planned[],
-  given: readonly Acted[],
+  given: readonly ToolCallResult[],
   extras: Extras,
   { call, hooks, interruption, memory }: Needs,
 ): Run => {
@@ -161,24 +161,24 @@ const settle = (
     if (memory === noMemory) warn(lost);
     const names = Object.keys(answered.extras);
     if (names.length > 0) warn(extrasLost(names));
-    const answer = says(call, `${run.iteration}/suspended`, []);
+    const answer = assistantMessage(call, `${run.iteration}/suspended`, []);
     return { ...end(answered, 'suspended', answer), suspensions };
   }
   const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
   if (final !== undefined) {
-    return end(answered, 'toolFinal', says(call, `${run.iteration}/final`, final));
+    return end(answered, 'toolFinal', assistantMessage(call, `${run.iteration}/final`, final));
   }
   if (!run.stopping && !acted.some(({ stop }) => stop)) return answered;
   return textOf(asked) === ''
-    ? end(answered, 'stopped', says(call, `${run.iteration}/stopped`, 'Stopped.'))
-    : end(answered, 'stopped', wordsOf(asked));
+    ? end(answered, 'stopped', assistantMessage(call, `${run.iteration}/stopped`, 'Stopped.'))
+    : end(answered, 'stopped', withoutToolCalls(asked));
 };
 
-const suspensionOf = ({ toolUse, result }: Acted): readonly Suspension[] =>
+const suspensionOf = ({ toolUse, result }: ToolCallResult): readonly Suspension[] =>
   result.suspended === undefined ? [] : [{ toolUse, request: result.suspended.request }];
 
 const useOf = (
-  { toolUse, result, failed, executed, extras }: Acted,
+  { toolUse, result, failed, executed, extras }: ToolCallResult,
   plan: Planned | undefined,
 ): Use | undefined => {
   if (plan === undefined) return undefined;
@@ -198,7 +198,7 @@ const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock
     ? result
     : { ...result, content: [textBlock('Interrupted before its result came.')], isError: true };
 
-const toToolRun = ({ toolUse, result, ms }: Acted): ToolRun => ({
+const toToolRun = ({ toolUse, result, ms }: ToolCallResult): ToolRun => ({
   toolUseId: toolUse.id,
   name: toolUse.name,
   input: toolUse.input,

@@ -1,7 +1,7 @@
 import { defer, type Observable } from 'rxjs';
 import { type AssistantMessage, type Finish, frozen, toolUsesOf } from '../values/message.js';
-import type { StopChunk } from '../models/content-through.js';
-import { createDraft, discard, type Draft } from './draft.js';
+import type { StopChunk } from '../models/chunk-transform.js';
+import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
 import type { CallInfo } from '../values/reply.js';
 import { MillraceError } from '../values/errors.js';
 import { holding } from '../flow/interruption.js';
@@ -9,12 +9,12 @@ import { made$, thenMap } from '../flow/contained.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
 import type { Context } from '../seams/context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
-import { receive$, type Show } from './receive.js';
+import { streamMessage$, type Show } from './stream-message.js';
 import type { OpenRun } from '../run.js';
 import type { Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
-export type Asked =
+export type ModelAnswer =
   | {
       readonly status: 'answered';
       readonly message: AssistantMessage;
@@ -48,10 +48,10 @@ type After = Extract<ModifiablePayload, AfterModel>;
 export interface Stage {
   readonly before: (asked: BeforeModel) => Before;
   readonly show: Show;
-  readonly after: (answered: AfterModel, wish: Wish) => After;
+  readonly after: (answered: AfterModel, wish: Directive) => After;
 }
 
-export interface Wish {
+export interface Directive {
   readonly stop?: boolean;
   readonly again?: string;
 }
@@ -78,7 +78,7 @@ export const ask$ = (
   stage: Stage,
   position: string,
   request: ModelRequest,
-): Observable<Asked> => {
+): Observable<ModelAnswer> => {
   const { run$, cut$ } = asking(context, run, stage, position, request);
   return context
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
@@ -92,7 +92,7 @@ export const ask$ = (
 };
 
 /** What a layer has kept from another call is a message of this one: memory would take it for the one that it has. */
-const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked => {
+const ownMessage = (asked: ModelAnswer, { callId }: CallInfo, position: string): ModelAnswer => {
   const { message } = asked;
   return message.id.startsWith(`${callId}/`)
     ? asked
@@ -101,8 +101,8 @@ const ownMessage = (asked: Asked, { callId }: CallInfo, position: string): Asked
 
 export interface Asking {
   /** Asks the model, through interceptors before and after. */
-  readonly run$: (attempt: number) => Observable<Asked>;
-  readonly cut$: (why: Pick<Cut, 'message'>) => Observable<Asked>;
+  readonly run$: (attempt: number) => Observable<ModelAnswer>;
+  readonly cut$: (why: Pick<Cut, 'message'>) => Observable<ModelAnswer>;
 }
 
 /** Prepares a request for one message. It is the only place that talks to a model. */
@@ -114,15 +114,15 @@ export const asking = (
   { messages, ...options }: ModelRequest,
 ): Asking => {
   const { call, hooks, toolUseIds } = context;
-  let draft: Draft | undefined;
+  let draft: MessageBuilder | undefined;
   let earlier = noUsage;
-  const begun = (attempt: number): Draft => {
+  const begun = (attempt: number): MessageBuilder => {
     // A layer has asked again: what its first attempt has shown is void, and paid for.
     if (draft !== undefined) {
       discard(context, iteration, draft.message(), 'asked again');
       earlier = addUsage(earlier, draft.usage);
     }
-    draft = createDraft({
+    draft = createMessageBuilder({
       messageId: messageIdAt(`${call.callId}/${position}`, attempt),
       name: call.agent.at(-1) ?? '',
       iteration,
@@ -130,7 +130,11 @@ export const asking = (
     });
     return draft;
   };
-  const cutShort = (status: 'interrupted' | 'vetoed', begun: Draft, says?: string): Asked => ({
+  const cutShort = (
+    status: 'interrupted' | 'vetoed',
+    begun: MessageBuilder,
+    says?: string,
+  ): ModelAnswer => ({
     status,
     ...(says !== undefined && { says }),
     message: begun.message(),
@@ -144,13 +148,13 @@ export const asking = (
         const answering = (name: string): void => {
           model = name;
         };
-        const answered$ = (finish: Finish): Observable<Asked> =>
+        const answered$ = (finish: Finish): Observable<ModelAnswer> =>
           hooks
             .emit$(iteration, stage.after(answerOf(own, finish), wishOf(own)), (event) =>
               event === undefined ? cutShort('vetoed', own) : answeredBy(event),
             )
             .pipe(holding(context, position));
-        const answeredBy = (event: After): Asked => ({
+        const answeredBy = (event: After): ModelAnswer => ({
           status: 'answered',
           message: sameMessage(own.message(), event.message, toolUseIds),
           finish: event.finish,
@@ -165,7 +169,7 @@ export const asking = (
         return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
           event === undefined
             ? cutShort('vetoed', own)
-            : receive$(context, { iteration }, stage.show, event, own, answering).pipe(
+            : streamMessage$(context, { iteration }, stage.show, event, own, answering).pipe(
                 thenMap(answered$),
               ),
         );
@@ -177,13 +181,13 @@ export const asking = (
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
 
-const answerOf = (draft: Draft, finish: Finish) => ({
+const answerOf = (draft: MessageBuilder, finish: Finish) => ({
   message: frozen(draft.message()),
   finish,
   usage: draft.usage,
 });
 
-const wishOf = ({ halt }: Draft): Wish => {
+const wishOf = ({ halt }: MessageBuilder): Directive => {
   if (halt === undefined) return {};
   return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
 };

@@ -1,5 +1,5 @@
 import { catchError, map, type Observable, of, tap } from 'rxjs';
-import { type Asked, asking, type Stage } from './ask.js';
+import { type ModelAnswer, asking, type Stage } from './ask.js';
 import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
 import type { MillraceErrorCode } from '../values/errors.js';
@@ -110,7 +110,7 @@ const stageOf = (phase: string): Stage => ({
   after: (answered) => ({ type: 'postPlanning', phase, ...answered }),
 });
 
-const read = (asked: Asked): Consulted => {
+const read = (asked: ModelAnswer): Consulted => {
   const { usage } = asked;
   if (asked.status !== 'answered') return { status: 'cut', usage };
   const text = textOf(asked.message).trim();

@@ -17,8 +17,8 @@ import {
   type UserMessage,
 } from '../values/message.js';
 import type { CallInfo, EndReason } from '../values/reply.js';
-import { ask$, type Asked, type Stage } from './ask.js';
-import { discardUnlessKept } from './draft.js';
+import { ask$, type ModelAnswer, type Stage } from './ask.js';
+import { discardUnlessKept } from './message-builder.js';
 import { remember$, type Remembering } from './remember.js';
 
 /** Ends the run if it has been interrupted. */
@@ -81,7 +81,9 @@ const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => 
       message.id.startsWith(`${call.callId}/`) &&
       textOf(message).trim() !== '',
   );
-  return said === undefined ? says(call, 'partial', 'All steps are used up.') : wordsOf(said);
+  return said === undefined
+    ? assistantMessage(call, 'partial', 'All steps are used up.')
+    : withoutToolCalls(said);
 };
 
 const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
@@ -145,7 +147,7 @@ export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): O
 
 const closed$ = (
   run: OpenRun,
-  asked: Asked,
+  asked: ModelAnswer,
   context: ClosingNeeds,
   closing: Closing,
 ): Observable<Run> => {
@@ -163,7 +165,7 @@ const closed$ = (
 
 const summed$ = (
   run: OpenRun,
-  { message, finish, halt, malformed }: Extract<Asked, { status: 'answered' }>,
+  { message, finish, halt, malformed }: Extract<ModelAnswer, { status: 'answered' }>,
   context: ClosingNeeds,
   { reason, what, mute, onInvalid$ }: Closing,
 ): Observable<Run> => {
@@ -220,8 +222,8 @@ export const endInterrupted = (
 ): EndedRun => {
   const message = interruption.current?.message ?? instead;
   return message === undefined && partial !== undefined && textOf(partial) !== ''
-    ? end(run, 'interrupted', wordsOf(partial))
-    : end(run, 'interrupted', says(call, 'interrupted', message ?? 'Interrupted.'));
+    ? end(run, 'interrupted', withoutToolCalls(partial))
+    : end(run, 'interrupted', assistantMessage(call, 'interrupted', message ?? 'Interrupted.'));
 };
 
 /** Ends a run that an interceptor would not let go on. */
@@ -229,15 +231,15 @@ export const endStopped = (run: OpenRun, { call }: Pick<Context, 'call'>): Ended
   end(run, 'stopped', stoppedMessage(call));
 
 export const stoppedMessage = (call: Context['call']): AssistantMessage =>
-  says(call, 'stopped', 'Stopped.');
+  assistantMessage(call, 'stopped', 'Stopped.');
 
 /** A message without its thinking and tool calls. */
-export const wordsOf = (message: AssistantMessage): AssistantMessage => ({
+export const withoutToolCalls = (message: AssistantMessage): AssistantMessage => ({
   ...message,
   content: [textBlock(textOf(message))],
 });
 
-export const says = (
+export const assistantMessage = (
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
   position: string,
   content: string | readonly AssistantBlock[],

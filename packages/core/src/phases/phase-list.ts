@@ -55,7 +55,7 @@ const edit = (
 });
 
 /** Makes a phase, and holds one that is not of the kernel to one run. */
-export const oneRun = (create: PhaseFactory, context: Context): Phase => {
+export const checkedPhase = (create: PhaseFactory, context: Context): Phase => {
   if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;

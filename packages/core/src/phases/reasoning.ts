@@ -1,7 +1,7 @@
 import { map, type Observable, timer } from 'rxjs';
-import { ask$, type Asked, type Stage } from './ask.js';
+import { ask$, type ModelAnswer, type Stage } from './ask.js';
 import { thenMap } from '../flow/contained.js';
-import { discard, discardUnlessKept } from './draft.js';
+import { discard, discardUnlessKept } from './message-builder.js';
 import { endInterrupted, endStopped, haltedError } from './limit.js';
 import { waited$ } from '../step.js';
 import type { AssistantMessage, UserMessage } from '../values/message.js';
@@ -18,7 +18,7 @@ import type { Limits } from '../flow/deadline.js';
 
 type Needs = Parameters<typeof ask$>[0] &
   Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
-type Answer = Extract<Asked, { status: 'answered' }>;
+type Answer = Extract<ModelAnswer, { status: 'answered' }>;
 
 const stage: Stage = {
   before: (asked) => ({ type: 'preReasoning', ...asked }),
@@ -58,7 +58,7 @@ const optionsOf = (
   return withTools(iteration > 1 && forces ? rest : request, toolkit);
 };
 
-const decide = (run: OpenRun, asked: Asked, context: Needs): Run => {
+const decide = (run: OpenRun, asked: ModelAnswer, context: Needs): Run => {
   switch (asked.status) {
     case 'vetoed':
       return endStopped(run, context);
@@ -136,7 +136,7 @@ const feedbackOn = ({ id }: AssistantMessage, kind: Correction, why: string): Us
 
 const resume = (
   run: OpenRun,
-  { message, isShown }: Extract<Asked, { status: 'answered' }>,
+  { message, isShown }: Extract<ModelAnswer, { status: 'answered' }>,
   why: string,
   context: CorrectionNeeds,
 ): OpenRun => {

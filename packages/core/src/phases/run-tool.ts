@@ -4,10 +4,10 @@ import { abortsUnlessComplete, createLazyAbort } from '../flow/lazy-abort.js';
 import { contained, thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
 import { deadline } from '../flow/deadline.js';
-import { checked$, type Decision, failedBy, timeoutOf } from './decide-tool.js';
+import { checked$, type Authorization, failedBy, timeoutOf } from './authorize-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolUseBlock } from '../values/message.js';
-import { refuseHalted, spentBelow } from '../seams/places.js';
+import { refuseHalted, spentBelow } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
@@ -15,9 +15,9 @@ import { failedOutput, toOutput } from '../values/tool-output.js';
 import type { Planned } from '../tools/batch.js';
 import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
 
-type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'lend'>;
+type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'toolContext'>;
 
-export interface Ran extends CostBelow {
+export interface RunOutcome extends CostBelow {
   /** As it was run, with the edits of those who decided on it. */
   readonly toolUse: ToolUseBlock;
   readonly output: ToolOutput;
@@ -27,44 +27,43 @@ export interface Ran extends CostBelow {
   readonly failed: boolean;
 }
 
-export interface ToolRunning {
+export interface PendingRun {
   /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
-  readonly ran$: Observable<Ran>;
+  readonly ran$: Observable<RunOutcome>;
   /** What it has come to if it is cut now, with the reason for the model. */
-  readonly cutAs: (why: string) => Ran;
+  readonly cutAs: (why: string) => RunOutcome;
 }
 
-export const without = (
-  decision: Decision,
+export const settledRun = (
+  decision: Authorization,
   output: ToolOutput,
-  { executed, failed }: Pick<Ran, 'executed' | 'failed'>,
-): ToolRunning => {
+  { executed, failed }: Pick<RunOutcome, 'executed' | 'failed'>,
+): PendingRun => {
   const ran = { toolUse: decision.toolUse, output, executed, failed, ...costOf(decision) };
   return { ran$: of(ran), cutAs: () => ran };
 };
 
-/** Prepares the run of a tool. */
-export const createToolRunning = (
+export const createToolRun = (
   context: Needs,
   run: OpenRun,
-  decision: Decision,
+  decision: Authorization,
   plan: Planned,
-): ToolRunning => {
+): PendingRun => {
   const { toolkit, scheduler, limits } = context;
   const { toolUse, answer, failed } = decision;
   const { name } = toolUse;
-  if (answer !== undefined) return without(decision, answer, { executed: false, failed });
+  if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
   const tool = toolkit.find(name);
-  if (tool === undefined) return without(decision, gone(name), { executed: true, failed: true });
+  if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = createLazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
-  const lent = context.lend({ toolUseId: toolUse.id, stepId }, run, abort);
+  const lent = context.toolContext({ toolUseId: toolUse.id, stepId }, run, abort);
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;
     throw error;
   };
-  const ranTo = (output: ToolOutput): Ran => ({
+  const ranTo = (output: ToolOutput): RunOutcome => ({
     toolUse,
     output,
     executed: true,
@@ -104,7 +103,7 @@ const output$ = (
   context: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  { toolUse, value }: Pick<Decision, 'toolUse' | 'value'>,
+  { toolUse, value }: Pick<Authorization, 'toolUse' | 'value'>,
   lent: ToolContext,
   onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {

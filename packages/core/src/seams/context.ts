@@ -69,5 +69,5 @@ export interface Context {
   /** Has just these groups of tools active, as a tool has left them that is not run again. */
   activateOnly(groups: readonly string[]): void;
   /** What the run of one tool is lent. */
-  lend(lending: Lending, run: OpenRun, abort: LazyAbort): ToolContext;
+  toolContext(lending: Lending, run: OpenRun, abort: LazyAbort): ToolContext;
 }

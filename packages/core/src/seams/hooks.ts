@@ -3,7 +3,7 @@ import { defaultIfEmpty, filter, identity, map, noop } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
 import { made$, thenMap } from '../flow/contained.js';
-import { contentThrough, type MessageChunk } from '../models/content-through.js';
+import { transformContent, type MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import {
   type AgentEvent,
@@ -17,7 +17,6 @@ import {
   type ModifiablePayload,
   type ReportedPayload,
   type ModifiableType,
-  modifiableTypes,
 } from '../events.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from '../flow/stage.js';
@@ -181,7 +180,7 @@ export const createHooks = ({
         (before, { name, operator, failOpen }) => {
           const onPassedOver = (error: MillraceError): void =>
             report(iteration, { type: 'handlerError', of: 'transformChunks', name, error });
-          const through = contentThrough({ name, operator, failOpen, onPassedOver });
+          const through = transformContent({ name, operator, failOpen, onPassedOver });
           return (chunk$) => through(before(chunk$));
         },
         identity,
@@ -248,10 +247,10 @@ const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
 };
 
 const isUsable = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
-  isModifiable(value) && value.type === type && isWhole(value);
+  isOfType(type, value) && isWhole(value);
 
-const isModifiable = (value: unknown): value is ModifiableEvent =>
-  isRecord(value) && modifiableTypes.some((type) => type === value['type']);
+const isOfType = (type: ModifiableType, value: unknown): value is ModifiableEvent =>
+  isRecord(value) && value['type'] === type;
 
 const isWhole = (event: ModifiableEvent): boolean => {
   switch (event.type) {

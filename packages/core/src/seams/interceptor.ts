@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, type Observable, of } from 'rxjs';
 import type { CallInfo } from '../values/reply.js';
-import type { ChunkTransform } from '../models/content-through.js';
+import type { ChunkTransform } from '../models/chunk-transform.js';
 import { misuse } from '../values/errors.js';
 import type { AgentEvent, EventOf, ModifiableEvent, ModifiableType } from '../events.js';
 import { isEvent, modifiableTypes } from '../events.js';

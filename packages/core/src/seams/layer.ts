@@ -150,7 +150,6 @@ const replaced = (layers: readonly Layer[]): readonly Layer[] =>
 export const handedDown = (layers: readonly Layer[], speaks: boolean): readonly Layer[] =>
   layers.filter(({ inherit }) => inherit === true || (inherit === 'voice' && speaks));
 
-/** Composes the layers around the answer to a call. */
 export const answerThrough = (
   layers: readonly Layer[],
   context: LayerContext,
@@ -179,7 +178,6 @@ export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
     ...(layer.on ?? []).map(({ hook }) => hook),
   ]);
 
-/** Composes the layers around a whole call. */
 export const openThrough = <T>(
   layers: readonly Layer[],
   context: LayerContext,
@@ -284,7 +282,6 @@ export const performThrough = (layers: readonly Layer[], context: LayerContext):
   return remembering(through, isEdited ? context.holds : undefined);
 };
 
-/** Composes the layers around models. */
 export const modelThrough = (
   layers: readonly Layer[],
   context: LayerContext,

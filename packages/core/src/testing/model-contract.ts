@@ -3,7 +3,7 @@ import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
 import { openDemand } from '../flow/demand.js';
 import { frozen, textBlock } from '../values/message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/model.js';
-import { randomOf } from '../phases/receive.js';
+import { randomOf } from '../phases/stream-message.js';
 import type { Check } from './verify-events.js';
 
 /** What a call lends to a model, for a test that asks one directly. */

@@ -75,11 +75,9 @@ const withoutParameters = (schema: JsonSchema, names: readonly string[]): JsonSc
   ...relax(schema, { names, hides: true }),
 });
 
-/** The same schema, with some parameters that need not be given. */
 const optional = (schema: JsonSchema, names: readonly string[]): JsonSchema =>
   relax(schema, { names, hides: false });
 
-/** Refuses names of parameters that a schema does not have. */
 const checkParameters = (owner: string, schema: JsonSchema, names: readonly string[]): void => {
   const known = isRecord(schema['properties']) ? Object.keys(schema['properties']) : [];
   const unknown = names.find((name) => !known.includes(name));

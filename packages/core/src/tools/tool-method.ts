@@ -39,7 +39,6 @@ export const toolMethod =
     });
   };
 
-/** By the names of the methods. */
 const toolsOfInstance = new WeakMap<object, Map<string | symbol, Tool>>();
 
 /** The tools that an object has by `toolMethod`, each bound to it. Throws a `config` error where it has none. */

@@ -40,7 +40,6 @@ export const appended$ = (
     ),
   );
 
-/** Emits all that a memory keeps. */
 export const kept$ = (memory: Memory): Observable<readonly Message[]> =>
   defer(() => memory.all$?.() ?? memory.load$());
 

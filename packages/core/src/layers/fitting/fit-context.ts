@@ -1,7 +1,7 @@
 import { catchError, concat, defer, EMPTY, map, tap } from 'rxjs';
 import type { AgentOptions } from '../../agent.js';
 import type { CallInfo } from '../../values/reply.js';
-import { updatedUsage } from '../../phases/draft.js';
+import { updatedUsage } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
 import type { BeforeModel } from '../../events.js';
 import type { ContentBlock, Message, ToolMessage, ToolResultBlock } from '../../values/message.js';

@@ -1,5 +1,5 @@
 import { concat, defer, mergeMap, type OperatorFunction } from 'rxjs';
-import { type ContentChunk, type StopChunk, stopMessage } from '../../models/content-through.js';
+import { type ContentChunk, type StopChunk, stopMessage } from '../../models/chunk-transform.js';
 import { misuse } from '../../values/errors.js';
 import type { Interceptor, InterceptorOptions } from '../../seams/interceptor.js';
 import { transformChunks } from '../../seams/interceptor.js';

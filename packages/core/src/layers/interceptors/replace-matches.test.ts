@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, Subject } from 'rxjs';
-import type { ContentChunk } from '../../models/content-through.js';
+import type { ContentChunk } from '../../models/chunk-transform.js';
 import { text } from '../../testing/index.js';
 import { type Patterns, readPatterns } from './patterns.js';
 import { replaceMatches } from './redact.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { filter, from, take, takeWhile } from 'rxjs';
-import { type ContentChunk, stopMessage } from '../../models/content-through.js';
+import { type ContentChunk, stopMessage } from '../../models/chunk-transform.js';
 import { marbles } from '../../testing/index.js';
 import { type Patterns, readPatterns } from './patterns.js';
 import { stopAtMatch, textChunk } from './guard-output.js';

@@ -1,7 +1,7 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
 import { alsoEnded, everyRun, type PhaseFactory } from '../../seams/phase.js';
 import type { Context } from '../../seams/context.js';
-import { discard } from '../../phases/draft.js';
+import { discard } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import type { AssistantMessage, Message } from '../../values/message.js';
 import { textBlock, textOf, toolUsesOf } from '../../values/message.js';

@@ -47,8 +47,8 @@ import {
   callStep,
   isCallRecord,
   unreadableCall,
-  isSeatRecord,
-  seatStep,
+  isQueueRecord,
+  queueStep,
 } from '../../journal/call-record.js';
 import { records$ } from '../../journal/call-store.js';
 import { isEnd, parsedText, sessionChanges, storedEvent } from '../../journal/record-json.js';
@@ -212,7 +212,7 @@ const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<Writt
         // One that was gone on with has not ended where it seemed to.
         found.behind = found.events.length;
         if (record.name === `${callId}/${callStep}`) found.first ??= record;
-        if (record.name === `${callId}/${seatStep}`) found.wasSeated = !wasInterrupted(record);
+        if (record.name === `${callId}/${queueStep}`) found.wasSeated = !wasInterrupted(record);
         return found;
       },
       { first: undefined, events: [], behind: 0, hasSteps: false, wasSeated: true },
@@ -238,7 +238,7 @@ interface Found {
 
 const wasInterrupted = ({ name, text }: StoredRecord): boolean => {
   const seat = parsedText(`The record of the step '${name}'`, text);
-  return isSeatRecord(seat) && seat.as === 'interrupted';
+  return isQueueRecord(seat) && seat.as === 'interrupted';
 };
 
 const matter: ReadonlySet<string> = new Set([...sessionChanges, 'postCall', 'error']);

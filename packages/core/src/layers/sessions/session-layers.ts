@@ -21,7 +21,7 @@ import {
 import { conversation, failures, type OnFailure } from '../../memories/conversation.js';
 import { pendingApprovals } from '../approval.js';
 import type { Interrupt } from '../../flow/interruption.js';
-import { seatForm, type SeatRecord, seatStep } from '../../journal/call-record.js';
+import { queueForm, type QueueRecord, queueStep } from '../../journal/call-record.js';
 import type { Layer, LayerContext } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
 import { checkInterrupt } from '../../phases/limit.js';
@@ -62,9 +62,12 @@ export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => 
   conversation,
 ];
 
-const placeOfCall = cell('call', (): { acquired$?: Observable<Waited>; turn?: SeatRecord } => ({}));
+const placeOfCall = cell(
+  'call',
+  (): { acquired$?: Observable<Waited>; turn?: QueueRecord } => ({}),
+);
 
-type Waited = SeatRecord['as'];
+type Waited = QueueRecord['as'];
 
 const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): Layer => ({
   name: 'session',
@@ -160,7 +163,7 @@ const waiting = (
     ),
 });
 
-const turn$ = (context: LayerContext): Observable<SeatRecord> => {
+const turn$ = (context: LayerContext): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(placeOfCall);
   const { by: journal } = local(recorded);
@@ -171,18 +174,18 @@ const turn$ = (context: LayerContext): Observable<SeatRecord> => {
   ).pipe(
     map((as) => (as === 'interrupted' ? undefined : as)),
     take(1),
-    concatMap((as): Observable<SeatRecord> => {
-      const now: SeatRecord =
+    concatMap((as): Observable<QueueRecord> => {
+      const now: QueueRecord =
         as === undefined ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) } : { as };
-      const mayBeWritten = journal?.mayBeWritten(seatStep) === true;
+      const mayBeWritten = journal?.mayBeWritten(queueStep) === true;
       if (as === 'superseded' && !mayBeWritten && journal?.isWritten('open') === true) {
         // It had its turn before it was resumed: what makes it void now interrupts it where it goes on.
         interruption.trigger({});
         return of({ as: 'seated' });
       }
       if (as === 'seated' && !mayBeWritten) return of(now);
-      const step = { kind: 'seat', id: seatStep, input: undefined, form: seatForm };
-      return perform<SeatRecord>({ ...step, run: () => of(now) }).pipe(
+      const step = { kind: 'seat', id: queueStep, input: undefined, form: queueForm };
+      return perform<QueueRecord>({ ...step, run: () => of(now) }).pipe(
         // Who has left does not have the place, whatever was recorded before.
         map((then) => (as === undefined ? now : then)),
       );

@@ -43,7 +43,7 @@ import {
   oneOf,
   wholeNumber,
 } from '../../values/options.js';
-import { isWithin } from '../../seams/places.js';
+import { isWithin } from '../../seams/tool-context.js';
 import type { InputSchema } from '../../values/schema.js';
 import { createToolkit, liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';

@@ -29,7 +29,7 @@ import { type Layer, type LayerContext, readUse } from '../../seams/layer.js';
 import type { UserMessage } from '../../values/message.js';
 import { addInput } from '../../run.js';
 import { cell, type StepForm } from '../../step.js';
-import { stopBy } from '../../call/stop-by.js';
+import { abortWhen } from '../../call/abort-when.js';
 import type { View } from '../../call/callable.js';
 
 declare module '../../events.js' {
@@ -169,7 +169,7 @@ export const join$ = <Seen>(
       view(running),
       merge(steered$, interruptedBy$(all, running)).pipe(takeUntil(ended$)),
     ).pipe(
-      stopBy(options, running),
+      abortWhen(options, running),
       finalize(() => leave?.()),
     );
   });

@@ -12,7 +12,7 @@ import type { Composable, OutOf } from '../../operators/compose.js';
 import { composed, isStep, runnerOf } from '../../operators/compose.js';
 import { abortsUnlessComplete, createLazyAbort } from '../../flow/lazy-abort.js';
 import { contained, failAs } from '../../flow/contained.js';
-import { endInterrupted, says } from '../../phases/limit.js';
+import { endInterrupted, assistantMessage } from '../../phases/limit.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { Input } from '../../seams/input.js';
 import { isRecord } from '../../values/json.js';
@@ -21,7 +21,7 @@ import { history } from '../../memories/conversation.js';
 import type { AssistantMessage, Block, ContentBlock, Message } from '../../values/message.js';
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
-import { lend, refuseHalted, silent, spentBelow } from '../../seams/places.js';
+import { createToolContext, refuseHalted, silent, spentBelow } from '../../seams/tool-context.js';
 import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { waited$ } from '../../step.js';
@@ -108,7 +108,7 @@ const answer$ = (
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const lending = { toolUseId: 'step', stepId: 'steps', speaks: true };
-    const parent = lend(context, asked.toolkit, lending, begun, abort, isOver);
+    const parent = createToolContext(context, asked.toolkit, lending, begun, abort, isOver);
     const last$ = defer(() => run(inputOf(asked.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
@@ -188,7 +188,7 @@ const said = (
   content: string | readonly ContentBlock[],
   name?: string,
 ): StepAnswer => ({
-  message: { ...says(call, 'answer', content), ...(name === undefined ? {} : { name }) },
+  message: { ...assistantMessage(call, 'answer', content), ...(name !== undefined && { name }) },
   reply: undefined,
 });
 

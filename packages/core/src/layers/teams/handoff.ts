@@ -7,7 +7,7 @@ import { type MillraceError, misuse } from '../../values/errors.js';
 import type { Input, InputMessage } from '../../seams/input.js';
 import { isRecord } from '../../values/json.js';
 import { isContentBlock, textBlock } from '../../values/message.js';
-import { wordsBefore } from '../../call/run-call.js';
+import { earlierMessages } from '../../call/run-call.js';
 import {
   checkOptions,
   isFunction,
@@ -123,7 +123,7 @@ const moved = (
   { to, reason }: Move,
   { filter, transfers }: Play,
 ): OpenTurn => {
-  const said = wordsBefore(reply).map(({ content }): InputMessage => ({
+  const said = earlierMessages(reply).map(({ content }): InputMessage => ({
     role: 'assistant',
     name: from,
     content: content.filter(isContentBlock),

@@ -4,5 +4,5 @@ export { aggregate, asAgent, type StepAgentOptions } from './as-agent.js';
 export { createStep } from '../../call/callable.js';
 export { debate, hub, type Transcript } from './take-turns.js';
 export { carryAll, carryLast, carryWords, handoff } from './handoff.js';
-export { silent, speaking } from '../../seams/places.js';
+export { silent, speaking } from '../../seams/tool-context.js';
 export { routeBy } from './route-by.js';

@@ -11,7 +11,7 @@ import { isRecord } from '../../values/json.js';
 import { history, historyIn } from '../../memories/conversation.js';
 import { type ContentBlock, isContentBlock, textBlock } from '../../values/message.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../../values/options.js';
-import { silent } from '../../seams/places.js';
+import { silent } from '../../seams/tool-context.js';
 import type { Reply } from '../../values/reply.js';
 import { createTrampoline, subscribeOnTrampoline } from '../../flow/trampoline.js';
 

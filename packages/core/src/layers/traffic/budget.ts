@@ -16,7 +16,7 @@ import { phase, type PhaseFactory } from '../../seams/phase.js';
 import { close$ } from '../../phases/limit.js';
 import { type Spending, watchingSpending } from '../../seams/spending.js';
 import { cell, replayedSteps } from '../../step.js';
-import { updatedUsage } from '../../phases/draft.js';
+import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 
 /** What may be used up. */

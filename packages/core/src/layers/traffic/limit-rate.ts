@@ -6,7 +6,7 @@ import { checkOptions, isFunction, type Rule, wholeNumber } from '../../values/o
 import { tokensIn, type Usage, addUsage, noUsage } from '../../values/usage.js';
 import { createGate, type Guest } from './gate.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
-import { updatedUsage } from '../../phases/draft.js';
+import { updatedUsage } from '../../phases/message-builder.js';
 import { countRequest, plainCounter } from '../../models/count-request.js';
 
 /** What a provider takes in a minute. */

@@ -1,9 +1,9 @@
 import { defer, type Observable, reduce, takeWhile } from 'rxjs';
 import { contained, failing, thenMap } from '../flow/contained.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
-import type { MessageChunk } from '../models/content-through.js';
+import type { MessageChunk } from '../models/chunk-transform.js';
 import type { Context } from '../seams/context.js';
-import { discard, type Draft } from './draft.js';
+import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
 import type { BeforeModel, ChunkOf } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
@@ -25,12 +25,12 @@ export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
 const maxResponses = 16;
 
 /** Feeds the draft until the message is whole, and emits how it finished. */
-export const receive$ = (
+export const streamMessage$ = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
   show: Show,
   asked: BeforeModel,
-  draft: Draft,
+  draft: MessageBuilder,
   /** Hears which model answers, where that is another than was asked. */
   answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
@@ -76,7 +76,7 @@ export const receive$ = (
   return finished$(1).pipe(failing(fail));
 };
 
-const isWhole = (draft: Draft): draft is Draft & { readonly finish: Finish } =>
+const isWhole = (draft: MessageBuilder): draft is MessageBuilder & { readonly finish: Finish } =>
   draft.finish !== undefined && draft.finish !== 'pause';
 
 const lentTo = (
@@ -104,7 +104,7 @@ const lentTo = (
   };
 };
 
-const finishOf = (draft: Draft, model: string): Finish => {
+const finishOf = (draft: MessageBuilder, model: string): Finish => {
   if (isWhole(draft)) return draft.finish;
   throw new MillraceError(
     'invalidResponse',
@@ -115,10 +115,10 @@ const finishOf = (draft: Draft, model: string): Finish => {
   );
 };
 
-const withUsage = (error: MillraceError, { usage }: Draft): MillraceError =>
+const withUsage = (error: MillraceError, { usage }: MessageBuilder): MillraceError =>
   tokensIn(usage) > 0 ? revised(error, { usage }) : error;
 
-const withPartial = (error: MillraceError, draft: Draft): MillraceError => {
+const withPartial = (error: MillraceError, draft: MessageBuilder): MillraceError => {
   const partial = textOf(draft.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };

@@ -4,20 +4,21 @@ import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../values/mess
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
 import { cutObservation, failedOutput, rejectedResult } from '../values/tool-output.js';
-import { answered, type Decision, decision$, interrupted } from './decide-tool.js';
+import type { Authorization } from './authorize-tool-call.js';
+import { answered, authorization$, interrupted } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
 import { holding } from '../flow/interruption.js';
 import type { Context } from '../seams/context.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type OpenRun, progress } from '../run.js';
-import { createToolRunning, type Ran, type ToolRunning, without } from './run-tool.js';
+import { createToolRun, type RunOutcome, type PendingRun, settledRun } from './run-tool.js';
 import { type CostBelow, costOf } from '../seams/spending.js';
 import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
 import type { Planned, Use } from '../tools/batch.js';
 import { activeGroups } from '../tools/toolkit.js';
 import { noMemory } from '../values/memory.js';
 
-export interface Acted extends CostBelow {
+export interface ToolCallResult extends CostBelow {
   readonly index: number;
   /** As it was run, with the edits of interceptors. */
   readonly toolUse: ToolUseBlock;
@@ -35,7 +36,7 @@ export interface Acted extends CostBelow {
   readonly groups?: readonly string[];
 }
 
-type Needs = Parameters<typeof decision$>[0] &
+type Needs = Parameters<typeof authorization$>[0] &
   Parameters<typeof createUncertain>[0] &
   Pick<
     Context,
@@ -43,12 +44,12 @@ type Needs = Parameters<typeof decision$>[0] &
   >;
 
 /** Answers a tool call in two steps, the decision and the run. Emits one result, with one `preActing` and one `postActing` event. `known` answers it without a run. */
-export const act$ = (
+export const callTool$ = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
   known?: ToolResultBlock,
-): Observable<Acted> => {
+): Observable<ToolCallResult> => {
   const position = `${run.iteration}/${plan.index}`;
   const deciding = createDeciding(context, run, plan, known);
   return context
@@ -89,7 +90,7 @@ export const act$ = (
     );
 };
 
-const sameUse = (acted: Acted, { index, toolUse: { id } }: Planned): Acted =>
+const sameUse = (acted: ToolCallResult, { index, toolUse: { id } }: Planned): ToolCallResult =>
   acted.result.toolUseId === id
     ? acted
     : {
@@ -115,7 +116,7 @@ const createDeciding = (
   };
   return {
     hasRun: () => hasRun,
-    run$: (): Observable<Decision> => {
+    run$: (): Observable<Authorization> => {
       hasRun = true;
       const payload = { type: 'preActing', toolUse: asked } as const;
       return hooks.intercepted$(run.iteration, payload, (before) => {
@@ -123,11 +124,11 @@ const createDeciding = (
         announce(toolUse);
         const refused = refusal(run, plan, before === undefined) ?? known;
         return refused === undefined
-          ? decision$(context, run, toolUse, plan)
+          ? authorization$(context, run, toolUse, plan)
           : answered(toolUse, refused);
       });
     },
-    cut$: ({ message }: Cut): Observable<Decision> =>
+    cut$: ({ message }: Cut): Observable<Authorization> =>
       made$(() => {
         const toolUse = announced;
         if (toolUse !== undefined) {
@@ -168,7 +169,7 @@ const createActing = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
-  decision: Decision,
+  decision: Authorization,
   /** It was decided in this process: no other one can have begun it. */
   isNew: boolean,
 ) => {
@@ -177,10 +178,10 @@ const createActing = (
   let hasRun = false;
   let startedAt = scheduler.now();
   let groupsBefore = activeGroups(toolkit.groups);
-  let running: ToolRunning | undefined;
-  let ran: Ran | undefined;
+  let running: PendingRun | undefined;
+  let ran: RunOutcome | undefined;
   let isReported = false;
-  const finished$ = (given: Ran): Observable<Acted> => {
+  const finished$ = (given: RunOutcome): Observable<ToolCallResult> => {
     ran = given;
     isReported = true;
     const ms = scheduler.now() - startedAt;
@@ -201,18 +202,18 @@ const createActing = (
   return {
     hasRun: () => hasRun,
     isReported: () => isReported,
-    run$: (): Observable<Acted> => {
+    run$: (): Observable<ToolCallResult> => {
       if (ran !== undefined) return throwError(() => runAgain(position));
       hasRun = true;
       startedAt = scheduler.now();
       groupsBefore = activeGroups(toolkit.groups);
       running =
         isNew || decision.answer !== undefined
-          ? createToolRunning(context, run, decision, plan)
+          ? createToolRun(context, run, decision, plan)
           : createUncertain(context, run, decision, plan);
       return running.ran$.pipe(thenMap(finished$));
     },
-    cut$: ({ message = interrupted }: Cut): Observable<Acted> =>
+    cut$: ({ message = interrupted }: Cut): Observable<ToolCallResult> =>
       defer(() => {
         isReported = true;
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
@@ -234,7 +235,7 @@ const runAgain = (position: string): MillraceError =>
   );
 
 /** What a tool use comes to that is cut before it begins. A record cannot tell that from one that had begun, so both come to the same. */
-const notBegun = (decision: Decision, why: string): Ran => ({
+const notBegun = (decision: Authorization, why: string): RunOutcome => ({
   toolUse: decision.toolUse,
   output: decision.answer ?? failedOutput(why),
   executed: decision.answer === undefined,
@@ -266,9 +267,9 @@ const noteOn = (
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { output, ...ran }: Ran & Pick<Acted, 'index' | 'ms' | 'groups'>,
+  { output, ...ran }: RunOutcome & Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
   note: string,
-): Observable<Acted> => {
+): Observable<ToolCallResult> => {
   const { toolUse, ms } = ran;
   const { finalAnswer = false, extras = {} } = output;
   const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
@@ -287,7 +288,7 @@ const finish$ = (
     });
   const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
   const payload = finalAnswer ? { ...after, finalAnswer } : after;
-  return hooks.emit$(iteration, payload, (event): Acted => {
+  return hooks.emit$(iteration, payload, (event): ToolCallResult => {
     if (event !== undefined) {
       const { suspended } = event.result;
       if (suspended !== undefined) {
@@ -323,15 +324,15 @@ const tooManyFailures = (name: string, failures: number): string =>
 const sameAgain = (name: string, repeats: number): string =>
   `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
 
-type Uncertain = Parameters<typeof createToolRunning>[0] & Pick<Context, 'local' | 'memory'>;
+type Uncertain = Parameters<typeof createToolRun>[0] & Pick<Context, 'local' | 'memory'>;
 
 /** Answers a tool call that had begun when the process ended. The tool may or may not have run, so it is never run again silently. */
 const createUncertain = (
   context: Uncertain,
   run: OpenRun,
-  decision: Decision,
+  decision: Authorization,
   plan: Planned,
-): ToolRunning => {
+): PendingRun => {
   const { hooks, local, memory, toolkit } = context;
   const { toolUse } = decision;
   const tool = toolkit.find(toolUse.name);
@@ -342,8 +343,8 @@ const createUncertain = (
       : uncertain(toolUse, tool !== undefined, memory !== noMemory);
   hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
   return output === undefined
-    ? createToolRunning(context, run, decision, plan)
-    : without(decision, output, { executed: true, failed: false });
+    ? createToolRun(context, run, decision, plan)
+    : settledRun(decision, output, { executed: true, failed: false });
 };
 
 export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({

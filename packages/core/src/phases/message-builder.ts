@@ -1,4 +1,4 @@
-import type { MessageChunk, StopChunk } from '../models/content-through.js';
+import type { MessageChunk, StopChunk } from '../models/chunk-transform.js';
 import type { Context } from '../seams/context.js';
 import type { ChunkOf } from '../events.js';
 import type { AssistantBlock, AssistantMessage, Finish } from '../values/message.js';
@@ -10,7 +10,7 @@ import type { ToolPart, ToolParts, ToolUseChunk } from '../models/tool-parts.js'
 import { createToolParts, toToolUse, written } from '../models/tool-parts.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
-export interface Draft {
+export interface MessageBuilder {
   readonly messageId: string;
   readonly finish: Finish | 'pause' | undefined;
   /** What to tell the model, when its text could not be read. */
@@ -62,7 +62,12 @@ interface Pause {
   readonly deltas: number;
 }
 
-export const createDraft = ({ messageId, name, iteration, isTaken }: DraftInit): Draft => {
+export const createMessageBuilder = ({
+  messageId,
+  name,
+  iteration,
+  isTaken,
+}: DraftInit): MessageBuilder => {
   const begin = (count: number, kept: readonly Part[]): Attempt => ({
     messageId: count === 1 ? messageId : `${messageId}#${count}`,
     parts: [...kept],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { createDraft, type Draft } from './draft.js';
+import { createMessageBuilder, type MessageBuilder } from './message-builder.js';
 import { toolUsesOf } from '../values/message.js';
 import type { ModelChunk } from '../models/model.js';
 import { finish, text, thinking, toolUse } from '../testing/index.js';
 
-const draftOf = (chunks: readonly ModelChunk[], taken: readonly string[] = []): Draft => {
-  const draft = createDraft({
+const draftOf = (chunks: readonly ModelChunk[], taken: readonly string[] = []): MessageBuilder => {
+  const draft = createMessageBuilder({
     messageId: 'm',
     name: 'agent',
     iteration: 3,

@@ -53,7 +53,7 @@ export interface ChunkStage {
 }
 
 /** Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that completes first stops the message. */
-export const contentThrough = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
+export const transformContent = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
   connect((chunk$) =>
     merge(chunk$.pipe(filter(isRestart)), of(undefined)).pipe(
       switchMap((restart) => {

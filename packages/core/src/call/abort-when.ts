@@ -25,7 +25,7 @@ import { uncounted } from '../step.js';
 const defaultCallMs = 30 * 60_000;
 
 /** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
-export const stopBy = <T>(
+export const abortWhen = <T>(
   { signal, parent, limits }: CallOptions,
   { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
 ): MonoTypeOperatorFunction<T> =>

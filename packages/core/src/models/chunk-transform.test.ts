@@ -22,7 +22,7 @@ import {
   toArray,
 } from 'rxjs';
 import { createAgent } from '../agent.js';
-import { type ContentChunk, stopMessage } from './content-through.js';
+import { type ContentChunk, stopMessage } from './chunk-transform.js';
 import { on, transformChunks } from '../seams/interceptor.js';
 import { textOf } from '../values/message.js';
 import type { ModelChunk } from './model.js';

@@ -1,5 +1,5 @@
 import { catchError, concatMap, defer, map, type Observable, of, reduce } from 'rxjs';
-import { spentBelow, refuseHalted } from '../seams/places.js';
+import { spentBelow, refuseHalted } from '../seams/tool-context.js';
 import type { Context } from '../seams/context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
@@ -18,10 +18,10 @@ import { noUsage } from '../values/usage.js';
 
 type Needs = Pick<
   Context,
-  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'local' | 'lend'
+  'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'local' | 'toolContext'
 >;
 
-export interface Decision extends CostBelow {
+export interface Authorization extends CostBelow {
   /** With the edits of interceptors and deciders. */
   readonly toolUse: ToolUseBlock;
   /** What answers it where it is not run. */
@@ -33,7 +33,7 @@ export interface Decision extends CostBelow {
 }
 
 /** A use that is answered without a run, and is no failure. */
-export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Decision => ({
+export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorization => ({
   toolUse,
   answer,
   failed: false,
@@ -41,17 +41,17 @@ export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Decision =>
 });
 
 /** Decides on a tool use: look-up, validation of all that the tool is given, deciders. It emits one decision, and never errors: what goes wrong is told the model. */
-export const decision$ = (
+export const authorization$ = (
   context: Needs,
   run: OpenRun,
   asked: ToolUseBlock,
   plan: Planned,
-): Observable<Decision> => {
+): Observable<Authorization> => {
   const { toolkit, limits, hooks, local } = context;
   const { name, invalidInput } = asked;
   const isAsPlanned = name === plan.toolUse.name;
   const tool = toolkit.find(name);
-  const cannot = (why: string): Observable<Decision> =>
+  const cannot = (why: string): Observable<Authorization> =>
     of({ ...answered(asked, failedOutput(why)), failed: true });
   if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
   if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
@@ -69,7 +69,7 @@ export const decision$ = (
           const lending = { toolUseId: asked.id, stepId, purpose: deciders[0]?.name };
           return {
             ...{ tool, check$, local },
-            lent: context.lend(lending, run, abort),
+            lent: context.toolContext(lending, run, abort),
             report: (event) => hooks.report(iteration, event),
           };
         });
@@ -81,7 +81,7 @@ export const decision$ = (
   );
 };
 
-const decisionOf = (checked: CheckedUse, cost: CostBelow): Decision => {
+const decisionOf = (checked: CheckedUse, cost: CostBelow): Authorization => {
   const { toolUse } = checked;
   return checked.status === 'ready'
     ? { toolUse, failed: false, ...cost, value: checked.value }
@@ -95,7 +95,7 @@ const throughDeciders$ = (
   toolUse: ToolUseBlock,
   deciders: readonly Decider[],
   pending: (abort: LazyAbort) => PendingUse,
-): Observable<Decision> => {
+): Observable<Authorization> => {
   const abort = createLazyAbort();
   const use = pending(abort);
   const decided$ = (

@@ -15,10 +15,10 @@ export const keySeed = cell('family', () => ({ id: `/${randomId()}` }));
 
 /** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
-  parent !== undefined && placeOf(parent).scope.lineage.includes(call);
+  parent !== undefined && toolScopeOf(parent).scope.lineage.includes(call);
 
 /** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
-export const lend = (
+export const createToolContext = (
   scope: CallContext,
   toolkit: ToolkitCell,
   { toolUseId, stepId, purpose, speaks = false }: Lending,
@@ -50,10 +50,10 @@ export const lend = (
     ...scope.labels,
   };
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
-  const below = `${callId}/${placeName(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
+  const below = `${callId}/${idPartOf(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noSpending;
   let halt: MillraceError | undefined;
-  places.set(context, {
+  scopes.set(context, {
     get halt() {
       return halt;
     },
@@ -75,21 +75,21 @@ export const lend = (
 };
 
 /** Makes contexts for parallel branches of one tool run: the calls of each branch have ids of their own, the same after a resume. */
-export const lendAside = (context: ToolContext, ways: number): readonly ToolContext[] => {
-  const { callIds } = placeOf(context);
+export const forkToolContext = (context: ToolContext, ways: number): readonly ToolContext[] => {
+  const { callIds } = toolScopeOf(context);
   return callIds.aside(ways).map((own) => elsewhere(context, { callIds: own }));
 };
 
 /** The same context, for calls that are made otherwise. */
 const elsewhere = (
   context: ToolContext,
-  change: Partial<Pick<Place, 'callIds' | 'speaks'>>,
+  change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,
 ): ToolContext => {
-  const place = placeOf(context);
+  const place = toolScopeOf(context);
   // It is the same in all but what it is.
   const own = new Proxy(context, {});
   const { callIds = place.callIds, speaks = place.speaks } = change;
-  places.set(own, {
+  scopes.set(own, {
     ...place,
     get spent() {
       return place.spent;
@@ -105,7 +105,7 @@ const heard = <Options extends { readonly parent?: ToolContext }>(
   speaks: boolean,
 ): Options => {
   const { parent } = options;
-  if (parent === undefined || placeOf(parent).speaks === speaks) return options;
+  if (parent === undefined || toolScopeOf(parent).speaks === speaks) return options;
   return { ...options, parent: elsewhere(parent, { speaks }) };
 };
 
@@ -119,7 +119,7 @@ export const silent = <Options extends { readonly parent?: ToolContext }>(
   options: Options,
 ): Options => heard(options, false);
 
-interface Place {
+interface ToolScope {
   readonly scope: CallContext;
   /** Keeps the step in which the tool runs from being cut. */
   readonly hold: () => () => void;
@@ -157,18 +157,18 @@ const createCallIds = (below: string): CallIds => {
   };
 };
 
-export const spentBelow = (lent: ToolContext): CostBelow => costBelow(placeOf(lent).spent);
+export const spentBelow = (lent: ToolContext): CostBelow => costBelow(toolScopeOf(lent).spent);
 
 /** Throws if a call below ended by a fatal error: nothing must be recorded of a tool that was stopped with it. */
 export const refuseHalted = (lent: ToolContext): void => {
-  const { halt } = placeOf(lent);
+  const { halt } = toolScopeOf(lent);
   if (halt) throw halt;
 };
 
-const places = new WeakMap<ToolContext, Place>();
+const scopes = new WeakMap<ToolContext, ToolScope>();
 
-export const placeOf = (context: ToolContext): Place => {
-  const place = places.get(context);
+export const toolScopeOf = (context: ToolContext): ToolScope => {
+  const place = scopes.get(context);
   if (place) return place;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");
 };
@@ -179,7 +179,7 @@ export const counter = (from = 0): (() => number) => {
 };
 
 /** The part of the ids of the calls that a tool makes that stands for its use. Ids of tool uses are the model's: one must not read like the position of a step. */
-export const placeName = (toolUseId: string): string =>
+export const idPartOf = (toolUseId: string): string =>
   /^[^\d/+][^/+]*$/.test(toolUseId)
     ? toolUseId
     : `use+${toolUseId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;
