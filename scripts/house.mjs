@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import kernelBoundary from './house/kernel.cjs';
+import { roomsInCycles } from './rooms.mjs';
 import { setUp } from './set-up.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
@@ -118,32 +119,6 @@ function kernelImports(modules) {
   return byFeature(
     [...modules].flatMap(([file, module]) => (isKernel(file) ? importsOf(module) : [])),
   );
-}
-
-/** How many rooms (the folders and loose files of core, and of its layers) import themselves by way of others, types included. */
-function roomsInCycles(modules) {
-  // Each layer is a room of its own.
-  const roomOf = (file) => /^(?:layers\/)?[^/]+/.exec(posix.relative(source, file))[0];
-  const arrows = new Map();
-  for (const [file, module] of modules) {
-    const targets = arrows.get(roomOf(file)) ?? new Set();
-    arrows.set(roomOf(file), targets);
-    for (const target of importsOf(module).map(roomOf)) {
-      if (target !== roomOf(file)) targets.add(target);
-    }
-  }
-  const reachesItself = (room) => {
-    const reached = new Set();
-    const open = [room];
-    while (open.length > 0) {
-      for (const next of arrows.get(open.pop()) ?? []) {
-        if (!reached.has(next)) open.push(next);
-        reached.add(next);
-      }
-    }
-    return reached.has(room);
-  };
-  return [...arrows.keys()].filter(reachesItself).length;
 }
 
 // ---------------------------------------------------------------- bundles
@@ -303,7 +278,7 @@ async function measure() {
     'core, layers and journal: source lines': sum(sources.map(({ fileName }) => linesOf(fileName))),
     'core: loose files': top.filter((each) => each.isFile() && !isTest(each.name)).length,
     'core: folders': top.filter((each) => each.isDirectory()).length,
-    'core: rooms in import cycles': roomsInCycles(modules),
+    'core: rooms in import cycles': roomsInCycles(),
     'options of an agent': membersOf('AgentOptions', sources),
     'options of a call': membersOf('CallOptions', sources),
     'public names': sum(names.map(([, { size }]) => size)),

@@ -1,4 +1,4 @@
-// Draws the rooms of core from their imports: an arrow for what a room needs, without those that follow from others.
+// The rooms of core, by their imports: a picture of them, and those that import themselves by way of others.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { root } from './workspaces.mjs';
@@ -6,23 +6,20 @@ import { root } from './workspaces.mjs';
 const source = 'packages/core/src';
 const isTest = /\.test(-d|-support|-data)?\.ts$/;
 
-const roomOf = (file) => file.split('/')[0].replace(/\.ts$/, '');
-
-/** The rooms, and the files between them, each with those that it imports. */
-function roomImports() {
+/** The rooms, and the files between them, each with those that it imports, types included. */
+function roomImports(roomOf) {
   const rooms = new Map();
   const files = readdirSync(join(root, source), { recursive: true })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => /\.ts$/.test(file) && !isTest.test(file))
-    .filter((file) => !/^(index\.ts|testing\/)/.test(file));
+    .filter((file) => !file.startsWith('testing/'));
   for (const file of files) {
     const room = roomOf(file);
     const needs = rooms.get(room) ?? new Set();
     rooms.set(room, needs);
-    for (const [, specifier] of readFileSync(join(root, source, file), 'utf8').matchAll(
-      / from '(\.[^']+)\.js'/g,
-    )) {
-      const needed = roomOf(posix.join(posix.dirname(file), specifier));
+    const text = readFileSync(join(root, source, file), 'utf8');
+    for (const [, specifier] of text.matchAll(/ from '(\.[^']+)\.js'/g)) {
+      const needed = roomOf(`${posix.join(posix.dirname(file), specifier)}.ts`);
       if (needed !== room) needs.add(needed);
     }
   }
@@ -38,9 +35,16 @@ const reach = (rooms, room, found = new Set()) => {
   return found;
 };
 
-/** The picture, in Mermaid. */
+/** How many rooms import themselves by way of others. Each layer is a room of its own. */
+export function roomsInCycles() {
+  const rooms = roomImports((file) => /^(?:layers\/)?[^/]+/.exec(file)[0]);
+  return [...rooms.keys()].filter((room) => reach(rooms, room).has(room)).length;
+}
+
+/** The picture, in Mermaid: an arrow for what a room needs, without those that follow from others. */
 export function drawRooms() {
-  const rooms = roomImports();
+  const rooms = roomImports((file) => file.split('/')[0].replace(/\.ts$/, ''));
+  rooms.delete('index');
   const arrows = [...rooms].flatMap(([room, needs]) =>
     [...needs]
       .filter(

@@ -56,6 +56,7 @@ async function emitted() {
       if (!isClass) lines.push(`export const result${lines.length} = ${called}(${args});`);
     }
   }
+  lines.push(`export const { call, call$, stream, stream$ } = entry0.createAgent(null!);`);
   const file = join(root, 'temp/types/results.mts');
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, lines.join('\n'));

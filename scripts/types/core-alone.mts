@@ -1,5 +1,5 @@
 // A program that imports the main entry alone: what features declare is not there, and a `switch` has a `default` for it.
-import type { AgentEvent, EventOf, Reply } from '@millrace/core';
+import type { AgentEvent, CallInfo, EventOf, Reply } from '@millrace/core';
 
 export const textIn = (event: AgentEvent): string => {
   switch (event.type) {
@@ -18,3 +18,9 @@ export type Retrieved = EventOf<'retrieved'>;
 export type Recalled = EventOf<'recalled'>;
 // @ts-expect-error it is declared by '@millrace/core/retrieval'
 export type Sources = Reply['sources'];
+// @ts-expect-error it is declared by '@millrace/core/sessions'
+export type SessionId = CallInfo['sessionId'];
+// @ts-expect-error it is declared by '@millrace/core/sessions'
+export type Steered = EventOf<'steered'>;
+// @ts-expect-error it is declared by '@millrace/core/journal'
+export type StepReplayed = EventOf<'stepReplayed'>;

@@ -21,7 +21,7 @@ import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createTrampoline } from './flow/trampoline.js';
 
-/** An immutable definition: nothing of a call lives in it. A call of its own remembers nothing. */
+/** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
 export interface Agent<out Output = unknown> extends Callable<Output> {
   readonly name: string;
   /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
@@ -126,7 +126,7 @@ export interface AgentOptions<
   readonly model: Model;
   /** The system prompt, or a function that writes it for a call. */
   readonly instructions?: string | ((call: CallInfo) => string);
-  /** Tools, and groups of tools that `toolGroup` has made. Each call begins with them. */
+  /** Tools, and groups of tools that `toolGroup` has made. A session begins with them, and may change them. */
   readonly tools?: readonly ToolEntry[];
   /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none. */
   readonly use?: Use<Output>;

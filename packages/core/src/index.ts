@@ -1,6 +1,6 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
-export type { Callable } from './call/callable.js';
-export type { CallInfo, EndReason, Reply, ToolRun } from './values/reply.js';
+export type { Callable, OutputOf } from './call/callable.js';
+export type { CallInfo, CallLabels, EndReason, Reply, ToolRun } from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
 export { parallel, race, route, type Route, sequential } from './operators/compose.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
@@ -104,13 +104,6 @@ export { suspend, suspensionsIn, toolResults } from './memories/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
 export { toolMethod, toolsOf } from './tools/tool-method.js';
 export { transient } from './phases/run-tool.js';
-export type { Usage } from './values/usage.js';
+export type { Usage, UsageByPhase } from './values/usage.js';
 export type { ApprovalRequest, Approver, Verdict } from './layers/approval.js';
-export type {
-  LiveToolkit,
-  Tool,
-  ToolContext,
-  ToolEntry,
-  ToolGroup,
-  ToolRetry,
-} from './tools/types.js';
+export type { LiveToolkit, Tool, ToolContext, ToolEntry, ToolGroup } from './tools/types.js';

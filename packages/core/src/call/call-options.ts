@@ -121,13 +121,13 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   parent: [isRecord, 'the context that a tool was run with'],
 };
 
-const ofSessions = 'Give it to sessions(agent, { … }) or a call of a session.';
+const movedAway = 'Give it to sessions(agent, { … }) or a call of a session.';
 
 const moved: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).',
-  onBusy: ofSessions,
-  maxQueue: ofSessions,
-  onFailure: ofSessions,
+  onBusy: movedAway,
+  maxQueue: movedAway,
+  onFailure: movedAway,
   journal: "Give journal(store) to 'use'.",
   history: "Give history(messages) to 'use', without a session.",
   addTools: "Give addTools(…) to 'use'.",

@@ -251,12 +251,12 @@ const createContext = ({
   const isHeard =
     above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
   const call: CallInfo = Object.freeze({
+    ...labels,
     rootId: scope?.call.rootId ?? id,
     callId: id,
     agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
     metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
-    ...(scope === undefined ? {} : { parentId: scope.call.callId }),
-    ...labels,
+    ...(scope && { parentId: scope.call.callId }),
     ...(isHeard && { speaks: true }),
   });
   const numbers = scope?.numbers ?? { last: 0 };

@@ -19,4 +19,4 @@ export { fork$, type ForkOptions } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal } from './journal.js';
-export { type StepKind, steps$, type StepSummary } from './steps.js';
+export { steps$, type StepSummary } from './steps.js';

@@ -67,7 +67,6 @@ export const notesMessage = (
     : [{ id, role: 'user', content: [textBlock(sections.join('\n\n'))] }];
 };
 
-/** The text of what was found, in one place or in all of them. */
 export const textFound = (
   found: Readonly<Record<string, { readonly text: string; readonly placement: string }>>,
   place?: 'system' | 'beforeInput',

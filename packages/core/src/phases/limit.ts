@@ -207,7 +207,6 @@ const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): Ope
   return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
 };
 
-/** The error of a call whose messages a transform would not let end. */
 export const haltedError = (message: AssistantMessage, why: string): MillraceError =>
   new MillraceError('guardRejected', `The answer was stopped while it was written: ${why}`, {
     partial: textOf(message),
@@ -226,7 +225,6 @@ export const endInterrupted = (
     : end(run, 'interrupted', assistantMessage(call, 'interrupted', message ?? 'Interrupted.'));
 };
 
-/** Ends a run that an interceptor would not let go on. */
 export const endStopped = (run: OpenRun, { call }: Pick<Context, 'call'>): EndedRun =>
   end(run, 'stopped', stoppedMessage(call));
 

@@ -263,7 +263,6 @@ export const discard = (
   if (isShown) hooks.report(iteration, { type: 'messageDiscarded', messageId, why });
 };
 
-/** Says it of a message that the run has ended without. */
 export const discardUnlessKept = <AnyRun extends Run>(
   context: Pick<Context, 'hooks'>,
   run: AnyRun,

@@ -87,8 +87,10 @@ export const createHooks = ({
   let settled = false;
   let deliverBy: Attendant['deliver'];
   /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
-  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) =>
-    Object.assign({ type, rootId, callId, agent, iteration, seq, at: scheduler.now() }, kin);
+  const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) => {
+    const at = scheduler.now();
+    return { type, rootId, callId, agent, ...kin, iteration, seq, at };
+  };
   const tell = <Type extends EventType>(
     type: Type,
     iteration: number,

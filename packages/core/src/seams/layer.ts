@@ -31,7 +31,7 @@ import { type Hook, type Interceptor, isInterceptor } from './interceptor.js';
 import { isRecord } from '../values/json.js';
 import type { Model, RetryBudget } from '../models/model.js';
 import type { Rule } from '../values/options.js';
-import { checkOptions, isFunction, isNumber, isObject, isText, oneOf } from '../values/options.js';
+import { checkOptions, isFunction, isNumber, isText, oneOf } from '../values/options.js';
 import type { PhaseFactory } from './phase.js';
 import type { InputSchema } from '../values/schema.js';
 import type { Locals, Perform, Step } from '../step.js';
@@ -65,6 +65,7 @@ export interface LayerContext {
   readonly values: ContextValues;
   /** The calls above this one, the outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
+  /** Those of its layers and of the calls above. */
   readonly labels: CallLabels;
   /** Does something once the last event of the call has been heard, or the call was left. */
   readonly whenOver: (work: () => void) => void;
@@ -263,7 +264,6 @@ const made = <T>(name: string, make: () => T): T => {
   }
 };
 
-/** Composes the layers around steps. Without any, performing a step is running it. */
 export const performThrough = (layers: readonly Layer[], context: LayerContext): Perform => {
   const wraps = layers.flatMap((layer) => {
     const { name, step } = layer;
@@ -398,7 +398,10 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   priority: isNumber,
   inherit: oneOf(true, 'voice'),
   single: oneOf(true),
-  info: isObject,
+  info: [
+    (value) => isRecord(value) && !('type' in Object(value['labels'])),
+    "an object without a label 'type'",
+  ],
   open: isFunction,
   call: isFunction,
   step: isFunction,

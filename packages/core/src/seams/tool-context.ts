@@ -30,6 +30,7 @@ export const createToolContext = (
   const { call, demand, scheduler, values } = scope;
   const { callId, agent, metadata } = call;
   const context: ToolContext = {
+    ...scope.labels,
     callId,
     toolUseId,
     idempotencyKey: `${callId}/${toolUseId}${scope.local(keySeed).id}`,
@@ -47,7 +48,6 @@ export const createToolContext = (
       return liveToolkit(toolkit);
     },
     get: (key) => valueOf(key, values),
-    ...scope.labels,
   };
   // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
   const below = `${callId}/${idPartOf(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;

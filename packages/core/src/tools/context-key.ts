@@ -57,7 +57,7 @@ export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): V
   const value = key.from(values);
   if (value !== undefined) return value;
   throw misuse(
-    `Nothing was given for the context key '${key.name}'. Give it to the agent or the call: { context: [key.of(value)] }.`,
+    `Nothing was given for the context key '${key.name}'. Give it to the agent, the session or the call: { context: [key.of(value)] }.`,
   );
 };
 

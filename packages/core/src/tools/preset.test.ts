@@ -323,7 +323,7 @@ describe('T2: the context of a call', () => {
     const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
     expect(failure).toMatchObject({ of: 'tool', name: 'asks', error: { code: 'config' } });
     expect(failure?.error.message).toBe(
-      "Nothing was given for the context key 'user'. Give it to the agent or the call: { context: [key.of(value)] }.",
+      "Nothing was given for the context key 'user'. Give it to the agent, the session or the call: { context: [key.of(value)] }.",
     );
   });
 

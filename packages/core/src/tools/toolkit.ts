@@ -95,7 +95,7 @@ export const isToolGroup = (value: unknown): value is ToolGroup =>
 export const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
 
-/** Where tools are that may change. */
+/** Holds the tools of a session or a call, which may change. */
 export interface ToolkitCell {
   current: Toolkit;
 }

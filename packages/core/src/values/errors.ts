@@ -85,7 +85,6 @@ export class MillraceError extends Error {
 const present = (details: object): object =>
   Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 
-/** What an error may carry, and nothing else that was given. */
 const detailsOf = (options: MillraceErrorOptions): object => {
   const { partial, usage, retryAfterMs, status, requestId, over } = options;
   return present({ partial, usage, retryAfterMs, status, requestId, over });

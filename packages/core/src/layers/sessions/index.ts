@@ -3,6 +3,6 @@ export type { SessionState, SessionStore, StoredSession } from './session-state.
 export { inProcessSessions, sessionConflict } from './session-state.js';
 export { keepSessions } from './keep-sessions.js';
 export type { KeptSession, KeptSessions } from './keep-sessions.js';
-export { type Session, type SessionCallOptions, type Sessions, sessions } from './sessions.js';
+export { type Session, type Sessions, sessions } from './sessions.js';
 export type { SteerOutcome } from './steering.js';
 export { type JsonPatchOperation, toJsonPatch } from './to-json-patch.js';

@@ -16,7 +16,8 @@ import { createCallStore, inProcessCalls, journal } from '../../journal/index.js
 import { guarded } from '../presets/index.js';
 import { unpaired } from '../../run.js';
 import { marbles, scriptedModel, text, toolUse } from '../../testing/index.js';
-import { sessions, type SessionCallOptions } from './index.js';
+import { sessions } from './index.js';
+import type { SessionCallOptions } from './sessions.js';
 
 const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' });
 const hang = tool({ name: 'hang', description: 'Hangs.', run: () => NEVER });
