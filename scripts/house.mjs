@@ -10,6 +10,7 @@ import ts from 'typescript';
 import kernelBoundary from './house/kernel.cjs';
 import { roomsInCycles } from './rooms.mjs';
 import { setUp } from './set-up.mjs';
+import { wordsInDocs, wordsInPackages } from './words.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
 const help = `npm run house -- [--check | --lower] [--json]
@@ -50,6 +51,8 @@ const aims = {
   'options of a call': 12,
   'public names': 330,
   'public names without a user': 0,
+  'relapse words: packages': 0,
+  'relapse words: docs': 0,
 };
 
 const core = 'packages/core';
@@ -285,6 +288,8 @@ async function measure() {
     'public names without a user': sum(
       names.map(([folder, each]) => unnamed([...each], folder).length),
     ),
+    'relapse words: packages': wordsInPackages().length,
+    'relapse words: docs': wordsInDocs().length,
     ...(await measuredCalls()),
   };
   return { numbers, reached, imports, words };
