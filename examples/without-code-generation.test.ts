@@ -81,7 +81,7 @@ describe('X20: where no code is compiled', () => {
       } catch ({ message }) {
         console.log('refused', message);
       }`);
-    const why = 'the schema is not a usable JSON Schema: data/properties/a/type must be';
+    const why = 'the schema is not a valid JSON Schema: data/properties/a/type must be';
     expect(everywhere).toContain(`refused jsonSchema(): ${why}`);
     expect(here).toMatch(/^called /);
     expect(here).toContain(why);

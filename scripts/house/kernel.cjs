@@ -37,7 +37,8 @@ const kernel = {
   ],
 };
 
-/** Words that only features use. */
-const featureWords = /journal|session|queue|steer|budget|approv|suspen|planning|retriev/gi;
+/** Words that only features use. The retry budget is a limit of the kernel, `queueScheduler` a name of RxJS. */
+const featureWords =
+  /journal|session|queue(?!Scheduler)|steer|(?<!retry)budget|approv|suspen|planning|retriev/gi;
 
 module.exports = { entry, featureFiles, anyFeature, featureWords, kernel };

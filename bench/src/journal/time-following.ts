@@ -7,7 +7,7 @@ import { loopAgent } from './loop-agent.js';
 /** What was seen of a call that somebody follows. */
 export interface Following {
   readonly events: number;
-  /** From the beginning of the call until its reply. */
+  /** From the start of the call until its reply. */
   readonly callMs: number;
   /** From when an event was told until who follows had it, in milliseconds, of each. */
   readonly lagsMs: readonly number[];

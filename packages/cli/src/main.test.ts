@@ -121,7 +121,7 @@ describe('millrace', () => {
     const { code, err } = await ran(['Hi'], scriptedModel(failing));
     expect([code, err]).toEqual([
       1,
-      '✗ The service did not answer as it should. Please try again.\n  connection: connect ECONNREFUSED\n',
+      '✗ The service did not respond as expected. Please try again.\n  connection: connect ECONNREFUSED\n',
     ]);
   });
 

@@ -205,7 +205,7 @@ describe('an agent', () => {
     async (input) => {
       const call = createAgent({ model: scriptedModel() }).call(input as never);
       await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
-      await expect(call).rejects.toThrow(/Pass a text/);
+      await expect(call).rejects.toThrow(/Pass a string/);
     },
   );
 
@@ -651,7 +651,7 @@ describe('a misuse gets an error with the fix', () => {
           input: jsonSchema({ type: 'object', properties: { a: { type: 'int' } } }),
           run: () => 1,
         }),
-      /^jsonSchema\(\): the schema is not a usable JSON Schema/,
+      /^jsonSchema\(\): the schema is not a valid JSON Schema/,
     ],
     [
       'a tool without a description',

@@ -21,22 +21,22 @@ import type { ContextEntry } from './tools/context-key.js';
 import type { ToolEntry } from './tools/types.js';
 import { createTrampoline } from './flow/trampoline.js';
 
-/** An immutable definition: nothing of a call lives in it. A call without a session remembers nothing. */
+/** An immutable definition of an agent. It has no state: calls know nothing of earlier ones. */
 export interface Agent<out Output = unknown> extends Callable<Output> {
   readonly name: string;
-  /** The events of all its calls, and of the calls below them. Hot; never errors, never completes. */
+  /** The events of all its calls and their sub-agents. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
-  /** The tools that each call begins with. */
+  /** The tools of each call at its start. */
   readonly tools: readonly ToolEntry[];
-  /** The limits of its calls, unless a call has its own. */
+  /** The default limits of its calls. */
   readonly limits: LimitOptions;
-  /** Returns the same agent with more layers: they come after its own. Its events are events of this one. */
+  /** Returns the agent with additional layers, after its own. Its events also appear in this agent's `events$`. */
   with<const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
   ): Agent<OutputOf<Own, Output>>;
 }
 
-/** Defines an agent, or throws a `config` error that names the fix. */
+/** Creates an agent. Throws a `config` error that names the fix if an option is invalid. */
 export const createAgent = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
@@ -44,7 +44,7 @@ export const createAgent = <const Output extends InputSchema | undefined = undef
   return defineAgent('createAgent()', options);
 };
 
-/** Defines an agent of options that are its own. `Default` is what its replies hold where it has no `output`. */
+/** As `createAgent`, with another loop. `Default` is the type of `reply.output` without an `output` layer. */
 export const defineAgent = <const Output extends InputSchema | undefined, Default = undefined>(
   owner: string,
   options: AnyAgentOptions<Output>,
@@ -82,7 +82,7 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       listener: hot,
       input,
     };
-    // What a call does to its tools is its own.
+    // Changes of tools stay within the call.
     return defer(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
   const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => ({
@@ -117,30 +117,32 @@ const createHotEvents = (): HotEvents => {
   };
 };
 
-/** What an agent is made of. */
 export interface AgentOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends CallDefaults {
-  /** What events and other agents call it. Default: `agent`. */
+  /** The name in events and for other agents. Default: `agent`. */
   readonly name?: string;
   readonly model: Model;
-  /** The system prompt, or a function that writes it for a call. */
+  /** The system prompt, or a function that returns it for a call. */
   readonly instructions?: string | ((call: CallInfo) => string);
-  /** Tools, and groups of tools that `toolGroup` has made. A session begins with them, and may change them. */
+  /** Tools and tool groups. */
   readonly tools?: readonly ToolEntry[];
-  /** Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`, `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none. */
+  /**
+   * Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`,
+   * `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none.
+   */
   readonly use?: Use<Output>;
-  /** What tools find under context keys. What layers and a call give overrides it. */
+  /** Values of context keys. Layers and calls override them. */
   readonly context?: readonly ContextEntry[];
 }
 
-/** What an agent is made of whose loop may be another than the model's: it needs no model then. */
+/** Options of an agent whose loop may not need a model. */
 type AnyAgentOptions<Output extends InputSchema | undefined> = Omit<
   AgentOptions<Output>,
   'model'
 > & { readonly model?: Model };
 
-/** Reads the layers of an agent, or throws a `config` error that names the fix. */
+/** Returns the layers of an agent, or throws a `config` error that names the fix. */
 const layersIn = (
   owner: string,
   options: Pick<AnyAgentOptions<InputSchema | undefined>, 'use'>,
@@ -158,7 +160,7 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   name: isText,
   instructions: [
     (value) => typeof value === 'string' || typeof value === 'function',
-    'a text, or a function that writes one',
+    'a string, or a function that returns one',
   ],
   use: listOf('layers'),
   context: isContext,
@@ -166,5 +168,5 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
 
 const noPhases = (owner: string): MillraceError =>
   misuse(
-    `${owner}: the 'turn' of a layer must return a list of phases, such as that of insertBefore(reasoning, myPhase) does.`,
+    `${owner}: the 'turn' of a layer must return a list of phases, as that of insertBefore(reasoning, myPhase) does.`,
   );

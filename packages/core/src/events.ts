@@ -10,33 +10,33 @@ import type {
 import type { ModelReport, RequestOptions } from './models/model.js';
 import type { Usage } from './values/usage.js';
 
-/** Where an event comes from. Every event carries it. */
+/** The origin of an event. Every event has these fields. */
 export interface Envelope extends CallLabels {
-  /** The outermost call: the same for a call and all sub-agents below it. */
+  /** The id of the outermost call, shared by all sub-agents below it. */
   readonly rootId: string;
   readonly callId: string;
-  /** The call whose tool made this one. */
+  /** The id of the call whose tool made this one. */
   readonly parentId?: string;
-  /** The names of the agents, from the outermost to the one that speaks. */
+  /** The names of the agents, from the outermost to the one that emits the event. */
   readonly agent: readonly string[];
-  /** What a call below says is what the call above it says: its text is a part of the root's answer. */
+  /** This call speaks for its parent: its text is part of the root's answer. */
   readonly speaks?: true;
-  /** Which turn of the loop, from 1; 0 before the first. */
+  /** The turn of the loop, from 1; 0 before the first. */
   readonly iteration: number;
-  /** Strictly increasing over a root call, sub-agents included. An interceptor sees 0: it is given on delivery. */
+  /** Strictly increasing within a root call, sub-agents included. Assigned on delivery: interceptors see 0. */
   readonly seq: number;
   /** Milliseconds since the epoch, by the call's scheduler. */
   readonly at: number;
 }
 
-/** One step from a state to the next, as immer writes it: a JSON Patch whose path is a list. */
+/** One change of a state, as immer emits it: a JSON Patch operation whose path is a list. */
 export interface StatePatch {
   readonly op: 'add' | 'remove' | 'replace';
   readonly path: readonly (string | number)[];
   readonly value?: unknown;
 }
 
-/** What the model is about to be asked. An edit shapes this one request only. */
+/** A model request before it is sent. An edit affects this request only. */
 export interface BeforeModel {
   readonly messages: readonly Message[];
   readonly options: RequestOptions;
@@ -45,23 +45,23 @@ export interface BeforeModel {
 /** A delta of the message `messageId`, as the model produced it. */
 export interface ChunkOf {
   readonly messageId: string;
-  /** `toolInput` deltas are the text of a tool's arguments; they are whole only in `postReasoning`. */
+  /** `toolInput` deltas are parts of a tool's arguments; `postReasoning` has them complete. */
   readonly kind: 'text' | 'thinking' | 'toolInput';
   readonly delta: string;
-  /** The tool use that a `toolInput` delta belongs to. */
+  /** The tool call that a `toolInput` delta belongs to. */
   readonly toolUse?: { readonly index: number; readonly id: string; readonly name: string };
 }
 
-/** What the model answered. An edit reaches execution and memory. */
+/** A model message. An edit affects execution and memory. */
 export interface AfterModel {
   readonly message: AssistantMessage;
   readonly finish: Finish;
   readonly usage: Usage;
 }
 
-/** What the model is asked beside the loop, such as to reflect. A veto leaves that one request out. */
+/** A model request beside the loop, for example to reflect. A veto skips this request. */
 export interface OfPhase {
-  /** What asks, such as `analyseTask`. */
+  /** The phase that asks, such as `analyseTask`. */
   readonly phase: string;
 }
 
@@ -70,27 +70,27 @@ export type ModifiablePayload =
   | ({ readonly type: 'preReasoning' } & BeforeModel)
   | ({
       readonly type: 'postReasoning';
-      /** Set it to end the call here, with reason `stopped`; tools asked for are not run. */
+      /** Set it to end the call here with reason `stopped`; tool calls of the message do not run. */
       readonly stop?: boolean;
-      /** Set it to discard the message and ask again, with this feedback: one more counted iteration. */
+      /** Set it to discard the message and ask again with this feedback, which counts as an iteration. */
       readonly again?: string;
     } & AfterModel)
   | { readonly type: 'preActing'; readonly toolUse: ToolUseBlock }
   | {
       readonly type: 'actingChunk';
       readonly toolUse: ToolUseBlock;
-      /** What the tool emitted, as it is. An edit, or a veto, changes what subscribers receive, and not the result. */
+      /** The progress value of the tool. An edit or a veto affects subscribers, not the result. */
       readonly value: unknown;
     }
   | {
       readonly type: 'postActing';
       readonly toolUse: ToolUseBlock;
       readonly result: ToolResultBlock;
-      /** How long the tool took, in milliseconds. */
+      /** The duration of the tool call, in milliseconds. */
       readonly ms: number;
-      /** The result is the answer: the call ends with it, with reason `toolFinal`. */
+      /** The result is the answer: the call ends with reason `toolFinal`. */
       readonly finalAnswer?: boolean;
-      /** Set it to end the call after this batch of tools, with reason `stopped`. */
+      /** Set it to end the call after this batch of tool calls, with reason `stopped`. */
       readonly stop?: boolean;
     }
   | ({ readonly type: 'preSummary' } & BeforeModel)
@@ -99,7 +99,7 @@ export type ModifiablePayload =
   | ({ readonly type: 'postPlanning' } & OfPhase & AfterModel)
   | { readonly type: 'postCall'; readonly reply: Reply };
 
-/** The events that only say what happened, by type. A feature declares its own by merging into it, so there may be more than these. */
+/** The notification events, by type. Features add their own by declaration merging, so the union is open. */
 export interface Events {
   readonly preCall: { readonly input: readonly Message[] };
   readonly reasoningChunk: ChunkOf;
@@ -107,71 +107,64 @@ export interface Events {
   readonly planningChunk: OfPhase & ChunkOf;
   readonly messageDiscarded: { readonly messageId: string; readonly why: string };
   readonly vetoed: {
-    /** What was vetoed: an event of this type, or the call before it began. */
+    /** The vetoed event type, or `prepare` if the call was vetoed before it started. */
     readonly of: ModifiableType | 'prepare';
-    /** The interceptor that vetoed it. */
     readonly name: string;
-    /** Of `preActing` and `postActing`: the use of a tool that it was about. */
+    /** For `preActing` and `postActing`: the id of the tool call. */
     readonly toolUseId?: string;
   };
   readonly handlerError: {
-    /** The handler: the event type of an interceptor, or the name of an option. */
+    /** The event type of an interceptor, or the name of an option. */
     readonly of: string;
     readonly name: string;
     readonly error: MillraceError;
   };
   readonly suspended: {
-    /** Its result comes later. */
+    /** The tool call whose result arrives later. */
     readonly toolUse: ToolUseBlock;
-    /** What the tool asks for. */
     readonly request: unknown;
   };
   readonly messagesAppended: {
-    /** The messages that were added to memory, as it keeps them. A message with a known id is kept once. */
+    /** The messages added to memory, as stored. A message with a known id is not added again. */
     readonly messages: readonly Message[];
   };
   readonly messagesRemoved: {
-    /** The messages that memory has dropped. */
+    /** The ids of messages that memory dropped. */
     readonly ids: readonly string[];
   };
   readonly stateChanged: {
-    /** What changed, such as `plan` or `groups`. */
+    /** The name of the state, such as `plan` or `groups`. */
     readonly name: string;
-    /** The new value. */
     readonly state: unknown;
-    /** How it differs from the value before. */
+    /** The changes from the previous value. */
     readonly patches: readonly StatePatch[];
   };
   readonly uncertain: {
-    /** It was running when the process ended, and its outcome is unknown. */
+    /** The tool call that was running when the process ended: its outcome is unknown. */
     readonly toolUse: ToolUseBlock;
-    /** What happens next: it runs again, the call suspends to ask a person, or the model is informed. */
+    /** The consequence: the tool runs again, the call suspends to ask a person, or the model is informed. */
     readonly then: 'rerun' | 'ask' | 'report';
   };
   readonly error: { readonly error: MillraceError };
 }
 
-/** The events that only say what happened. */
+/** The events that interceptors cannot change. */
 export type ReportedPayload =
   { [Type in keyof Events]: { readonly type: Type } & Events[Type] }[keyof Events] | ModelReport;
 
-/** Everything that can happen during a call. */
 export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
 
-/** Who may hear of events. */
 export interface Listener {
-  /** Whether anybody listens: an event that nobody hears is not made. */
+  /** Whether it has observers: an event without observers is not created. */
   readonly hears: boolean;
   next(event: AgentEvent): void;
 }
 
-/** An event that an interceptor may change. */
 export type ModifiableEvent = ModifiablePayload & Envelope;
 
 export type EventType = AgentEvent['type'];
 export type ModifiableType = ModifiablePayload['type'];
 
-/** The event of one type, or of several. */
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
 
 export const modifiableTypes: readonly ModifiableType[] = [
@@ -187,7 +180,7 @@ export const modifiableTypes: readonly ModifiableType[] = [
   'postCall',
 ];
 
-/** Tells whether an event is of one of these types. */
+/** Whether an event is of one of these types. */
 export const isEvent = <Type extends EventType>(
   event: AgentEvent,
   ...types: readonly Type[]

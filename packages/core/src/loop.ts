@@ -15,7 +15,7 @@ export const loop = (
   const phases = turn.map((create) => checkedPhase(create, context));
   const { iterationMs } = context.limits.timeouts;
   const inTime = deadline<Run>(iterationMs, context.scheduler, 'The turn', 'iterationMs');
-  // Synchronous turns would nest and overflow the stack: each waits until the one before has returned.
+  // Synchronous turns would nest and overflow the stack: each waits until the previous one has returned.
   const inTurn = subscribeOnTrampoline<Run>(context.turns);
   return pipe(
     expand((run: Run, turns) => {
@@ -29,9 +29,9 @@ export const loop = (
   );
 };
 
-/** A turn that asks nothing would be followed by another like it, for ever. */
+/** A turn that neither asks nor ends would repeat forever. */
 const stuck = (): MillraceError =>
   new MillraceError(
     'invalidState',
-    'A turn of the loop neither asked the model nor ended the run. Its phases need `reasoning`, or one that does the same.',
+    'A turn of the loop neither asked the model nor ended the run. Its phases need `reasoning`, or a phase that asks the model.',
   );

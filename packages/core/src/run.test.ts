@@ -36,7 +36,7 @@ describe('a run', () => {
     ['a result too many', [asks('1'), answers('1', '1')]],
     ['something between', [asks('1'), user, answers('1')]],
   ])('I1: %s is not paired', (_, messages) => {
-    expect(unpaired(messages)).toMatch(/use/);
+    expect(unpaired(messages)).toMatch(/tool call/);
     expect(() => assertPaired(messages)).toThrow(expect.objectContaining({ code: 'invalidState' }));
   });
 

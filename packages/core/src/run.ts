@@ -26,72 +26,70 @@ import type { Use } from './tools/batch.js';
 import type { Extras } from './values/tool-output.js';
 import { addToPhase, addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
 
-/** What the loop asks the model to do better. */
+/** Why the loop asks the model again. */
 export type Correction = 'malformed' | 'thought' | 'emptyAnswer' | 'output' | 'again' | 'halted';
 
 interface RunState {
-  /** Reasoning calls that have begun. */
+  /** Model requests started so far. */
   readonly iteration: number;
   readonly messages: readonly Message[];
-  /** How many of `messages` are in memory. */
+  /** The number of `messages` that memory already has. */
   readonly stored: number;
-  /** Results of tools of earlier calls, which memory does not have yet. */
+  /** Tool results of earlier calls that memory does not have yet. */
   readonly late: readonly Message[];
   readonly usage: Usage;
-  /** What of it each phase has cost. */
   readonly usageByPhase: UsageByPhase;
   readonly toolRuns: readonly ToolRun[];
-  /** The uses of tools that the model asked for, as it did: those of `toolRuns` are as they were run. */
+  /** The tool calls as the model asked for them; `toolRuns` has them as they ran. */
   readonly uses: readonly Use[];
-  /** How many tools have been run: a use that was refused is none. */
+  /** The number of tools that ran, without refused tool calls. */
   readonly executed: number;
-  /** What tools have passed on to others, past the model, and none of them has taken yet. Never stored. */
+  /** Values that tools pass to later tools, and none has taken yet. Never stored. */
   readonly extras: Extras;
-  /** What every request shows beside the messages, and memory never gets. */
+  /** Content that every request shows beside the messages. Never stored. */
   readonly injected: Injected;
-  /** What phases tell the model in every request from then on, by title. Never stored. */
+  /** Notes of phases for every later request, by title. Never stored. */
   readonly notes: Notes;
-  /** What phases keep for their next turn, by name. Never stored. */
+  /** State of phases for their next turn, by name. Never stored. */
   readonly kept: Readonly<Record<string, unknown>>;
 }
 
-/** Texts under their titles. */
 export type Notes = Readonly<Record<string, string>>;
 
 export interface Brought {
-  /** Results that came for tools of earlier calls. */
+  /** Results for tool calls of earlier calls. */
   readonly late?: readonly Message[];
   readonly injected?: Injected;
   readonly notes?: Notes;
-  /** What has been spent before the loop. */
+  /** The usage before the loop. */
   readonly spent?: UsageByPhase;
 }
 
-/** A call in progress: it has a next turn. */
+/** A run with a next turn. */
 export interface OpenRun extends RunState {
   readonly status: 'open';
-  /** Shown to the model in the next request only, and never stored. */
+  /** Messages for the next request only. Never stored. */
   readonly feedback: readonly Message[];
   readonly corrections: Readonly<Partial<Record<Correction, number>>>;
-  /** Tools that the last message asks for are answered, but not run: the call is to end. */
+  /** The call is about to end: tool calls of the last message get a result, but do not run. */
   readonly stopping: boolean;
 }
 
-/** A call that has no next turn. Its last message is stored when the call completes. */
+/** A run without a next turn. Its last message is stored when the call completes. */
 export interface EndedRun extends RunState {
   readonly status: EndReason;
   readonly answer: AssistantMessage;
-  /** What the answer says, where its form was given. */
+  /** The validated answer, if the call has an output schema. */
   readonly output?: unknown;
   readonly finish: Finish;
   /** Tool calls that wait for a result. */
   readonly suspensions?: readonly Suspension[];
 }
 
-/** The value that flows through the loop. */
+/** The immutable value that the loop passes from phase to phase. */
 export type Run = OpenRun | EndedRun;
 
-/** Begins a run: what memory holds, with results that have come since in their places, then what was asked. */
+/** Starts a run with the history, including results that arrived since, and the input. */
 export const open = (
   history: readonly Message[],
   input: readonly Message[],
@@ -125,19 +123,19 @@ export const messagesOf = (
   return noted.length + feedback.length === 0 ? shown : [...shown, ...noted, ...feedback];
 };
 
-/** Whoever gets the list may keep it: it never changes, and freezing it again costs nothing. */
+/** The list is frozen, so receivers may keep it. */
 const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] => {
   const fresh = added.map(freezeMessage);
   return grown(Object.freeze([...before, ...fresh]), before, fresh);
 };
 
-/** As `joined`, with the last message before them in another version. */
+/** As `joined`, but replaces the last message first. */
 const rejoined = (before: readonly Message[], last: Message, added: Message): readonly Message[] =>
   joined(withoutLast(before), [last, added]);
 
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
 
-/** Adds messages, the tool uses among them answered in order; clears what was said for one request only. */
+/** Adds messages, in which every tool call is followed by its results; clears the feedback. */
 export const append = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
   ...run,
   messages: joined(run.messages, added),
@@ -150,18 +148,18 @@ export const addInput = (run: OpenRun, added: readonly UserMessage[]): OpenRun =
   messages: joined(run.messages, added),
 });
 
-/** Adds messages that the next request shows and no other: they are never stored. */
+/** Adds messages for the next request only. They are never stored. */
 export const addEphemeral = (run: OpenRun, ...added: readonly Message[]): OpenRun => ({
   ...run,
   feedback: [...run.feedback, ...added],
 });
 
-/** Replaces the first messages for the rest of the call, in requests only: memory still gets the originals. */
+/** Replaces the first `count` messages in later requests of the call. Memory keeps the originals. */
 export const compact = (run: OpenRun, count: number, ...instead: readonly Message[]): OpenRun => {
   if (!(Number.isInteger(count) && count >= 0 && count <= run.stored)) {
     throw new MillraceError(
       'invalidState',
-      `compact() can replace the ${run.stored} messages that memory has, and not ${count}.`,
+      `compact() can replace up to ${run.stored} messages, those that memory has, not ${count}.`,
     );
   }
   return {
@@ -185,7 +183,7 @@ export const answerTools = (
   extras,
 });
 
-/** Asks again: the next request shows what was wrong, once. */
+/** Asks again: the next request shows the feedback. */
 export const correct = (
   run: OpenRun,
   kind: Correction,
@@ -196,30 +194,30 @@ export const correct = (
   corrections: { ...run.corrections, [kind]: (run.corrections[kind] ?? 0) + 1 },
 });
 
-/** Adds what a request cost, and what it was for. */
+/** Adds the usage of a request to the phase that made it. */
 export const spend = (run: OpenRun, usage: Usage, phase: string): OpenRun => ({
   ...run,
   usage: addUsage(run.usage, usage),
   usageByPhase: addToPhase(run.usageByPhase, phase, usage),
 });
 
-/** Tells the model something in every request from now on, in the place of what it was told under this title; an empty text takes that back. */
+/** Sets a note that every later request shows under this title; an empty text removes it. */
 export const note = (run: OpenRun, title: string, text: string): OpenRun => {
   const { [title]: _before, ...others } = run.notes;
   return { ...run, notes: text.trim() === '' ? others : { ...others, [title]: text } };
 };
 
-/** A place in the run where a phase keeps something for its next turn. */
+/** A typed slot of the run, in which a phase keeps state for its next turn. */
 export interface RunKey<Value> {
-  /** What is kept there: also for a tool, by its context. */
+  /** Returns the value. A tool passes its context. */
   of(run: Pick<Run, 'kept'>): Value;
   set(run: OpenRun, value: Value): OpenRun;
 }
 
-/** Makes a place in the run. What is kept there is immutable. */
+/** Creates a slot of the run. Its values are immutable. */
 export const runKey = <Value>(name: string, initial: Value): RunKey<Value> => ({
   of: ({ kept }) =>
-    // Under its name stands only what `set` has put there.
+    // Only `set` writes under this name.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     Object.hasOwn(kept, name) ? (kept[name] as Value) : initial,
   set: (run, value) => ({ ...run, kept: { ...run.kept, [name]: value } }),
@@ -233,31 +231,31 @@ export const end = (
   finish: Finish = 'stop',
 ): EndedRun => ({ ...run, status, answer, finish });
 
-/** Takes the end of a run back. What it answered is not stored yet; `feedback` is shown in the next request. */
+/** Reopens an ended run. Its answer is not stored yet; the next request shows the feedback. */
 export const reopen = (
   { status: _s, answer: _a, finish: _f, output: _o, suspensions: _, ...run }: EndedRun,
   ...feedback: readonly Message[]
 ): OpenRun => ({ ...run, status: 'open', feedback, corrections: {}, stopping: false });
 
-/** Tells whether a run has no next turn. */
+/** Whether a run has no next turn. */
 export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';
 
-/** The assistant's message at the end of the run whose tools nobody has answered yet. */
+/** The last message, if it has tool calls without results. */
 export const unanswered = ({ messages }: Run): AssistantMessage | undefined => {
   const last = messages.at(-1);
   return last?.role === 'assistant' && toolUsesOf(last).length > 0 ? last : undefined;
 };
 
-/** Refuses a run whose last tools nobody has answered: no provider would take a request with it. */
+/** Throws if tool calls of the last message have no results: no provider accepts such a request. */
 export const assertAnswered = (run: OpenRun): void => {
   if (unanswered(run) === undefined) return;
   throw new MillraceError(
     'invalidState',
-    'The model is to be asked, but tools that it asked for before have no results. The phases need `acting`, or one that does the same, between `reasoning` and the next turn.',
+    'Tool calls of the last message have no results, so the model cannot be asked. Add `acting`, or a phase that answers tool calls, after `reasoning`.',
   );
 };
 
-/** Finds a tool use that lacks its one result, right behind it and in order; `undefined` when all is well. */
+/** Describes a tool call that is not followed by exactly one result, in order; `undefined` if all are paired. */
 export const unpaired = (messages: readonly Message[]): string | undefined => {
   const fault = messages.find((message, index) => {
     if (message.role === 'tool') return messages[index - 1]?.role !== 'assistant';
@@ -268,10 +266,10 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
   });
   return fault === undefined
     ? undefined
-    : `a tool use without its one result, or a result without its use (at the message '${fault.id}')`;
+    : `a tool call without exactly one result, or a result without its tool call (at the message '${fault.id}')`;
 };
 
-/** Refuses messages in which a tool use and its result are not together. */
+/** Throws if tool calls and results are not paired. */
 export const assertPaired = (messages: readonly Message[]): void => {
   const fault = unpaired(messages);
   if (fault === undefined) return;
@@ -281,31 +279,30 @@ export const assertPaired = (messages: readonly Message[]): void => {
   );
 };
 
-/** How far the loop of a call has come, for what follows if it fails. */
+/** The progress of a call's loop, for handling its failure. */
 export const progress = cell('call', (): Progress => ({}));
 
 interface Progress {
-  /** As the last turn, or its tools, left it. */
+  /** The run after the last turn or its tools. */
   run?: Run;
-  /** The tool calls under way, with the results that are there. */
+  /** The running tool calls, with the results so far. */
   acting?: { readonly asked: AssistantMessage; readonly results: ToolResultBlock[] } | undefined;
 }
 
-/** What has become of a call, for the layers around it. */
+/** The outcome of a call, for the layers around it. */
 export const outcome = cell('call', (): Outcome => ({}));
 
 interface Outcome {
-  /** What is done if the call fails, such as storing what it leaves. Never errors. */
+  /** Runs if the call fails, for example to store its messages. Never errors. */
   failed$?: ((error: unknown) => Observable<never>) | undefined;
-  /** What was asked, until `preCall` has reported it. */
+  /** The input, until `preCall` has reported it. */
   input?: readonly Message[] | undefined;
-  /** How the loop has ended. */
   run?: EndedRun;
-  /** Whether memory has the call. */
+  /** Whether memory has the messages of the call. */
   isRemembered?: boolean;
 }
 
-/** Does what is to be done about a failed call, once. */
+/** Runs the `failed$` of the outcome, once. */
 export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): Observable<never> =>
   defer(() => {
     const end = local(outcome);

@@ -4,58 +4,56 @@ import type { OffTime } from './flow/deadline.js';
 import type { ToolOutput } from './values/tool-output.js';
 import type { ToolResultBlock, ToolUseBlock } from './values/message.js';
 
-/** A question to the outside world and its answer: a model message, the decision to run a tool, a tool result, a load of memory. Layers around steps see everything that a call asks. */
+/** A question to the outside world: a model request, the decision to run a tool, a tool call, a load of memory. */
 export interface Step<T> {
-  /** What is asked: `model`, `intent` (whether and how a tool is to run) and `tool` in the loop; other steps have kinds of their own. */
+  /** `model`, `intent` (whether and how a tool runs) and `tool` in the loop. Layers add kinds of their own. */
   readonly kind: 'model' | 'intent' | 'tool' | (string & {});
-  /** The position in the call, unique and the same on every run of it: `3`, `3/0`, `3/0/intent`, `retrieve`. */
+  /** The position in the call, unique, and the same when the call is replayed: `3`, `3/0`, `3/0/intent`, `open`. */
   readonly id: string;
-  /** What is asked, for layers to look at: the request of a model, the tool call of an `intent` or a `tool`. */
+  /** The model request, or the tool call of an `intent` or a `tool` step. */
   readonly input: unknown;
-  /** Asks. Cold; emits one value and completes. Attempts count from 1. Errors of tools and vetoes are part of the value; an error is fatal. */
+  /** Cold; emits one value and completes. Attempts count from 1. Tool errors and vetoes are values; an error is fatal. */
   // A verb, as `perform` is: `step.run(1)`.
   // eslint-disable-next-line rxjs-x/finnish
   readonly run: (attempt: number) => Observable<T>;
-  /** Ends the step early: emits the value for what there is, and reports due events. Not asked once `run` has made its value. Without it, the step completes. */
+  /** Ends the step early with a partial value, and reports due events. Not called after `run` emitted. Default: not cut. */
   // eslint-disable-next-line rxjs-x/finnish
   readonly cut?: (why: Cut) => Observable<T>;
-  /** The step may complete empty: then nothing happened, and nothing is recorded. */
+  /** The step may complete empty, which is not recorded. */
   readonly optional?: true;
-  /** How a value of this step is stored and checked. The kinds of the loop need none. */
+  /** How the value is stored and checked. The kinds of the loop need none. */
   readonly form?: StepForm<T>;
 }
 
-/** Why a step ends early. */
 export interface Cut {
-  /** In a word, for layers further out: `interrupted`, `timeout`, `quota`. */
+  /** One word for outer layers: `interrupted`, `timeout`, `quota`. */
   readonly reason: string;
-  /** What stands in the place of a tool's result, or of the reply if a message of the model is cut. Default: that it was interrupted, and the partial message. */
+  /** Replaces the tool result, or the reply for a model message. Default: "interrupted", and the partial message. */
   readonly message?: string;
 }
 
-/** How the value of a step is stored, and read again. */
+/** How the value of a step is stored and read. */
 export interface StepForm<T> {
-  /** Makes plain JSON of it. Default: it is plain JSON. */
+  /** Converts the value to plain JSON. Default: it is plain JSON. */
   readonly write?: (value: T) => unknown;
-  /** Whether a stored value is what such a step gives: files may be broken. */
+  /** Whether a stored value is valid: files may be damaged. */
   readonly isWritten: (written: unknown) => boolean;
-  /** Makes the value of what was stored. Default: it is the value. */
+  /** Converts a stored value back. Default: it is the value. */
   readonly read?: (written: unknown) => T;
-  /** What of the value JSON could not hold, or what is different now, as a warning; `undefined` if there is nothing. */
+  /** A warning about what JSON could not express or what has changed since; or `undefined`. */
   readonly warning?: (written: unknown) => string | undefined;
 }
 
-/** Performs a step: the only way to ask the outside world. Emits exactly one value, or none for an optional step. */
+/** Performs a step, the only way to ask the outside world. Emits exactly one value; optional steps may be empty. */
 export type Perform = <T>(step: Step<T>) => Observable<T>;
 
-/** What a `tool` step comes to, as far as layers look at it. */
+/** The value of a `tool` step, as far as layers may read it. */
 export interface ToolStepResult {
-  /** As it was run, with the edits of interceptors. */
+  /** The tool call as it ran, with the edits of interceptors. */
   readonly toolUse: ToolUseBlock;
   readonly result: ToolResultBlock;
-  /** Whether the tool was run at all. */
   readonly executed: boolean;
-  /** It failed, or could not begin. A tool call that somebody denied has not failed. */
+  /** Whether it failed or could not start. A denied tool call has not failed. */
   readonly failed: boolean;
 }
 
@@ -68,7 +66,7 @@ export const toolResultOf = (
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   kind === 'tool' ? (value as ToolStepResult) : undefined;
 
-/** Waits for something that is no question to the world, as a step of kind `wait`: an interrupt ends the wait, and `undefined` is emitted. It is never recorded. */
+/** Waits for a source in an unrecorded step of kind `wait`. Emits `undefined` if an interrupt ends it. */
 export const waited$ = <T>(
   { perform }: { readonly perform: Perform },
   id: string,
@@ -82,37 +80,35 @@ export const waited$ = <T>(
     cut: () => of(undefined),
   });
 
-/** A mutable value that a layer keeps for a call or a family of calls: its steps, models and phases share it. */
+/** A mutable value of a layer for a call or a family of calls, shared by the layer's steps, models and phases. */
 export interface Cell<T> {
   readonly of: 'call' | 'family';
   readonly create: () => T;
 }
 
-/** Makes a cell: one value per `call`, or one for a `family`: a call and all calls below it. */
+/** Creates a cell: one value per `call`, or one per `family` (a call and its sub-agents at any depth). */
 export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, create });
 
 export const replayedSteps = cell('call', () => new Set<string>());
 
 export interface Recorded {
-  /** What becomes of a tool call that was running when its process ended. Without an output, the tool runs again. */
+  /** Decides on a tool call that was running when its process ended. Without an output, the tool runs again. */
   readonly uncertain: (
     toolUse: ToolUseBlock,
     isThere: boolean,
     isRemembered: boolean,
   ) => { readonly then: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
-  /** Whether a step was recorded. */
   readonly isWritten: (id: string) => boolean;
   /** Whether the call has ended: nothing of it is run again. */
   readonly hasEnded: boolean;
   /** Whether a step may have been recorded. */
   readonly mayBeWritten: (id: string) => boolean;
-  /** Everything until now was reported before. */
+  /** All events so far were delivered before. */
   readonly passed: () => void;
 }
 
 export const recorded = cell('call', (): { by?: Recorded } => ({}));
 
-/** Returns the value of a cell. */
 export type Locals = <T>(cell: Cell<T>) => T;
 
 export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
@@ -120,13 +116,13 @@ export const createLocals = (family: Map<Cell<unknown>, unknown>): Locals => {
   return <T>(key: Cell<T>) => {
     const cells = key.of === 'call' ? own : family;
     if (!cells.has(key)) cells.set(key, key.create());
-    // Only what the cell has created stands under it.
+    // Each cell maps to the value that it created.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     return cells.get(key) as T;
   };
 };
 
-/** The time of a family of calls that does not count towards `callMs`: somebody is asked, or the call waits its turn. */
+/** Time that does not count towards `callMs`: waiting for a person or another call. */
 export const uncounted = /* @__PURE__ */ cell(
   'family',
   (): OffTime & { begin: (now: () => number) => () => void } => {
@@ -151,7 +147,7 @@ export const uncounted = /* @__PURE__ */ cell(
   },
 );
 
-/** Waits for a source, off the clock of `callMs`. */
+/** Waits for a source without counting the time towards `callMs`. */
 export const offTheClock = <T>(
   { local, scheduler }: { readonly local: Locals; readonly scheduler: SchedulerLike },
   source: Observable<T>,

@@ -268,7 +268,7 @@ describe('problemsIn', () => {
       [
         "components.a: is never reached. Nothing leads to it from 'begin'.",
         expect.stringMatching(
-          /^components\.a\.params\.output: cannot be used: 'output' is not a usable JSON Schema: /u,
+          /^components\.a\.params\.output: cannot be used: 'output' is not a valid JSON Schema: /u,
         ) as unknown as string,
         'components.b.params.output: uses patterns, which can keep the process busy for ever. Say in its description what a text must look like.',
       ],

@@ -231,7 +231,7 @@ const rows: readonly Row[] = [
     aiSdk: [
       'step-start',
       'fail {} output-error: "The tool failed."',
-      'data-agent: {"agent":["editor","failing"],"toolCallId":"c/1/f","status":"failed","text":"The service did not answer as it should. Please try again."}',
+      'data-agent: {"agent":["editor","failing"],"toolCallId":"c/1/f","status":"failed","text":"The service did not respond as expected. Please try again."}',
       'step-start',
       'text: Above all the same.',
     ],

@@ -104,7 +104,7 @@ const streamed = (id: string, name: string, ...json: readonly string[]): readonl
     ...(index === 0 ? { name } : {}),
   }));
 
-const noAnswer = 'The service did not answer as it should. Please try again.';
+const noAnswer = 'The service did not respond as expected. Please try again.';
 
 const failing$ = (
   name: string,

@@ -79,7 +79,7 @@ describe('exchange$', () => {
     expect(error.message).toContain(words);
   });
 
-  it('X1: a body that ends within a character is not whole', async () => {
+  it('X1: a body that ends within a character is incomplete', async () => {
     const cut = [JSON.stringify({ chunks: [hello, finish] }), Uint8Array.of(0xe2, 0x82)];
     expect(await errorOf(exchangeWith(respond(cut)))).toMatchObject({ code: 'invalidResponse' });
   });

@@ -43,7 +43,7 @@ const resultsOf = (messages: readonly Message[]): ReadonlyMap<string, string> =>
     ),
   );
 
-/** What is wrong with a conversation, whatever was said: a tool use without its one result, out of order, or still waiting; a message twice. */
+/** What is wrong with a conversation, whatever was said: a tool use without exactly one result, out of order, or still waiting; a message twice. */
 export const faultsIn = (messages: readonly Message[]): readonly string[] => {
   const unpaired = messages.flatMap((message, index) => {
     if (message.role !== 'assistant') return [];

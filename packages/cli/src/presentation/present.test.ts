@@ -163,7 +163,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
   ✗ broken Failed: The wheel is stuck. (0 ms)
   → list {"a":
   ✗ list (0 ms)
-    The arguments for list are not a JSON object: {"a": (The JSON is no…
+    The arguments for list are not a JSON object: {"a": (The JSON is in…
 
 Done.
 
@@ -211,7 +211,7 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
   • Passed over at postReasoning: The interceptor log failed: lost.
   • guard vetoed preActing.
   → list
-  ✗ list Not run: this use of the tool was rejected. (0 ms)
+  ✗ list Not run: this tool call was rejected. (0 ms)
 
 Done.
   • Passed over at postReasoning: The interceptor log failed: lost.

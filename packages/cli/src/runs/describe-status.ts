@@ -6,7 +6,7 @@ export type RunStatus = 'running' | 'ended' | 'failed' | 'suspended' | 'broken o
 
 /** Tells what became of a run. One that a signal has ended was broken off, too. */
 export const statusOf = (run: CallSummary): RunStatus => {
-  if (run.status === 'brokenOff') return 'broken off';
+  if (run.status === 'unfinished') return 'broken off';
   if (run.status === 'failed' && run.reason === 'aborted') return 'broken off';
   return run.status;
 };

@@ -51,7 +51,7 @@ const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments): string
   if (status === 'running') {
     return `It still runs. Follow it: ${commandFor('replay', callId, given)} --follow`;
   }
-  return status === 'brokenOff'
+  return status === 'unfinished'
     ? `It was broken off. Go on with it: ${commandFor('resume', callId, given)}`
     : '';
 };

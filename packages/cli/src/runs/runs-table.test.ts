@@ -31,7 +31,7 @@ it('writes one line for each run, and leaves out what nobody has', () => {
 
 it('tells the session, the agent where it is another one, and why a run cannot be read', () => {
   const runs: readonly CallSummary[] = [
-    { ...base, callId: 'a', createdAt: 0, updatedAt: 0, status: 'brokenOff', sessionId: 'trip' },
+    { ...base, callId: 'a', createdAt: 0, updatedAt: 0, status: 'unfinished', sessionId: 'trip' },
     { ...base, agent: 'clerk', callId: 'b', createdAt: 0, updatedAt: 0, status: 'suspended' },
     { callId: 'c', createdAt: 0, updatedAt: 0, status: 'unreadable', why: 'It is\nbroken.' },
   ];

@@ -1,4 +1,4 @@
-/** Finds the candidates that a name was probably meant to be: at most `limit`, the nearest first. */
+/** Finds the candidates that are most similar to a name: up to `limit`, the nearest first. */
 export const nearMatches = (
   name: string,
   candidates: Iterable<string>,
@@ -13,14 +13,14 @@ export const nearMatches = (
     .map(({ candidate }) => candidate);
 };
 
-/** Longer names are compared by their beginning. */
+/** Longer names are compared by their first characters. */
 const longest = 80;
 
 const plain = (name: string): string => name.slice(0, longest).toLowerCase();
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** 0 for equal names, below 1 for near ones. */
+/** 0 for equal names, below 1 for similar ones. */
 const distanceBetween = (a: string, b: string): number => {
   if (a === b) return 0;
   const allowed = 1 + Math.floor(Math.min(a.length, b.length) / 4);
@@ -29,7 +29,7 @@ const distanceBetween = (a: string, b: string): number => {
   return Math.abs(a.length - b.length) > allowed ? 1 : edits(a, b) / (allowed + 1);
 };
 
-/** How many characters must be put in, taken out, replaced, or swapped with their neighbours. */
+/** Edit distance: insertions, deletions, replacements and swaps of neighbours (Damerau-Levenshtein). */
 const edits = (a: string, b: string): number => {
   let twoAbove: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

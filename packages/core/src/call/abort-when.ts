@@ -24,7 +24,7 @@ import { uncounted } from '../step.js';
 
 const defaultCallMs = 30 * 60_000;
 
-/** Errors when the caller aborts, when the tool that makes the call is cut, or when time is up. */
+/** Errors if the caller aborts, the parent's tool call is cut, or the call times out. */
 export const abortWhen = <T>(
   { signal, parent, limits }: CallOptions,
   { call, scheduler, local }: Pick<CallContext, 'call' | 'scheduler' | 'local'>,
@@ -47,11 +47,11 @@ export const abortWhen = <T>(
   );
 
 export const abortedError = ({ callId }: CallInfo, cause?: unknown): MillraceError =>
-  new MillraceError('aborted', `The call '${callId}' was stopped before it ended.`, { cause });
+  new MillraceError('aborted', `The call '${callId}' was aborted.`, { cause });
 
 const shared = new WeakMap<AbortSignal, Observable<unknown>>();
 
-/** Emits the reason of a signal once, also when it has aborted before; never without a signal. */
+/** Emits the reason of a signal once, even if it aborted earlier; never without a signal. */
 const aborts$ = (signal: AbortSignal | undefined): Observable<unknown> =>
   signal === undefined
     ? NEVER

@@ -32,7 +32,7 @@ import { cell, recorded, type StepForm } from '../step.js';
 import { activateOnly, createView, refuseUnknownChoice } from '../tools/toolkit.js';
 import { preparedInput$ } from './prepare.js';
 
-/** Answers a call by running the loop until it ends: the innermost answer of an agent that has a model. */
+/** Answers a call by running the loop: the innermost answer of an agent with a model. */
 export const runLoop =
   (context: CallContext): Answer =>
   (call) =>
@@ -47,8 +47,8 @@ export const runLoop =
     });
 
 /**
- * Answers a call with your own text: a cached answer, or an apology after its loop failed, with the loop's messages and usage. A vetoed or
- * interrupted call gets the reply that says so. An answer that does not match `output(…)` errors with `invalidResponse`.
+ * Answers a call with your own text, such as a cached answer, or an apology after its loop failed, which has the messages and usage of
+ * the loop. A vetoed or interrupted call keeps its own reply. An answer that does not match `output(…)` errors with `invalidResponse`.
  */
 export const answerWith = (
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption' | 'local' | 'scheduler'>,
@@ -67,7 +67,7 @@ export const answerWith = (
     return withOutput$(ended, call, 'The answer of a layer');
   }).pipe(map((ended) => concluded(ended, call, context)));
 
-/** Reads the output of an answer that nobody can correct. Errors with `invalidResponse` if there is none. */
+/** Reads the output of an answer that the model cannot correct. Errors with `invalidResponse` if it is invalid. */
 export const withOutput$ = (
   ended: EndedRun,
   { output }: Pick<Call, 'output'>,
@@ -78,13 +78,13 @@ export const withOutput$ = (
   return output.read$(partial).pipe(
     map((read) => {
       if (read.valid) return { ...ended, output: read.value };
-      const why = `${what} is no valid output: ${read.problems.join('; ')}`;
+      const why = `${what} is not a valid output: ${read.problems.join('; ')}`;
       throw new MillraceError('invalidResponse', why, { partial });
     }),
   );
 };
 
-/** Begins the run of a call, and reports what was found for it. The run of a call that is not to run has ended. */
+/** Starts the run of a call, and reports findings. The run of a vetoed or interrupted call has ended. */
 export const begin = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'hooks' | 'interruption'>,
@@ -97,39 +97,42 @@ export const begin = (
   return call.status === 'interrupted' ? endInterrupted(run, context) : run;
 };
 
-/** What a call begins with, and would begin with again if it were resumed. */
-interface Opening extends Said, Pick<Call, 'instructions' | 'createdAt'> {
-  /** A layer has cut it: nothing is known of what was said, so the call must not run. */
+/** The initial state of a call, which is recorded for a resume. */
+interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'> {
+  /** A layer cut the step: the history is unknown, so the call must not run. */
   readonly isCut?: true;
 }
 
-/** What was said before, and what of it memory does not have yet. */
-export type Said = Pick<Call, 'history' | 'late'>;
+/** The earlier conversation, and the part that memory does not have yet. */
+export type Conversation = Pick<Call, 'history' | 'late'>;
 
 export type Instructions = string | ((call: CallInfo) => string) | undefined;
 
 export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
 
-/** Opens a call: it has then its history, its instructions and the time at which it began. A call that is not to run, because it was interrupted or vetoed, takes no results. */
+/** Opens a call: sets its history, instructions and start. A vetoed or interrupted call takes no results. */
 export const opened$ = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
-  said: (goesOn: boolean) => Said | Observable<Said>,
+  load: (willRun: boolean) => Conversation | Observable<Conversation>,
   next: Answer,
 ): Observable<Reply> => {
   const { call: info, interruption, local, perform, scheduler } = context;
-  const goesOn = call.status === 'prepared' && interruption.current === undefined;
+  const willRun = call.status === 'prepared' && interruption.current === undefined;
   const { own } = local(instructionsOf);
-  const openedBy$ = (before: Said | Observable<Said>, isCut = false): Observable<Opening> => {
-    const opening = { instructions: told(own, info), createdAt: scheduler.now() };
-    const whole = (said: Said): Opening => ({ ...opening, ...said, ...(isCut && { isCut }) });
-    return isObservable(before) ? before.pipe(map(whole)) : of(whole(before));
+  const openedBy$ = (
+    loaded: Conversation | Observable<Conversation>,
+    isCut = false,
+  ): Observable<Opening> => {
+    const base = { instructions: resolved(own, info), createdAt: scheduler.now() };
+    const whole = (it: Conversation): Opening => ({ ...base, ...it, ...(isCut && { isCut }) });
+    return isObservable(loaded) ? loaded.pipe(map(whole)) : of(whole(loaded));
   };
   return perform<Opening>({
     kind: 'open',
     id: 'open',
     input: call.input,
-    run: () => openedBy$(said(goesOn)),
+    run: () => openedBy$(load(willRun)),
     cut: () => openedBy$({ history: [], late: call.late }, true),
     form: openingForm(info, own),
   }).pipe(
@@ -141,7 +144,7 @@ export const opened$ = (
   );
 };
 
-/** Results for tools of earlier calls come first, in a message of their own. */
+/** Results for earlier tool calls come first, in their own message. */
 export const splitInput = (
   messages: Call['input'],
 ): { readonly results: ToolMessage | undefined; readonly input: Call['input'] } => {
@@ -151,7 +154,7 @@ export const splitInput = (
     : { results: undefined, input: messages };
 };
 
-/** The opening of a call as it is recorded, with the name of its agent: a call below another has no other record. */
+/** The recorded form of an opening, with the name of the agent: sub-agents have no other record. */
 const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
@@ -171,44 +174,44 @@ const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Openi
   read: (written) => {
     const { agent: name, ...opening } = asWritten(written);
     if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
-    return { ...opening, instructions: told(instructions, call) };
+    return { ...opening, instructions: resolved(instructions, call) };
   },
   warning: (written) =>
-    asWritten(written).instructions === told(instructions, call)
+    asWritten(written).instructions === resolved(instructions, call)
       ? undefined
-      : 'The instructions have changed since the call began.',
+      : 'The instructions have changed since the call started.',
 });
 
 const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-const told = (instructions: Instructions, call: CallInfo): string | undefined =>
+const resolved = (instructions: Instructions, call: CallInfo): string | undefined =>
   typeof instructions === 'function' ? instructions(call) : instructions;
 
 export const notAwaited = (id: string, waiting: readonly string[]): MillraceError =>
   new MillraceError(
     'invalidResume',
-    `No tool use '${id}' waits for a result. Those that do: ${waiting.join(', ') || 'none'}.`,
+    `No tool call '${id}' waits for a result. Tool calls that do: ${waiting.join(', ') || 'none'}.`,
   );
 
 const ofAnother = ({ callId, agent }: CallInfo, name: string): MillraceError =>
   fatal(
     new MillraceError(
       'invalidState',
-      `The call '${callId}' was one of the agent '${name}', and now '${agent.at(-1) ?? ''}' makes it. Give each call that a tool makes in parallel a 'callId' of its own.`,
+      `The call '${callId}' belongs to the agent '${name}', but '${agent.at(-1) ?? ''}' makes it now. Give each call that a tool makes in parallel its own 'callId'.`,
     ),
   );
 
-/** Opens a call with nothing said before. A layer of its name that knows more takes its place. */
+/** Opens a call without a history. Layers of the same name replace it. */
 export const opening: Layer = trusted({
   name: 'conversation',
   priority: 60,
   single: true,
   call: (context) => (next) => (call) => {
     if (call.memory !== noMemory) throw misuse(unread);
-    const nothing = (goesOn: boolean): Said => {
-      const awaited = goesOn ? splitInput(call.input).results?.content[0] : undefined;
+    const nothing = (willRun: boolean): Conversation => {
+      const awaited = willRun ? splitInput(call.input).results?.content[0] : undefined;
       if (awaited !== undefined) throw notAwaited(awaited.toolUseId, []);
       return { history: [], late: call.late };
     };
@@ -218,7 +221,7 @@ export const opening: Layer = trusted({
 
 const unread = "A call with a memory needs the layer 'conversation'.";
 
-/** Begins a call, once the layers further out have let it begin. */
+/** Starts a call, after the outer layers. */
 export const beginning: Layer = trusted({
   name: 'preCall',
   priority: 52,
@@ -301,7 +304,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
       preparedInput$(call, context, hooks.iteration(), place, messages),
     activateOnly: (groups) => {
       activateOnly(tools, groups);
-      // It was reported before the step that says so was recorded.
+      // `preCall` was delivered before its step was recorded.
       context.local(recorded).by?.passed();
     },
     toolContext: (lending, run, abort) => createToolContext(context, tools, lending, run, abort),

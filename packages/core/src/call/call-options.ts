@@ -24,25 +24,25 @@ import type { InputSchema, JsonSchema } from '../values/schema.js';
 import { type ContextEntry, isContextEntry } from '../tools/context-key.js';
 import type { ToolContext } from '../tools/types.js';
 
-/** What one call may say otherwise than its agent. */
+/** Options of one call. They override those of the agent. */
 export interface CallOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends PreparedOptions {
-  /** What tools find under context keys. It overrides what layers, the agent and a call above give. */
+  /** Values of context keys. They override those of layers, the agent and the parent. */
   readonly context?: readonly ContextEntry[];
-  /** Handed to tools, interceptors and instructions; never sent to a model. */
+  /** Data for tools, interceptors and instructions. Never sent to a model. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Stops the call at once: it errors with `aborted`. */
+  /** Aborts the call immediately: it errors with `aborted`. */
   readonly signal?: AbortSignal;
   /** Pauses the sources of the call while it is closed. Default: always open. */
   readonly demand?: Demand;
-  /** Runs every wait of the call. Default: RxJS's `asyncScheduler`. */
+  /** The scheduler for every wait. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
-  /** Names the call. Default: random. */
+  /** The id of the call. Default: random. */
   readonly callId?: string;
-  /** The context of the tool that makes this call: the call becomes a part of that tool's. */
+  /** The context of the tool that makes this call, which becomes its parent. */
   readonly parent?: ToolContext;
-  /** Layers of this call, beside those of its agent. A resumed call needs them again. */
+  /** Layers of this call, in addition to those of its agent. Pass them again to resume it. */
   readonly use?: Use<Output>;
 }
 
@@ -141,7 +141,7 @@ const moved: Readonly<Record<string, string>> = {
   toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 
-/** As `checkOptions`, but of an option that has moved it names the new place. */
+/** As `checkOptions`, but names the new place of an option that moved. */
 export const checkMoved = (
   owner: string,
   options: unknown,
@@ -157,7 +157,6 @@ export const checkMoved = (
   checkOptions(owner, options, rules, required);
 };
 
-/** Refuses options that a call cannot be prepared with. */
 export const checkPrepared = (owner: string, options: unknown): void =>
   checkMoved(owner, options, preparedRules);
 
@@ -167,7 +166,7 @@ const picked = (options: object, known: object): object =>
 export const preparedOptions = (options: CallOptions): PreparedOptions =>
   picked(defined(options), preparedRules);
 
-/** Refuses options that a call does not have, or that cannot be what they are. `more` are rules for options beside them. */
+/** Rejects unknown and invalid options of a call. `more` has rules for additional options. */
 export const checkCallOptions = (
   owner: string,
   options: CallOptions,
@@ -176,7 +175,7 @@ export const checkCallOptions = (
   checkMoved(owner, options, { ...callRules, ...more });
 };
 
-/** Lays the requests and limits of a call over those of its agent; one that is `undefined` counts as not set. */
+/** Merges the request and limits of a call with those of its agent; `undefined` counts as not set. */
 export const withDefaults = (
   { request, limits = {} }: CallDefaults,
   { request: ownRequest, limits: own = {} }: CallDefaults,
@@ -201,7 +200,7 @@ export const requestOf = (
 export const plainOptionsIn = (options: object): CallOptions =>
   picked(options, { request: 0, limits: 0, metadata: 0 });
 
-/** Options as they were recorded by earlier versions, which did not group them. */
+/** Groups options that version 0.1 recorded without groups. */
 export const grouped = (options: CallOptions): CallOptions => {
   const flat = { request: picked(options, requestRules), limits: picked(options, limitRules) };
   return { ...picked(options, callRules), ...withDefaults(flat, options) };

@@ -203,7 +203,7 @@ describe('a veto, a silent tool and a cut', () => {
     const vetoTool = on('preActing', () => EMPTY);
     expect(await outputs({ use: [vetoTool] })).toEqual([
       'answer',
-      'failed: Not run: this use of the tool was rejected.',
+      'failed: Not run: this tool call was rejected.',
     ]);
     const veto = on('postReasoning', () => EMPTY);
     expect(await outputs({ use: [veto] })).toEqual(['stopped']);

@@ -1,4 +1,4 @@
-// What a layer around calls of one's own is made of. Most agents need none of it.
+// Building blocks for custom layers around calls.
 export { answerWith } from './answer.js';
 export {
   addNote,

@@ -395,7 +395,7 @@ describe('broken layers', () => {
         model: scriptedModel([text('x')]),
         use: [looking('a'), looking('b'), recording],
       });
-      await expect(agent.call('?')).rejects.toThrow("performed a step 'look' already");
+      await expect(agent.call('?')).rejects.toThrow("already performed a step 'look'");
     }
   });
 

@@ -17,7 +17,7 @@ import type { Call } from '../seams/call.js';
 import { stoppedMessage } from '../phases/limit.js';
 import type { Reply } from '../values/reply.js';
 
-/** Sends every call through guards and the other interceptors of `prepare`. Nothing is remembered that has not passed all of them. */
+/** Runs every call through the interceptors of `prepare`, such as guards. Only input that passed all is stored. */
 export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>
   ordered(interceptors, 'prepare').length === 0
     ? []
@@ -41,7 +41,7 @@ export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>
 const preparation = (call: Call, interceptors: readonly Hook[], context: Needs): Step<Call> => {
   let hasBegun = false;
   const cut$ = (): Observable<Call> =>
-    // Interceptors that need no time have seen the input of a call that is interrupted from the start.
+    // Synchronous interceptors see the input even if the call is interrupted from the start.
     hasBegun ? interrupted$ : race(prepare$(), interrupted$);
   const prepare$ = (): Observable<Call> => {
     hasBegun = true;
@@ -102,7 +102,7 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
       const { lost } = asWritten(written);
       return lost.length === 0
         ? undefined
-        : `A record cannot hold the ${lost.join(', ')} that an interceptor gave the call: it resumes with those of its agent, or of resume$().`;
+        : `The record of the call cannot store the ${lost.join(', ')} that an interceptor set: a resumed call has those of its agent, or of resume$().`;
     },
   };
 };
@@ -116,7 +116,7 @@ const asWritten = (
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-/** Sends what is said to a running call through the same interceptors. What they say of options comes too late. */
+/** Runs messages for a running call through the same interceptors. Edits of options have no effect. */
 export const preparedInput$ = (
   call: Call,
   context: Needs & Pick<CallContext, 'interceptors'>,
@@ -131,7 +131,7 @@ export const preparedInput$ = (
   if (stages.length === 0) return of(readLateInput(messages, info, place));
   return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
     map(read),
-    // What a guard refuses harms nobody but who has said it.
+    // A rejected message must not fail the call.
     catchError((error: unknown) => {
       if (!isMillraceError(error) || error.code !== 'guardRejected') throw error;
       hooks.report(iteration, { type: 'warning', message: error.message });
@@ -179,7 +179,7 @@ const preparationOf = (
   return Object.freeze({ call, input, options });
 };
 
-/** `shown` are the tools that the interceptors were shown: who gives them back wants those of the call, which may have changed meanwhile. */
+/** `shown` are the tools that interceptors saw: if unedited, they mean the call's current tools. */
 const callWith = (
   call: Call,
   shown: Toolkit['entries'],
@@ -190,7 +190,6 @@ const callWith = (
   return { ...call, model, toolkit, options };
 };
 
-/** Sends the reply through the interceptors of `postCall`, whichever layer further in has made it. */
 export const reviewing: Layer = trusted({
   name: 'postCall',
   priority: 75,
@@ -221,7 +220,7 @@ const reviewed$ = (
       : withOutput(output, reply, sameReply(reply, event.reply)),
   );
 
-/** An output that was read from a text which an interceptor has edited is read again: it must not say what the text does not. */
+/** Reads the output again if an interceptor edited the text, so that they match. */
 const withOutput = (
   output: Call['output'],
   reply: Reply,

@@ -142,7 +142,7 @@ describe('prepare', () => {
     expect(events[1]).toMatchObject({
       type: 'handlerError',
       of: 'prepare',
-      name: 'prepare() at place 1',
+      name: 'prepare() at position 1',
     });
   });
 

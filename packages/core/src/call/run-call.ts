@@ -61,23 +61,19 @@ import { type EndedRun, failed$, outcome, reportBeginning } from '../run.js';
 export interface CallSetup {
   readonly agentName: string;
   readonly instructions: Instructions;
-  /** The layers of the house. */
   readonly native: readonly Layer[];
-  /** The layers of the agent and of the call. */
   readonly use: readonly Layer[];
-  /** The innermost answer: `runLoop`, or what takes its place. */
+  /** The innermost answer: `runLoop`, or its replacement. */
   readonly answer: (context: CallContext) => Answer;
-  /** Hears every call of the agent. */
   readonly listener: Listener;
   readonly input: Input;
   readonly model: Model | undefined;
   readonly toolkit: ToolkitCell;
   readonly options: CallOptions;
-  /** What the caller has said, without the defaults. */
   readonly given: CallOptions;
 }
 
-/** Makes one call: emits what `view` shows of it and its sub-agents, completes after `postCall`, or errors after `error`. Cold; unsubscribing ends the call. */
+/** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
   defer(() => {
     const context = createContext(setup);
@@ -94,7 +90,7 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     });
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
       throwIfEmpty(misopened),
-      // Who listens to the agent hears of a call that could not begin, as of any other.
+      // Observers of the agent also see calls that could not start.
       catchError((cause: unknown) => {
         const error = toMillraceError(cause);
         if (hasBegun) throw error;
@@ -116,8 +112,8 @@ const seen$ = <Seen>(
   view: View<Seen>,
 ): Observable<Seen> => {
   const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
-  // The call above waits for it from now on.
-  const letGo = context.holdAbove();
+  // The parent waits for it from now on.
+  const release = context.holdAbove();
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
     if (!hooks.isSettled()) {
@@ -126,12 +122,12 @@ const seen$ = <Seen>(
     }
     end();
   };
-  // Also for those who have joined the call; a second end is nothing.
+  // Idempotent.
   const end = (): void =>
     deliver(() => {
-      for (const told$ of [events$, reply$]) {
-        if (failure === undefined) told$.complete();
-        else told$.error(failure);
+      for (const subject of [events$, reply$]) {
+        if (failure === undefined) subject.complete();
+        else subject.error(failure);
       }
     });
   const descending$ = above?.signal$.pipe(
@@ -140,7 +136,7 @@ const seen$ = <Seen>(
   );
   return merge(
     view(context),
-    // The reply ends the wait for an interrupt too.
+    // The reply ends the wait for an interrupt.
     (descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))).pipe(
       abortWhen(options, context),
       concatMap((reply) => {
@@ -148,7 +144,7 @@ const seen$ = <Seen>(
         end();
         return EMPTY;
       }),
-      // Deferred, so that all is torn down before anybody hears of the error.
+      // Deferred: everything is torn down before the error is delivered.
       catchError((cause: unknown) =>
         defer(() => {
           const error = toMillraceError(cause);
@@ -167,9 +163,9 @@ const seen$ = <Seen>(
     finalize(() => {
       if (hooks.isSettled()) end();
       else fail(abortedError(call));
-      // Outside of the delivery: what is done then would else wait for it.
+      // Outside of the delivery, which the work would wait for.
       if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
-      letGo();
+      release();
     }),
   );
 };
@@ -186,7 +182,7 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
 
 const complete = (reply: Reply, context: CallContext): void => {
   const { call, hooks, reply$, local } = context;
-  // A layer may have answered it from further out.
+  // An outer layer may have answered it.
   reportBeginning(context);
   const { run } = local(outcome);
   if (run !== undefined) rememberEarlierMessages(reply, run, call);
@@ -328,7 +324,7 @@ const createContext = ({
           base.local(replayedSteps),
         );
   };
-  // Composed with the first step and the first model: the parts of a layer may keep the context, and what they throw fails the call.
+  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
   let performs: Perform | undefined;
   const ids = new Set<string>();
   const perform: Perform = (step) => {
@@ -343,10 +339,10 @@ const createContext = ({
 const repeated = (id: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The call has performed a step '${id}' already. Give each step an 'id' of its own.`,
+    `The call already performed a step '${id}'. Give each step a unique 'id'.`,
   );
 
-/** Cuts the step under way when the call is interrupted, and each further one immediately. Steps without `cut`, such as saving, complete. */
+/** On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete. */
 const interrupting = ({
   interruption,
   holds,
@@ -370,20 +366,19 @@ const interrupting = ({
 
 const earlier = new WeakMap<Reply, readonly AssistantMessage[]>();
 
-/** Remembers what a call has said before its reply. */
 const rememberEarlierMessages = (
   reply: Reply,
   { messages }: Pick<EndedRun, 'messages'>,
   { callId }: Pick<CallInfo, 'callId'>,
 ): void => {
-  const said = messages.filter(
+  const before = messages.filter(
     (message): message is AssistantMessage =>
       message.role === 'assistant' &&
       message.id !== reply.id &&
       message.id.startsWith(`${callId}/`) &&
       message.content.some(isContentBlock),
   );
-  if (said.length > 0) earlier.set(reply, said);
+  if (before.length > 0) earlier.set(reply, before);
 };
 
 export const earlierMessages = (reply: Reply): readonly AssistantMessage[] =>

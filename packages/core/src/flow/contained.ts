@@ -7,7 +7,7 @@ import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
  * what they subscribe to is left with the subscriber, their owner.
  */
 
-/** An Observable that can also run as a part of another. */
+/** An Observable that can also run as part of another one. */
 // eslint-disable-next-line rxjs-x/no-subclass
 class Made<T> extends Observable<T> {
   readonly run: (to: Observer<T>, owner: Subscription) => void;
@@ -25,13 +25,13 @@ class Made<T> extends Observable<T> {
   }
 }
 
-/** Makes a subscriber that can leave a source while it subscribes to it: `subscribe` itself returns only when a synchronous source has emitted all. */
+/** Creates a subscriber that can unsubscribe during `subscribe`, which a synchronous source does not return from. */
 const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
-  // RxJS 7 has no other way to make one.
+  // RxJS 7 has no other way to create one.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   new Subscriber<T>(observer);
 
-/** Passes on what work makes, a value or an Observable, which is left with its owner. */
+/** Emits the result of `work`, a value or an Observable, which is unsubscribed from with its owner. */
 export const lead = <T>(work: () => T | Observable<T>, to: Observer<T>, owner: Subscription) => {
   try {
     const made = work();
@@ -54,7 +54,7 @@ export const lead = <T>(work: () => T | Observable<T>, to: Observer<T>, owner: S
 export const made$ = <T>(make: () => T | Observable<T>): Observable<T> =>
   new Made((to, owner) => lead(make, to, owner));
 
-/** As `concatMap`, for a source of one value: several would run at once. A result that is no Observable is passed on immediately, without a subscription. */
+/** As `concatMap`, for sources of one value: several would run in parallel. A plain result needs no subscription. */
 export const thenMap =
   <In, Out>(work: (value: In) => Out | Observable<Out>): OperatorFunction<In, Out> =>
   (source) =>
@@ -74,7 +74,6 @@ export const thenMap =
       );
     });
 
-/** Makes another error of that of the source. */
 export const failing =
   <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
@@ -84,25 +83,26 @@ export const failing =
       lead(() => source, { ...to, error }, owner);
     });
 
-/** Marks a seam: an error from beyond it becomes a `MillraceError` with this code, unless it is one. */
+/** Wraps errors of the source in a `MillraceError` with this code, unless they are one. */
 export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>
   failing((cause) => toMillraceError(cause, code, what));
 
-/** As `finalize`, but before the end is told, which waits for an Observable that `work` returns, however that goes. */
+/** As `finalize`, but the source's end waits for an Observable that `work` returns, even a failing one. */
 export const ending =
   <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Made(({ next, error, complete }, owner) => {
       if (owner.closed) return;
       const own = new Subscription();
-      const end = (tell: (cause?: unknown) => void) => (cause?: unknown) => {
+      const end = (notify: (cause?: unknown) => void) => (cause?: unknown) => {
         if (own.closed) return;
         owner.remove(leave);
-        const told = (): void => tell(cause);
+        const passOn = (): void => notify(cause);
         try {
           own.unsubscribe();
         } finally {
-          lead(() => work(cause), { next: noop, error: told, complete: told }, new Subscription());
+          const observer = { next: noop, error: passOn, complete: passOn };
+          lead(() => work(cause), observer, new Subscription());
         }
       };
       const leave = end(noop);
@@ -110,7 +110,7 @@ export const ending =
       lead(() => source, { next, error: end(error), complete: end(complete) }, own);
     });
 
-/** Keeps what a foreign source throws in its teardown away from those who leave it: RxJS throws it into whoever unsubscribes, and operators that have more to do then do not get to it. */
+/** Swallows errors of a foreign source's teardown: RxJS would throw them at the unsubscriber and skip later teardowns. */
 export const contained =
   <T>(): MonoTypeOperatorFunction<T> =>
   (source) =>
@@ -120,13 +120,13 @@ export const contained =
         error: (cause: unknown) => leave(() => subscriber.error(cause)),
         complete: () => leave(() => subscriber.complete()),
       });
-      const leave = (tell?: () => void): void => {
+      const leave = (notify?: () => void): void => {
         try {
           inner.unsubscribe();
         } catch {
-          // Nobody waits for a source that has been left: what it throws is its own.
+          // No one waits for a source after unsubscribing.
         }
-        tell?.();
+        notify?.();
       };
       subscriber.add(leave);
       source.subscribe(inner);

@@ -25,13 +25,13 @@ export const limitsOf = ({
 
 /** Time that a deadline does not count. */
 export interface OffTime {
-  /** How much there has been, in milliseconds. */
+  /** The total so far, in milliseconds. */
   readonly ms: (now: number) => number;
-  /** Emits when it ends; empty if there is none now. */
+  /** Emits when the current pause ends; empty without one. */
   readonly end$: Observable<void>;
 }
 
-/** Errors with `timeout` when the source has not completed in so many milliseconds; without a number it waits for ever. It names the option that says so. */
+/** Errors with `timeout` if the source does not complete within `ms`; never if undefined. The message names `option`. */
 export const deadline = <T>(
   ms: number | undefined,
   scheduler: SchedulerLike,
@@ -44,7 +44,7 @@ export const deadline = <T>(
     : (source) =>
         new Observable((subscriber) => {
           source.subscribe(subscriber);
-          // Most tools are done by now, and need no timer.
+          // Synchronous sources need no timer.
           if (subscriber.closed) return;
           const offMs = (): number => off?.ms(scheduler.now()) ?? 0;
           const end = scheduler.now() + ms - offMs();
@@ -71,50 +71,48 @@ const late = (ms: number, what: string, option: string | undefined): MillraceErr
     `${what} did not finish within ${ms} ms${option === undefined ? '' : ` (${option})`}.`,
   );
 
-/** What the loop may do when its iterations are used up. */
 type OnLimit = 'answer' | 'error' | 'partial';
 
-/** How long things may take, in milliseconds. What is absent and has no default may take for ever. */
+/** Timeouts, in milliseconds. Without a value or default there is no limit. */
 export interface Timeouts {
-  /** The whole call: interceptors, model and tools; not the waiting for a person or for another call. Default: 1,800,000, which is 30 minutes; sub-agents have none of their own. */
+  /** The call, without waiting for a person or another call. Default: 1,800,000 (30 minutes); none for sub-agents. */
   readonly callMs?: number;
-  /** Each turn of the loop: the model, the tools it asks for, and what interceptors do. */
+  /** Each turn of the loop: model, tools and interceptors. */
   readonly iterationMs?: number;
-  /** From a request to the model to the first content. Each attempt has it anew. */
+  /** From a model request to the first content, for each attempt. */
   readonly firstChunkMs?: number;
-  /** From one piece of content to the next. It and `firstChunkMs` stand still while demand is closed. */
+  /** From one piece of content to the next. Like `firstChunkMs`, it pauses while demand is closed. */
   readonly chunkMs?: number;
-  /** Each run of a tool, all attempts together. Default: 60,000. */
+  /** Each tool call, including all attempts. Default: 60,000. */
   readonly toolMs?: number;
-  /** Single tools by name, instead of `toolMs` and of what the tool says itself. */
+  /** By tool name; overrides `toolMs` and the tool's own `timeoutMs`. */
   readonly tools?: Readonly<Record<string, number>>;
 }
 
-/** How long a call may take, and how much it may do. */
 export interface LimitOptions {
-  /** How many times the loop may ask the model. Default: 10. */
+  /** Maximum number of model requests of the loop. Default: 10. */
   readonly maxIterations?: number;
-  /** What happens then: a closing request without tools (`answer`, the default), a `maxIterations` error (`error`), or the reply so far (`partial`). */
+  /** Then: a closing request without tools (`answer`, default), a `maxIterations` error, or the reply so far (`partial`). */
   readonly onLimit?: OnLimit;
-  /** In milliseconds. Default: 60,000 for each tool, 30 minutes for the call, and the time-outs of the model. */
+  /** Timeouts, in milliseconds. Default: 60,000 per tool call, 30 minutes per call, and those of the model. */
   readonly timeouts?: Timeouts;
-  /** How many tools of a batch run at once; `true` is 5, `false` one by one. Default: true. */
+  /** How many tools of a batch run in parallel; `true` is 5, `false` is 1. Default: true. */
   readonly parallel?: boolean | number;
-  /** Maximum length of a tool result in characters; a longer one is cut, with a marker. Default: 16,000. */
+  /** Maximum length of a tool result in characters; longer ones are truncated, with a marker. Default: 16,000. */
   readonly maxObservation?: number;
-  /** Maximum number of tool runs. Further ones are refused, and the model must answer without them. Default: no limit. */
+  /** Maximum number of tool calls that run. Later ones are refused. Default: no limit. */
   readonly maxToolCalls?: number;
-  /** How often in a row a tool may fail. After one more failure, the model is told not to use it again. Default: 2. */
+  /** Failures of a tool in a row before the result asks the model not to call it again. Default: 2. */
   readonly maxToolErrors?: number;
-  /** Wait before the model is told of a failed tool, in milliseconds, multiplied by the failures in a row. Default: 0. */
+  /** Delay before a tool error is reported, in milliseconds, multiplied by the failures in a row. Default: 0. */
   readonly toolBackoffMs?: number;
-  /** How often in a row the model is asked to write an unreadable action again. Default: 2. */
+  /** Maximum number of retries in a row for actions that cannot be parsed. Default: 2. */
   readonly maxParseRetries?: number;
-  /** Wait before it is asked, in milliseconds, multiplied by the unreadable actions in a row. Default: 800. */
+  /** Delay before such a retry, in milliseconds, multiplied by the number in a row. Default: 800. */
   readonly parseBackoffMs?: number;
-  /** Raises the temperature by `step` (default: 0.2) with each of them, up to `max` (default: 1.5). Default: off. */
+  /** Raises the temperature by `step` (default: 0.2) with each such retry, up to `max` (default: 1.5). Default: off. */
   readonly temperatureRamp?: { readonly step?: number; readonly max?: number };
-  /** How many failed requests may be sent again in one call, including those of its sub-agents. Default: 10. */
+  /** Maximum number of retried model requests per call, including sub-agents. Default: 10. */
   readonly retryBudget?: number;
 }
 

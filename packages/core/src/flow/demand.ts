@@ -2,25 +2,25 @@ import type { Observable } from 'rxjs';
 import { BehaviorSubject, combineLatest, distinctUntilChanged, map, switchMap } from 'rxjs';
 import { misuse } from '../values/errors.js';
 
-/** Whether a consumer wants more. Sources that read from outside pause while it is closed. */
+/** The demand of a consumer. Sources that read from outside pause while it is closed. */
 export interface Demand {
   readonly isOpen: boolean;
-  /** The level: the present one on subscription, then each change. Hot. */
+  /** Whether it is open: the current value on subscription, then each change. Hot. */
   readonly open$: Observable<boolean>;
 }
 
 /** The consumer's side of a `Demand`. */
 export interface DemandGate extends Demand {
-  /** Says how many values wait: closes at the high-water mark, opens again at half of it. */
+  /** Sets the number of waiting values: closes at the high-water mark, opens again at half of it. */
   backlog(waiting: number): void;
-  /** Opens for good: the consumer has gone. */
+  /** Opens permanently: the consumer has gone. */
   release(): void;
 }
 
-/** Events that may wait for a consumer before it pauses the source, unless it says otherwise. */
+/** The default number of events that may wait before the source is paused. */
 export const defaultHighWaterMark = 64;
 
-/** Makes the gate of one consumer. It is a level, not a count of credits: a filter on the way takes nothing from it. */
+/** Creates the demand of one consumer. A level, not a count of credits, so filters do not consume it. */
 export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate => {
   if (!(highWaterMark >= 1)) throw misuse(`createDemand() needs a high-water mark of at least 1.`);
   const level$ = new BehaviorSubject(true);
@@ -29,7 +29,7 @@ export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate =
     get isOpen() {
       return level$.value;
     },
-    // A level that changed while it was being told is told as it is now.
+    // If the level changed during its delivery, later observers get the current one.
     open$: level$.pipe(
       map(() => level$.value),
       distinctUntilChanged(),
@@ -46,12 +46,12 @@ export const createDemand = (highWaterMark = defaultHighWaterMark): DemandGate =
   };
 };
 
-/** The demand of a consumer that takes whatever comes, as a plain `subscribe` does. */
+/** The demand of a consumer without backpressure, as with a plain `subscribe`. */
 export const openDemand: Demand = createDemand();
 
-/** The demand of all consumers on one way: open while each of them is. */
+/** The joint demand of several consumers: open while all of them are. */
 export interface JoinableDemand extends Demand {
-  /** Adds one more, and returns what takes it away. */
+  /** Adds a demand; returns a function that removes it. */
   join(demand: Demand): () => void;
 }
 
@@ -65,7 +65,7 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
     join: (demand) => {
       members$.next([...members$.value, demand]);
       return () => {
-        // One that has joined twice leaves once.
+        // A demand that joined twice is removed once.
         const index = members$.value.lastIndexOf(demand);
         if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
       };

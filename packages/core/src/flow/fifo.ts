@@ -1,12 +1,10 @@
-/** Values that wait, taken out in the order in which they came. */
 export interface Fifo<T> {
   readonly size: number;
   push(value: T): void;
-  /** Takes the next one out; `undefined` if nothing waits. */
   shift(): T | undefined;
 }
 
-/** Makes a list whose `shift` does not move what is behind it, as that of an array does. */
+/** Creates a list with a `shift` in constant time, unlike that of an array. */
 export const createFifo = <T>(): Fifo<T> => {
   let values: T[] = [];
   let first = 0;

@@ -1,24 +1,27 @@
 import { Observable } from 'rxjs';
 import type { Demand } from './demand.js';
 
-/** Opens a source to be pulled from; the signal aborts whatever it waits for. */
+/** Opens a source to pull from; the signal aborts its waits. */
 export type OpenPull<T, Return = unknown> = (signal: AbortSignal) => AsyncIterable<T, Return>;
 
-/** Turns an AsyncIterable into an Observable that pulls the next value only while demand is open. Cold. Unsubscribing aborts the signal and calls `return()` without waiting for it: a stalled generator could not run its `finally`. */
+/**
+ * Converts an AsyncIterable to an Observable that pulls only while demand is open. Cold. Unsubscribing aborts the
+ * signal and calls `return()` without waiting for it: a stalled generator would never return.
+ */
 export const fromPull = <T>(open: OpenPull<T>, demand: Demand): Observable<T> =>
   pulled(open, demand, (result) => (isYield(result) ? [result.value] : []));
 
-/** As `fromPull`, for batches: emits their values one by one and keeps the rest while demand is closed. */
+/** As `fromPull`, for batches: emits their values one by one, and keeps the rest while demand is closed. */
 export const fromBatches = <T>(open: OpenPull<Iterable<T>>, demand: Demand): Observable<T> =>
   pulled(open, demand, (result) => (isYield(result) ? result.value : []));
 
-/** As `fromPull`, but emits the iterator's results, and so also what it returned in the end. */
+/** As `fromPull`, but emits iterator results, including the return value. */
 export const pulls = <T, Return>(
   open: OpenPull<T, Return>,
   demand: Demand,
 ): Observable<IteratorResult<T, Return>> => pulled(open, demand, (result) => [result]);
 
-/** An Observable of its own making, because this is the path of every delta: operators for each pull would cost more than the delta. */
+/** A custom Observable, because every delta passes here: operators would cost more than the delta. */
 const pulled = <T, Return, Value>(
   open: OpenPull<T, Return>,
   demand: Demand,
@@ -27,7 +30,7 @@ const pulled = <T, Return, Value>(
   new Observable((subscriber) => {
     const abort = new AbortController();
     const iterator = open(abort.signal)[Symbol.asyncIterator]();
-    /** What has been pulled and not been emitted; nothing while a pull is on its way. */
+    /** Values that were pulled, but not emitted; `none` while a pull is pending. */
     let batch: Iterator<Value> | undefined = none;
     let isOpen = false;
     let isFlowing = false;
@@ -51,7 +54,7 @@ const pulled = <T, Return, Value>(
       Promise.resolve(iterator.next()).then(take, (error: unknown) => subscriber.error(error));
     };
     const flow = (): void => {
-      // Whoever gets a value may close demand and open it again.
+      // An observer may close demand and open it again.
       if (isFlowing) return;
       isFlowing = true;
       while (isOpen && batch !== undefined && !subscriber.closed) {

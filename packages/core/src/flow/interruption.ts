@@ -3,27 +3,25 @@ import { AsyncSubject, defer, identity, noop, observeOn, of, Subject, tap } from
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
 
-/** A polite stop of one call. */
+/** A request to end a call with a partial answer. */
 export interface Interrupt {
-  /** What the reply says. Default: the partial text, or a short sentence. */
+  /** The text of the reply. Default: the partial text, or a short sentence. */
   readonly message?: string;
 }
 
-/** Whether one call has been interrupted. */
 export interface Interruption {
-  /** The interrupt, once there is one. The first one counts. */
+  /** The first interrupt, if any. */
   readonly current: Interrupt | undefined;
-  /** Emits the interrupt once and completes, also if it came before the subscription. */
+  /** Emits the interrupt and completes, even if it came before the subscription. */
   readonly signal$: Observable<Interrupt>;
-  /** The same, but also emits an interrupt that is held: what only waits need not wait any longer. */
+  /** The same, but also emits a held interrupt, for steps that only wait. */
   readonly asked$: Observable<Interrupt>;
-  /** Interrupts, or waits until it may; false if the loop has ended, and nothing is left to interrupt. */
+  /** Interrupts, immediately or when released; false if the loop has ended. */
   trigger(interrupt: Interrupt): boolean;
-  /** Holds interrupts from now on: what a call did before it was resumed is not cut by what comes now. */
+  /** Holds interrupts from now on: replayed steps must not be cut. */
   hold(): void;
-  /** Lets an interrupt take effect that was held. One that is given takes precedence over those that came meanwhile. */
+  /** Releases a held interrupt; `first` takes precedence over it. */
   release(first?: Interrupt): void;
-  /** The loop has ended. */
   close(): void;
 }
 
@@ -75,7 +73,7 @@ export const createInterruption = (): Interruption => {
   };
 };
 
-/** Reads what interrupts a call: the reply's text is a string, a `message` that is one, or the text of a message; anything else is only a signal. */
+/** Converts a signal to an interrupt. The text is a string, its `message`, or the text of a message; otherwise none. */
 export const toInterrupt = (signal: unknown): Interrupt => {
   if (typeof signal === 'string') return { message: signal };
   if (!isRecord(signal) || signal instanceof Error) return {};
@@ -84,15 +82,15 @@ export const toInterrupt = (signal: unknown): Interrupt => {
   return message === undefined ? {} : toInterrupt(message);
 };
 
-/** What must end before a step is cut: the calls below it, so that interrupts work from the inside out, and interceptors after the fact. */
+/** Work that must end before a step is cut: its sub-agents (from the inside out), and interceptors of its result. */
 export interface Holds {
-  /** Holds a step; call what it returns once. */
+  /** Holds a step; call the returned function once to release it. */
   begin(stepId: string): () => void;
-  /** Emits once and completes as soon as nothing holds the step. */
+  /** Emits and completes as soon as nothing holds the step. */
   none$(stepId: string): Observable<void>;
 }
 
-/** Makes the holds of one call. A tool whose calls have ended by an interrupt gets a moment to make a result of their replies. */
+/** Creates the holds of one call. A tool whose sub-agents were interrupted gets a moment to return a result. */
 export const createHolds = (scheduler: SchedulerLike): Holds => {
   const held = new Map<string, { count: number; readonly none$: Subject<void> }>();
   return {
@@ -113,7 +111,7 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
   };
 };
 
-/** Holds a step as long as the source runs, if an interrupt can come. It is subscribed to once. */
+/** Holds a step while the source runs, if the call can be interrupted. Subscribe once. */
 export const holding = <T>(
   context: { readonly holds: Holds; readonly isInterruptible?: boolean },
   stepId: string,

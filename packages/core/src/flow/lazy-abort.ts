@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 
-/** An abort whose signal is made for whoever asks for it: most tools never do, and it costs more than all else of a run. */
+/** An abort whose signal, the most expensive part of a tool call, is created on first use. */
 export interface LazyAbort {
   readonly signal: AbortSignal;
   abort(): void;
@@ -24,7 +24,7 @@ export const createLazyAbort = (): LazyAbort => {
   };
 };
 
-/** Aborts what is left, or fails, before it completes. */
+/** Aborts on an error or unsubscribe before completion. */
 export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
   let isComplete = false;
   return tap({

@@ -2,10 +2,10 @@ import { type Observable, type Observer, Subscription } from 'rxjs';
 import { createDemand, type Demand } from './demand.js';
 import { createFifo } from './fifo.js';
 
-/** Takes values out of an Observable one by one, as an AsyncIterator and a ReadableStream ask for them. */
+/** Pulls values from an Observable one by one. */
 export interface Puller<T> {
   next(): Promise<IteratorResult<T, undefined>>;
-  /** Unsubscribes at once, and drops what waits. */
+  /** Unsubscribes immediately, and drops waiting values. */
   return(): Promise<IteratorReturnResult<undefined>>;
 }
 
@@ -16,7 +16,10 @@ interface Taker<T> {
 
 const done = { done: true, value: undefined } as const;
 
-/** Pulls from an Observable: it subscribes at the first `next()`, and closes the demand that it hands over when `highWaterMark` values wait to be taken (default: 64). An error comes behind what waits. */
+/**
+ * Pulls from an Observable: subscribes at the first `next()`, and closes the demand while `highWaterMark` values wait
+ * (default: 64). An error follows waiting values.
+ */
 export const pullFrom = <T>(
   open: (demand: Demand) => Observable<T>,
   highWaterMark?: number,

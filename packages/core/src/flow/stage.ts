@@ -2,25 +2,23 @@ import { catchError, defer, EMPTY, type Observable, of, take, toArray } from 'rx
 import { contained, thenMap } from './contained.js';
 import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 
-/** A place that a value passes, and may be changed, delayed or stopped at: no value is a veto. */
+/** A stage that a value passes: it may be edited, delayed or vetoed by emitting nothing. */
 export type Stage<T> = (value: T) => Observable<T>;
 
 interface StageInit<T> {
-  /** What errors and events call it. */
   readonly name: string;
-  /** What passes, in words. */
+  /** The kind of value, for messages. */
   readonly what: string;
   readonly failOpen: boolean;
-  /** The foreign part: it should emit one value and complete, or only complete. */
+  /** The foreign operator: it should emit one value and complete, or only complete. */
   readonly operate$: (value: T) => Observable<unknown>;
-  /** Whether one can go on with what came out. */
   readonly isUsable: (value: unknown) => value is T;
   readonly onVeto: (value: T) => void;
-  /** Hears of an error that is passed over. */
+  /** Called with an error that is ignored. */
   readonly onPassedOver: (value: T, error: MillraceError) => void;
 }
 
-/** Makes a stage that holds a foreign operator to one value of one. */
+/** Creates a stage that checks that a foreign operator emits up to one value. */
 export const createStage = <T>(init: StageInit<T>): Stage<T> => {
   const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
   const rule = ` It must make one ${what} of each that it gets, or none to veto it.`;
@@ -51,7 +49,7 @@ export const createStage = <T>(init: StageInit<T>): Stage<T> => {
 export const through$ = <T>(value: T, stages: readonly Stage<T>[]): Observable<T> =>
   stages.reduce((value$, stage) => value$.pipe(thenMap(stage)), of(value));
 
-/** The error of an interceptor that failed, or made what it must not; `rule` says what it must. */
+/** The error of an interceptor that failed or broke the `rule`. */
 export const interceptorError = (name: string, cause: unknown, rule = ''): MillraceError =>
   isMillraceError(cause) && cause.code === 'interceptor'
     ? cause
@@ -63,12 +61,12 @@ export const interceptorError = (name: string, cause: unknown, rule = ''): Millr
 
 const verdicts = new WeakSet<object>();
 
-/** Marks an error with which an interceptor ends its call on purpose: it keeps its code, instead of becoming an `interceptor` error. */
+/** Marks an error with which an interceptor ends its call on purpose: it keeps its code. */
 export const verdict = (error: MillraceError): MillraceError => {
   verdicts.add(error);
   return error;
 };
 
-/** Whether an error is such a verdict. True once: further out it is a failure like any other. */
+/** Whether an error is a verdict. True once: further out it is an ordinary failure. */
 const isVerdict = (cause: unknown): cause is MillraceError =>
   typeof cause === 'object' && cause !== null && verdicts.delete(cause);

@@ -1,9 +1,12 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 
-/** Runs a task; one that comes while another runs waits for it, or, where it says so, until no other waits either. */
+/** Runs a task after the running one, or, with `whenIdle`, after all waiting ones. */
 export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
 
-/** Runs tasks one after another, never nested: synchronous turns do not overflow the stack, and all subscribers see events in the same order. RxJS's global `queueScheduler` would drop the turns of other calls on an error. */
+/**
+ * Runs tasks one after another, never nested, so synchronous turns do not overflow the stack, and all subscribers see
+ * events in the same order. RxJS's global `queueScheduler` would drop tasks of other calls on an error.
+ */
 export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];
   let idle: (() => void)[] = [];
@@ -42,7 +45,7 @@ export const createTrampoline = (): Trampoline => {
   };
 };
 
-/** Subscribes to the source when its turn on the trampoline has come. */
+/** Subscribes to the source in a task of the trampoline. */
 export const subscribeOnTrampoline =
   <T>(trampoline: Trampoline): MonoTypeOperatorFunction<T> =>
   (source) =>

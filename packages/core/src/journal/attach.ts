@@ -54,15 +54,14 @@ import { createFifo, type Fifo } from '../flow/fifo.js';
 import { queuedMap } from '../operators/bounded.js';
 import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 
-/** How a call is followed. */
 export interface AttachOptions {
-  /** Only events behind this one: the `seq` of the last that was seen. Default: 0. */
+  /** The `seq` of the last received event: only later ones are emitted. Default: 0. */
   readonly afterSeq?: number;
-  /** How long a call may take to begin of which nothing is written down yet, in milliseconds. Default: 0. */
+  /** How long to wait for a call that is not in the store yet, in milliseconds. Default: 0. */
   readonly waitMs?: number;
-  /** Pauses the reading while it is closed. Default: events are read as they come. */
+  /** Pauses reading while it is closed. Default: always open. */
   readonly demand?: Demand;
-  /** What `waitMs` runs on. Default: `asyncScheduler`. */
+  /** The scheduler for `waitMs`. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
@@ -74,9 +73,10 @@ const attachRules: Readonly<Record<keyof AttachOptions, Rule>> = {
 };
 
 /**
- * Follows a call, whichever process runs it: emits its recorded events, then new ones, each once, in order and frozen. Completes after `postCall`, or after `error` if the call has not been resumed by then; who
- * attaches after that `error` waits for the call to be resumed. A call that stopped is waited for. Unsubscribing does nothing to the call. Errors with `invalidResume` if there is no such call within
- * `waitMs`, `invalidState` at an unreadable event, and `store` if the store fails or is closed. Sees what `events` of `createCallStore` lets it record. Cold.
+ * Follows a call of any process: emits its recorded events, then new ones, each once, in order and frozen. Completes after
+ * `postCall`, or after `error` if the call has not been resumed by then; attaching after that `error` waits for a resume. Waits for a call that stopped.
+ * Unsubscribing does not affect the call. Emits the events that the option `events` of `createCallStore` records. Errors with
+ * `invalidResume` if there is no such call within `waitMs`, `invalidState` at an unreadable event, and `store` if the store fails or is closed. Cold.
  */
 export const attach$ = (
   store: StoreOfCalls,
@@ -111,7 +111,7 @@ const followed$ = (
     let after = 0;
     let isOver = false;
     const read$ = (): Observable<StoredRecord> => {
-      // The one that was seen last is looked at, too: it may be the end.
+      // Includes the last received event, which may be the end.
       const range = { kind: 'event', after, afterSeq: afterSeq - 1 } as const;
       if (demand === undefined) return records$(driver, callId, range);
       const wanted = <T>(value: T) => whenWanted$(demand, value);
@@ -127,7 +127,7 @@ const followed$ = (
       isOver = record.name === 'postCall' && isEndOf(callId, record);
       return EMPTY;
     };
-    // Nothing is behind what is said to be seen, nor is that there: then the call may be over.
+    // Neither later events nor the last received one exist: the call may have ended.
     const ended$ = (): Observable<typeof end> =>
       records$(driver, callId, { kind: 'event' }).pipe(
         takeLast(1),
@@ -156,11 +156,11 @@ const lookAgain$ = <T>(
   look: () => Observable<T>,
 ): Observable<T> =>
   merge(
-    // First, so that nothing is missed between the first look and the first hint.
+    // Subscribed first: no change between the first read and the first hint is missed.
     concat(
       defer(() => driver.changes$(callId)),
       closed$,
-    ).pipe(failAs('store', 'The journal could not be followed')),
+    ).pipe(failAs('store', 'Attaching to the journal failed')),
     of(undefined),
   ).pipe(
     map(() => hint),
@@ -171,7 +171,7 @@ const closed$ = throwError(
   () =>
     new MillraceError(
       'store',
-      'The store was closed, and with it what is followed. Attach again where it is open.',
+      'The store was closed, which ends attached calls. Attach again with an open store.',
     ),
 );
 
@@ -220,7 +220,7 @@ export const readInBatches$ = <T>(
     return wanted$.pipe(
       concatMap(() => portion$),
       queuedMap(project, createFifo<StoredRecord>),
-      // Portions that are there at once do not nest.
+      // Batches that are available synchronously do not nest.
       repeat({ delay: () => (isMore ? of<true>(true).pipe(inTurn) : EMPTY) }),
     );
   });
@@ -235,15 +235,13 @@ const whenWanted$ = <T>(demand: Demand, value: T): Observable<T> =>
         ),
   );
 
-/** How a call is played back. */
 export interface ReplayOptions {
-  /** How many times as fast as it was. `Infinity`: all at once. Default: 1. */
+  /** The factor of the original speed; `Infinity` for no pauses. Default: 1. */
   readonly speed?: number;
-  /** The longest pause between two events as they were, in milliseconds: a longer one counts for so long. Default: Infinity. */
+  /** Maximum original pause between two events, in milliseconds. Default: Infinity. */
   readonly maxGapMs?: number;
-  /** Which events are played. Default: all. */
   readonly events?: (event: AgentEvent) => boolean;
-  /** What the pauses run on. Default: `asyncScheduler`. */
+  /** The scheduler for pauses. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
@@ -258,8 +256,8 @@ const replayRules: Readonly<Record<keyof ReplayOptions, Rule>> = {
 };
 
 /**
- * Plays a call back: emits its recorded events, frozen, with the pauses between them, the first immediately, and completes after the last. A pause is at most `maxGapMs`; there is none where the clock
- * went backwards. Nothing runs again, and later events are not included: see `attach$`. Reads in batches as it plays. Errors with `invalidResume` if there is no such call, and `invalidState` at an unreadable event. Cold.
+ * Plays a call back: emits its recorded events, frozen, with their original pauses, the first immediately, and completes after the last. Nothing
+ * runs again, and later events are not included: see `attach$`. Reads in batches. Errors with `invalidResume` if there is no such call, and `invalidState` at an unreadable event. Cold.
  */
 export const replay$ = (
   store: StoreOfCalls,
@@ -295,7 +293,7 @@ const lastPosition$ = (driver: CallStoreDriver, callId: string): Observable<numb
     catchError(() => of(Infinity)),
   );
 
-/** Tells of each event when it is due. It counts from the first one, so that pauses do not add up to more than they are. */
+/** Returns when each event is due, counted from the first one: rounding does not accumulate. */
 const clockOf = ({
   speed = 1,
   maxGapMs = Infinity,

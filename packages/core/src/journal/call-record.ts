@@ -11,12 +11,12 @@ import { type Message, withPlainResults } from '../values/message.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 
-/** What a call begins with: whoever resumes it needs no more, but what JSON cannot hold. */
+/** The first record of a call, for resuming it. */
 export interface CallRecord {
   readonly version: 1;
   readonly agent: string;
   readonly sessionId?: string;
-  /** What is random in the idempotency keys of its tools. Absent: nothing, as in earlier versions. */
+  /** The random part of its idempotency keys. Absent in records of version 0.1. */
   readonly keySeed?: string;
   readonly input: readonly Message[];
   readonly options: CallOptions & RecordedOptions;
@@ -26,7 +26,7 @@ export interface CallRecord {
   readonly forks?: readonly Fork[];
 }
 
-/** What is recorded of layers. */
+/** The recorded part of layers. */
 interface RecordedOptions {
   readonly onUncertain?: 'ask' | 'report' | 'rerun';
   readonly history?: readonly InputMessage[];
@@ -38,10 +38,9 @@ export interface Fork {
   readonly calls: readonly string[];
 }
 
-/** Where a call is forked: before a step, by the id that `steps$` tells, or before all that a turn of its loop has done. */
+/** The point of a fork: the id of a step from `steps$`, or the start of a turn. */
 export type ForkPoint = string | { readonly iteration: number };
 
-/** Where a forked call comes from. */
 export interface ForkOrigin {
   readonly callId: string;
   readonly at: ForkPoint;
@@ -49,7 +48,7 @@ export interface ForkOrigin {
 
 export const callStep = 'call';
 
-/** Options that a call cannot do without, and that JSON cannot hold. */
+/** Options that JSON cannot express, which a resume needs again. */
 const otherOptions: readonly (keyof CallOptions)[] = ['model', 'tools', 'context', 'use'];
 
 export const callRecord = (
@@ -73,13 +72,13 @@ export const callRecord = (
 const layersIn = ({ use }: Readonly<Record<string, unknown>>): readonly Layer[] =>
   readUse('The call', use);
 
-/** Layers that a call must not go on without: any other 'use' is not enough. */
+/** Layers that a resume requires by name. */
 const lasting: readonly string[] = ['approval', 'output'];
 
-/** Where options of earlier versions are given now. */
+/** Options of version 0.1, and their new names. */
 const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', approve: 'approval' };
 
-/** Layers that a call can go on without: what would have interrupted it, and its history, which is recorded. */
+/** Layers that a resume does not need: interrupts, and the history, which is recorded. */
 const spare: readonly string[] = ['interruptOn', 'history', 'conversation'];
 
 const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] => {
@@ -111,7 +110,7 @@ const isFork: Check = (value) =>
 export const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The record of the call '${callId}' is broken, or of a later version.`,
+    `The record of the call '${callId}' is damaged, or of a later version.`,
   );
 
 export const beginning = (callId: string): StepForm<CallRecord> => ({
@@ -152,7 +151,7 @@ export const assertGiven = (
 
 export const interruptStep = 'interrupt';
 
-/** The id of the session that a call belongs to, if one of these records begins the call and it has a session. Drivers ask this of the records they append, to list the calls of a session. */
+/** The session id in the first record of a call, if these records include it, for drivers that list a session's calls. */
 export const sessionIn = (
   callId: string,
   records: readonly (Pick<NewRecord, 'name' | 'text'> | undefined)[],

@@ -6,69 +6,80 @@ import { isRecord } from '../values/json.js';
 import type { Demand } from '../flow/demand.js';
 import type { EventType, Listener } from '../events.js';
 
-/** What is written down of a call: a step that is done, or an event. */
+/** A record to append: a completed step, or an event. */
 export interface NewRecord {
   readonly kind: 'step' | 'event';
-  /** Of a step its id; of an event its type. At most 64 kB. */
+  /** The id of a step, or the type of an event. Up to 64 kB. */
   readonly name: string;
-  /** Of an event its number, which only grows; of a step the number of the last event before it. */
+  /** The `seq` of an event, or that of the last event before a step. */
   readonly seq: number;
-  /** JSON. */
   readonly text: string;
 }
 
-/** A record where it stands. */
 export interface StoredRecord extends NewRecord {
-  /** Its place among the records of its call, from 1, one by one. */
+  /** Its position among the records of its call, from 1, without gaps. */
   readonly position: number;
 }
 
-/** Which records of a call are read. */
+/** Selects records of a call. */
 export interface RecordRange {
   /** Default: both. */
   readonly kind?: NewRecord['kind'];
-  /** Only those at later places. Default: 0. */
+  /** Only records at later positions. Default: 0. */
   readonly after?: number;
-  /** Only those with a greater number. Default: -1. */
+  /** Only records with a greater `seq`. Default: -1. */
   readonly afterSeq?: number;
 }
 
-/** A call of which something is written down. */
 export interface StoredCall {
   readonly callId: string;
-  /** Of its first and of its last record, in milliseconds since the epoch. */
+  /** The time of its first record, in milliseconds since the epoch; `updatedAt` is that of its last one. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Whether somebody has it open for writing now. */
+  /** Whether a writer has it open. */
   readonly isOpen: boolean;
-  /** Orders the calls of a session: a call that begins later has a greater number, independent of clocks. Present in `list$(sessionId)`. */
+  /** Orders the calls of a session, independent of clocks: greater for later calls. Present in `list$(sessionId)`. */
   readonly place?: number;
-  /** Nothing, where it was opened and nothing is written down. */
+  /** Absent if no record was written. */
   readonly first?: StoredRecord;
   readonly last?: StoredRecord;
 }
 
-/** The right to write down a call. */
+/** The exclusive right to write the records of a call. */
 export interface Claim {
-  /** Appends records, all or none, in order. Completes once they are durable; events alone need not outlast the process. Errors with `conflict` if another writer has the call, and with `store`. Never called concurrently. Cold. */
+  /**
+   * Appends records, all or none, in order. Completes once they are durable; events without a step need not outlast
+   * the process. Errors with `conflict` if another writer has the call, and with `store`. Never called concurrently.
+   * Cold.
+   */
   append$(records: readonly NewRecord[]): Observable<unknown>;
 }
 
-/** What a store of calls must be able to do. All else is made of it: `createCallStore`. */
+/** The operations of a store of calls, for `createCallStore`. */
 export interface CallStoreDriver {
-  /** Claims a call, also a new one, emits once, and holds the claim until unsubscribed. It is a lease: it expires if its holder is gone. Errors with `conflict` if another writer has it or it is lost, and with `store` once the store is closed. Cold. */
+  /**
+   * Claims a call, also a new one, emits once, and holds the claim until unsubscribed. It is a lease: it expires if
+   * its holder is gone. Errors with `conflict` if another writer has it or it is lost, and with `store` once the store
+   * is closed. Cold.
+   */
   claim$(callId: string): Observable<Claim>;
-  /** Emits the records that are there, in order, in portions, and completes; none for a call that is not there. A record that is no whole one errors with `invalidState`, behind those before it. Cold. */
+  /**
+   * Emits the existing records, in order, in batches, and completes; empty for an unknown call. A damaged record
+   * errors with `invalidState` after earlier ones. Cold.
+   */
   read$(callId: string, range?: RecordRange): Observable<readonly StoredRecord[]>;
-  /** Emits whenever there may be more to read, also what another process has written, within a second. Completes when the store is closed, and never before. Cold. */
+  /** Emits within a second if there may be new records of any process. Completes only when the store is closed. Cold. */
   changes$(callId: string): Observable<unknown>;
-  /** Emits the calls in batches, the last written first, and completes. With the id of a session, it emits only the calls for which `sessionIn` gave that id, the newest first, and reads no others. A damaged one has no `first` and `last`. Cold. */
+  /**
+   * Emits the calls in batches, the last written first, and completes. With a session id: only calls for which
+   * `sessionIn` returned it, the newest first. A damaged one has no `first` and `last`. Cold.
+   */
   list$(sessionId?: string): Observable<readonly StoredCall[]>;
-  /** Deletes a call with its records, and completes; also where it is not there, or is damaged. Errors with `conflict` while somebody has it open. Cold. */
+  /** Deletes a call, even an unknown or damaged one, and completes. Errors with `conflict` while it is open. Cold. */
   remove$(callId: string): Observable<unknown>;
 }
 
-/** A store of calls, as far as those who read it need it: of `createCallStore`. */
+/** A store of calls for reading. Created by `createCallStore`. */
 export interface StoreOfCalls {
   readonly driver: CallStoreDriver;
 }
@@ -99,33 +110,39 @@ export const assertStored$ = (driver: CallStoreDriver, callId: string): Observab
 export const notStored = (callId: string): MillraceError =>
   new MillraceError(
     'invalidResume',
-    `There is no call '${callId}' in the store. calls$(store) tells which there are.`,
+    `There is no call '${callId}' in the store. List its calls with calls$(store).`,
   );
 
-/** Where a journal records calls: a store of calls, or an engine. */
 export interface JournalStore {
-  /** Opens the journal of a root call as its only writer, emits what `run` emits, and closes it at the end or on unsubscribe. Errors with `conflict` if another writer has it, and with `store`. Cold. */
+  /**
+   * Opens the journal of a root call as its only writer, emits what `run` emits, and closes it at the end or on
+   * unsubscribe. Errors with `conflict` if another writer has it, and with `store`. Cold.
+   */
   open$<T>(callId: string, run: (journal: OpenJournal) => Observable<T>): Observable<T>;
 }
 
-/** The journal of one outermost call, and of the calls below it. */
+/** The journal of a root call and its sub-agents. */
 export interface OpenJournal {
-  /** Runs a step once: emits what `work` emits once that is recorded, and from then on, in any process, what was recorded. `id` is a position (`callId/iteration`, `callId/iteration/index`), the same on a resumed run. A step emits one value of plain JSON, or none; that, or an error, is not recorded. */
+  /**
+   * Runs a step once: emits the value of `work` after recording it, and later, in any process, the recorded value.
+   * `id` is a position (`callId/iteration`, `callId/iteration/index`), the same in a resumed call. A value is plain
+   * JSON; an empty step or an error is not recorded.
+   */
   step$(id: string, work: () => Observable<unknown>): Observable<unknown>;
-  /** Tells whether a step is written down. Without it, every step may be. */
+  /** Whether a step is recorded. Default: any step may be. */
   readonly isWritten?: (id: string) => boolean;
-  /** The ids of the recorded steps. Without it, an optional step that was not recorded is performed wherever it stands. */
+  /** The ids of the recorded steps. Without it, unrecorded optional steps are performed again. */
   readonly stepIds?: () => Iterable<string>;
-  /** Hears every event of the call, and of the calls below it. */
+  /** Receives every event of the call and its sub-agents. */
   readonly listener?: Listener;
-  /** The number of the last event that is written down: those of a resumed call go on behind it. Default: 0. */
+  /** The `seq` of the last recorded event, which a resumed call continues. Default: 0. */
   readonly lastSeq?: number;
-  /** Messages that were begun, and shown, by steps that are not written down. A resumed call begins them again, and takes back what was shown of them. Default: none. */
+  /** Partly delivered messages of unrecorded steps, which a resumed call discards and repeats. Default: none. */
   readonly cutShort?: ReadonlySet<string>;
-  /** Tells, once for each, whether an event was told behind the last step that is written down: a resumed call does not tell it again. Default: nothing was. */
-  readonly wasTold?: (callId: string, type: EventType) => boolean;
-  /** The call has ended, and told so: nothing is left to be done. Default: false. */
+  /** Whether an event was delivered after the last recorded step, once per event: it is not repeated. Default: false. */
+  readonly wasDelivered?: (callId: string, type: EventType) => boolean;
+  /** Whether the call has ended and delivered its last event. Default: false. */
   readonly hasEnded?: boolean;
-  /** Closed while events wait to be written down: it pauses the call's sources. Default: always open. */
+  /** Closed while events wait to be recorded, which pauses the sources of the call. Default: always open. */
   readonly demand?: Demand;
 }

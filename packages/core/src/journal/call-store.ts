@@ -38,21 +38,22 @@ import {
 import { createDemand, type Demand } from '../flow/demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
-/** A store of calls: the journal that agents write, and what is read of it. */
+/** A store of calls, for journals and for reading. */
 export interface CallStore extends JournalStore {
-  /** Reads records whole, whatever they share in the store. Several deltas that were recorded together have one position. */
+  /** Reads complete records, although stored ones may share content. Deltas recorded together have one position. */
   readonly driver: CallStoreDriver;
 }
 
-/** What of a call is written down beside its steps. */
 export interface CallStoreOptions {
-  /** Which events are written down, beside the last one of each call and those that say what a session has become by it. Default: all. Without them, calls can be resumed, and neither followed nor played back. */
+  /**
+   * Filters the recorded events; the last one of each call and changes of sessions are always recorded. Default: all.
+   * Calls without events can be resumed, but neither attached to nor replayed.
+   */
   readonly events?: (event: AgentEvent) => boolean;
-  /** Times how long a delta may wait to share a record with those that continue it: up to 100 ms. Default: `asyncScheduler`. */
+  /** The scheduler for merging deltas into one record, for up to 100 ms. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** Makes a store of calls of what a driver keeps. */
 export const createCallStore = (
   driver: CallStoreDriver,
   { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
@@ -90,7 +91,7 @@ interface Written {
   readonly steps: Map<string, Pick<StoredRecord, 'text'>>;
   readonly log: KnownLog;
   readonly shown: Set<string>;
-  readonly told: ToldBehind;
+  readonly delivered: DeliveredSince;
   lastSeq: number;
 }
 
@@ -111,7 +112,7 @@ const written$ = (
         steps: new Map(),
         log: createKnownLog(),
         shown: new Set(),
-        told: createDeliveredSince(),
+        delivered: createDeliveredSince(),
         lastSeq: 0,
       },
     ),
@@ -123,11 +124,11 @@ const keep = (written: Written, callId: string, read: StoredRecord): void => {
   written.lastSeq = Math.max(written.lastSeq, seq);
   if (kind === 'step') {
     written.steps.set(name, record);
-    written.told.add(read);
+    written.delivered.add(read);
   } else if (deltaTypes.has(name)) {
     written.shown.add(stringIn(callId, record.text, 'messageId'));
   } else if (name !== 'actingChunk') {
-    written.told.add(read);
+    written.delivered.add(read);
   }
 };
 
@@ -152,16 +153,16 @@ const journalOf = (
   { shared$ }: ConversationLogs,
   callId: string,
   hears: (event: AgentEvent) => boolean,
-  { steps, log, shown, told, lastSeq: lastWritten }: Written,
+  { steps, log, shown, delivered, lastSeq: lastWritten }: Written,
 ): OpenJournal => {
-  // What a step has written down is whole, whatever was shown of it.
+  // Messages of recorded steps are complete.
   const cutShort = new Set([...shown].filter((id) => !steps.has(id)));
-  // Of a message that was cut short, deltas may have been shown that are not recorded.
+  // Unrecorded deltas of a partly delivered message may have been delivered.
   const from = lastWritten + (cutShort.size > 0 ? mostDeltas : 0);
   let lastSeq = from;
   const begins = `${callId}/${callStep}`;
   startAt(log.position);
-  // Nothing is written down of a call that has not begun: it was refused.
+  // A refused call, which never started, is not recorded.
   let held: AgentEvent[] | undefined = steps.size === 0 ? [] : undefined;
   const writeEvent = (event: AgentEvent): void => {
     if (isDelta(event)) {
@@ -180,7 +181,7 @@ const journalOf = (
     held = undefined;
     push((position) => {
       const own = isRecord(value) ? log.compact({ kind: 'step', name, position }, value) : value;
-      // What the call itself has is nearer.
+      // References within the call come first.
       const compact = own === value ? shared : own;
       return { kind: 'step', name, seq, text: compact === value ? text : stepText(name, compact) };
     });
@@ -192,7 +193,7 @@ const journalOf = (
     try {
       return parsedText(`The record of the step '${id}' of the call '${callId}'`, record.text);
     } catch (cause) {
-      // It is no failure of the tool that it may be within.
+      // Fatal: not an error of the tool that this step may belong to.
       throw fatal(toMillraceError(cause));
     }
   };
@@ -200,7 +201,7 @@ const journalOf = (
     hears: true,
     next: (event) => {
       lastSeq = event.seq;
-      // Whoever follows a call has to hear of its end.
+      // Attached observers need the end of the call.
       if (!hears(event) && !isEnd(event, callId) && !changesSession(event)) return;
       if (held === undefined) writeEvent(event);
       else held.push(event);
@@ -210,9 +211,9 @@ const journalOf = (
     demand,
     lastSeq: from,
     cutShort,
-    wasTold: told.take,
-    // Nothing new happens in a call that has ended: it has told all that it had to tell.
-    ...(told.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
+    wasDelivered: delivered.take,
+    // An ended call has delivered all its events.
+    ...(delivered.has(callId, 'postCall') ? { hasEnded: true } : { listener }),
     isWritten: (id) => steps.has(id),
     stepIds: () => steps.keys(),
     step$: (id, work) =>
@@ -220,7 +221,7 @@ const journalOf = (
         const written = steps.get(id);
         if (written !== undefined) return known(id, written);
         if (id.length > maxId) throw tooLong(id);
-        // A store that fails stops the call before the next effect.
+        // A failing store stops the call before the next effect.
         return whenWritten$(work).pipe(
           thenMap((value) => {
             const text = stepText(id, value);
@@ -246,12 +247,12 @@ const maxId = 65_536;
 const tooLong = (id: string): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters: ${maxId} are possible. Calls may be nested too deeply.`,
+    `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters; the maximum is ${maxId}. Calls may be nested too deeply.`,
   );
 
 interface OpenWriter {
   readonly appender$: Observable<Appender>;
-  /** Lets the claim go once all is written, or cannot be. */
+  /** Releases the claim after all records are written, or cannot be. */
   readonly close$: () => Observable<unknown>;
 }
 
@@ -283,11 +284,11 @@ const openWriter = (
 };
 
 interface Appender {
-  /** Sets the position of the last record that is there. Default: 0. */
+  /** Sets the position of the last existing record. Default: 0. */
   readonly startAt: (position: number) => void;
   readonly push: (make: (position: number) => NewRecord) => void;
   readonly pushDelta: (delta: Delta) => void;
-  /** Does something once all that was pushed is durable. */
+  /** Runs work after everything pushed so far is durable. */
   readonly whenWritten$: <T>(work: () => T | Observable<T>) => Observable<T>;
   readonly fail: (cause: unknown) => void;
   readonly demand: Demand;
@@ -295,7 +296,7 @@ interface Appender {
 
 const highWaterMark = 1024;
 
-/** How long a delta waits, in milliseconds, and with how many others. */
+/** Maximum time a delta waits, in milliseconds, and maximum number of merged deltas. */
 const deltaMs = 100;
 const mostDeltas = 64;
 
@@ -371,7 +372,7 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
       const isFirst = before === undefined || !continues(before, delta);
       if (isFirst) flush();
       deltas.push(delta);
-      // Whoever resumes the call must know of each message that was shown.
+      // A resume must know each message that was partly delivered.
       const isDue = isFirst || delta.at - (latest?.at ?? delta.at) >= deltaMs;
       if (isDue || deltas.length >= mostDeltas) flush();
       else timer ??= scheduler.schedule(flush, deltaMs);
@@ -386,24 +387,24 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
   };
 };
 
-interface ToldBehind {
+interface DeliveredSince {
   readonly add: (record: StoredRecord) => void;
   readonly has: (callId: string, type: EventType) => boolean;
   readonly take: (callId: string, type: EventType) => boolean;
 }
 
-export const createDeliveredSince = (): ToldBehind => {
+export const createDeliveredSince = (): DeliveredSince => {
   const calls = new Map<string, Map<string, number>>();
   const of = (callId: string): Map<string, number> => {
-    const told = calls.get(callId) ?? new Map<string, number>();
-    calls.set(callId, told);
-    return told;
+    const delivered = calls.get(callId) ?? new Map<string, number>();
+    calls.set(callId, delivered);
+    return delivered;
   };
-  const has: ToldBehind['has'] = (callId, type) => (calls.get(callId)?.get(type) ?? 0) > 0;
+  const has: DeliveredSince['has'] = (callId, type) => (calls.get(callId)?.get(type) ?? 0) > 0;
   return {
     add: ({ kind, name, text }) => {
       if (kind === 'step') {
-        // It has no position: what was told before it stands behind the step before.
+        // It has no position: events before it belong to the previous step.
         if (name.endsWith(`/${interruptStep}`)) return;
         const begun = callBegunBy(name);
         if (begun !== undefined) of(begun);
@@ -413,14 +414,14 @@ export const createDeliveredSince = (): ToldBehind => {
       const event = parsedJson(text);
       const callId = isRecord(event) ? event['callId'] : undefined;
       if (typeof callId !== 'string') return;
-      const told = of(callId);
-      told.set(name, (told.get(name) ?? 0) + 1);
+      const delivered = of(callId);
+      delivered.set(name, (delivered.get(name) ?? 0) + 1);
     },
     has,
     take: (callId, type) => {
       const isThere = has(callId, type);
-      const told = calls.get(callId);
-      if (isThere) told?.set(type, (told.get(type) ?? 0) - 1);
+      const delivered = calls.get(callId);
+      if (isThere) delivered?.set(type, (delivered.get(type) ?? 0) - 1);
       return isThere;
     },
   };

@@ -37,33 +37,31 @@ import { queuedMap } from '../operators/bounded.js';
 import { records$ } from './call-store.js';
 import { checkOptions, having, isFunction, numberFrom, type Rule } from '../values/options.js';
 
-/** What became of a call: it runs; it has replied; it waits for a result; it has ended by an error; nobody runs it, and it has not ended. The last two can be resumed. Of one that is `unreadable` nothing is known but its id. */
-export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'brokenOff' | 'unreadable';
+/** The status of a stored call. `suspended` waits for a tool result; `failed` and `unfinished` can be resumed. */
+export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'unfinished' | 'unreadable';
 
-/** A call that is stored, as a list shows it. */
 export type CallSummary = ReadableCall | UnreadableCall;
 
 interface DatedCall {
   readonly callId: string;
-  /** Of its first and of its last record, in milliseconds since the epoch. */
+  /** The time of its first record, in milliseconds since the epoch; `updatedAt` is that of its last one. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** A call that is stored, and can be read as far as a list needs it. */
+/** A stored call with readable first and last records. */
 export interface ReadableCall extends DatedCall {
   readonly status: Exclude<CallStatus, 'unreadable'>;
-  /** The name of the agent. */
   readonly agent: string;
   readonly sessionId?: string;
-  /** What was asked, in at most 200 characters. */
+  /** The question, up to 200 characters. */
   readonly question: string;
-  /** Why it has ended: the `reason` of its reply, or the `code` of its error. */
+  /** The `reason` of its reply, or the `code` of its error. */
   readonly reason?: string;
   readonly forkedFrom?: ForkOrigin;
 }
 
-/** A call that is stored, and whose first or last record is broken, or of a later version. */
+/** A stored call whose first or last record is damaged, or of a later version. */
 export interface UnreadableCall extends DatedCall {
   readonly status: 'unreadable';
   readonly why: string;
@@ -94,29 +92,29 @@ export const unreadableCall = (
   Object.freeze({ callId, createdAt, updatedAt, status: 'unreadable', why: messageOf(error) });
 
 const begunIn = (callId: string, beginning: StoredRecord | undefined): CallRecord => {
-  if (beginning === undefined) throw unreadable('Nothing is written down of its beginning.');
+  if (beginning === undefined) throw unreadable('It has no first record.');
   const value =
     beginning.name === `${callId}/${callStep}` ? parsedText('Its beginning', beginning.text) : {};
   if (isCallRecord(value)) return value;
-  throw unreadable('What is written down first is not what a call of this version begins with.');
+  throw unreadable('Its first record is not that of a call of this version.');
 };
 
 const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status' | 'reason'> => {
   if (isOpen) return { status: 'running' };
-  if (last === undefined) return { status: 'brokenOff' };
+  if (last === undefined) return { status: 'unfinished' };
   if (last.name === `${callId}/reply`) return repliedWith(parsedText('Its reply', last.text));
   const event = isEndOfCall(last) ? storedEvent(callId, last) : undefined;
-  if (event === undefined || !isEnd(event, callId)) return { status: 'brokenOff' };
+  if (event === undefined || !isEnd(event, callId)) return { status: 'unfinished' };
   if (event.type === 'postCall') return repliedWith(event.reply);
-  // Who has left it, or was shut down, has broken it off.
+  // An aborted call can be resumed.
   return event.type === 'error' && event.error.code !== 'aborted'
     ? { status: 'failed', reason: event.error.code }
-    : { status: 'brokenOff' };
+    : { status: 'unfinished' };
 };
 
 const repliedWith = (reply: unknown): Pick<ReadableCall, 'status' | 'reason'> => {
   const reason = isRecord(reply) ? reply['reason'] : undefined;
-  if (typeof reason !== 'string') throw unreadable('Its reply is none.');
+  if (typeof reason !== 'string') throw unreadable('Its reply is invalid.');
   return { status: reason === 'suspended' ? 'suspended' : 'ended', reason };
 };
 
@@ -125,7 +123,7 @@ const unreadable = (why: string): MillraceError => new MillraceError('invalidSta
 const maxLength = 200;
 
 export const shortText = (text: string): string => {
-  // Only so much is looked at: a text may be a whole book.
+  // Only the start is searched: texts may be long.
   const line = text
     .slice(0, 4 * maxLength)
     .replaceAll(/\s+/gu, ' ')
@@ -142,7 +140,10 @@ export const textIn = (content: unknown): string =>
         .join('')
     : '';
 
-/** Emits the calls of a store, the last written to first, frozen, and completes: `take(20)` reads no more than that many. One that cannot be read is `unreadable`, and says why. Errors with `store`. Cold. */
+/**
+ * Emits the calls of a store, frozen, the last written first, and completes. Lazy: `take(20)` reads no more. Damaged
+ * ones are `unreadable`, with the reason. Errors with `store`. Cold.
+ */
 export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
   checkStored('calls$()', store);
   return listed$(store.driver).pipe(map(([summary]) => summary));
@@ -179,19 +180,18 @@ const beginningOf$ = (
 const isBeginning = (callId: string, { name }: StoredRecord): boolean =>
   name === `${callId}/${callStep}`;
 
-/** Which calls are removed. */
 export interface PruneOptions {
-  /** How long ago a call must have been written to last, in milliseconds. 0: any. */
+  /** Minimum age of the last record, in milliseconds; 0 for any. */
   readonly olderThanMs: number;
-  /** What must have become of it. Default: `['ended', 'failed', 'suspended']`; those that are broken off or unreadable go only where this says so, and those that run never. */
+  /** The statuses to remove. Default: `['ended', 'failed', 'suspended']`. Running calls are never removed. */
   readonly status?: readonly Exclude<CallStatus, 'running'>[];
-  /** Keeps those for which it gives true. Default: none. */
+  /** Keeps calls for which it returns true. Default: none. */
   readonly keep?: (call: CallSummary) => boolean;
-  /** What tells the time. Default: `asyncScheduler`. */
+  /** The clock. Default: `asyncScheduler`. */
   readonly scheduler?: Pick<SchedulerLike, 'now'>;
 }
 
-const statuses: readonly string[] = ['ended', 'failed', 'suspended', 'brokenOff', 'unreadable'];
+const statuses: readonly string[] = ['ended', 'failed', 'suspended', 'unfinished', 'unreadable'];
 
 const pruneRules: Readonly<Record<keyof PruneOptions, Rule>> = {
   olderThanMs: numberFrom(0),
@@ -203,7 +203,10 @@ const pruneRules: Readonly<Record<keyof PruneOptions, Rule>> = {
   scheduler: having('now', 'a scheduler of RxJS'),
 };
 
-/** Removes old calls with all their records, and emits what each was; completes after the last. A call that is open stays. To delete one call: `store.driver.remove$(callId)`. Errors with `store`. Cold. */
+/**
+ * Removes old calls with all their records, and emits the summary of each; completes after the last. Skips open calls.
+ * To delete one call: `store.driver.remove$(callId)`. Errors with `store`. Cold.
+ */
 export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<CallSummary> => {
   checkStored('prune$()', store);
   checkOptions('prune$()', options, pruneRules, ['olderThanMs']);
@@ -221,7 +224,7 @@ export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<C
       filter(({ status, updatedAt }) => wanted.some((it) => it === status) && updatedAt <= newest),
       filter((call) => !keep(call)),
       take(mostAtOnce),
-      // Nothing is removed from a list that is being read.
+      // A list must not change while it is read.
       toArray(),
       mergeMap((calls) => {
         found = calls.length;

@@ -34,9 +34,9 @@ describe('calls$', () => {
     );
     const calls = await all(calls$(store));
     expect(calls.map(({ callId, status }) => `${callId} ${status}`)).toEqual([
-      'queued brokenOff',
+      'queued unfinished',
       'quiet ended',
-      'broken brokenOff',
+      'broken unfinished',
       'failed failed',
       'waiting suspended',
       'ended ended',
@@ -60,7 +60,7 @@ describe('calls$', () => {
     });
     const calls = await all(calls$(store));
     expect(calls.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
-      'c brokenOff',
+      'c unfinished',
       'none unreadable',
     ]);
   });
@@ -101,13 +101,13 @@ describe('calls$', () => {
       call.status === 'unreadable' ? call.why : call.status,
     ]);
     expect(Object.fromEntries(whys)).toEqual({
-      fine: 'brokenOff',
+      fine: 'unfinished',
       text: expect.stringContaining('Its beginning is broken'),
-      later: expect.stringContaining('not what a call of this version begins with'),
-      polluting: expect.stringContaining('not what a call of this version begins with'),
+      later: expect.stringContaining('not that of a call of this version'),
+      polluting: expect.stringContaining('not that of a call of this version'),
       beginless: 'beginless is torn.',
-      endless: 'Its reply is none.',
-      event: expect.stringContaining('is no event'),
+      endless: 'Its reply is invalid.',
+      event: expect.stringContaining('is not an event'),
     });
     expect('version' in {}).toBe(false);
     const failing = {

@@ -21,18 +21,17 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 type RecordPlace = Pick<StoredRecord, 'kind' | 'name' | 'position'>;
 
-/** What is known of a log while it is read or written from its beginning: what later records may refer to. */
+/** The state of a log while it is read or written from its start: the content that later records may refer to. */
 export interface KnownLog {
-  /** The position of the last record. */
   readonly position: number;
   readonly lists: ReadonlyMap<string, MessageList>;
-  /** Returns the value of a new record with references instead of what earlier ones hold. */
+  /** Replaces content of earlier records in a new record by references. */
   readonly compact: (place: RecordPlace, value: Fields) => Fields;
-  /** Returns the next record with what it refers to. */
+  /** Replaces references in the next record by their content. */
   readonly whole: (record: StoredRecord) => StoredRecord;
 }
 
-/** Creates what is known of a log that has been read up to here. Default: nothing. */
+/** Creates the state of a log that has been read up to here. Default: empty. */
 export const createKnownLog = (
   from: Pick<KnownLog, 'position' | 'lists'> = { position: 0, lists: new Map() },
 ): KnownLog => {
@@ -40,7 +39,6 @@ export const createKnownLog = (
   let { position } = from;
   const keep = (keys: readonly string[], list: MessageList): void =>
     keys.forEach((key) => lists.set(key, list));
-  /** A call that has ended refers to nothing any more. */
   const forget = ({ callId, rootId }: Fields): void => {
     if (callId === rootId) lists.clear();
     for (const key of lists.keys()) if (key.endsWith(` ${String(callId)}`)) lists.delete(key);
@@ -71,12 +69,12 @@ export const createKnownLog = (
       if (isEndOfCall(place)) forget(value);
       const field = listField(place);
       const messages = field === undefined ? undefined : value[field];
-      // A list in it would read as a reference: it is no message.
+      // A list among messages would read as a reference.
       if (field === undefined || !isList(messages) || messages.some(isList)) return value;
       const keys = keysOf(place, value);
       const [base] = keys.flatMap((key) => lists.get(key) ?? []);
       const parts = base === undefined ? messages : partsOf(messages, base.messages);
-      // What is left out of a record is nothing to refer to.
+      // Parts that JSON drops cannot be referred to.
       if (!canBeWritten(parts)) return value;
       const { options } = value;
       keep(keys, { position: place.position, messages, options });
@@ -103,13 +101,13 @@ const listField = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): string |
   return name.endsWith(openEnd) ? 'history' : undefined;
 };
 
-/** How the name of a step ends that records the history of a call. */
+/** The end of the id of steps that record the history of a call. */
 export const openEnd = '/open';
 
 export const isEndOfCall = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): boolean =>
   kind === 'event' && (name === 'postCall' || name === 'error');
 
-/** Where the list of a record is looked for: that of the same type, the last one of its call, the last one of its agent. */
+/** The keys under which a record's list is searched: same type, last of its call, last of its agent. */
 const keysOf = ({ kind, name }: RecordPlace, { callId, agent }: Fields): readonly string[] => {
   const call = kind === 'event' ? String(callId) : name.slice(0, -openEnd.length);
   const speaker: unknown = Array.isArray(agent) ? agent.at(-1) : agent;
@@ -121,7 +119,7 @@ export const fieldsOf = (record: StoredRecord): Fields | undefined => {
     const value = parsedText(record.name, record.text);
     return isRecord(value) ? value : undefined;
   } catch {
-    // Whoever reads it is told.
+    // Readers report it.
     return undefined;
   }
 };
@@ -138,12 +136,12 @@ export const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
   get text(): string {
     throw new MillraceError(
       'invalidState',
-      `The record ${record.position} ('${record.name}') is broken: it refers to messages that are not there.`,
+      `The record ${record.position} ('${record.name}') is damaged: it refers to missing messages.`,
     );
   },
 });
 
-/** The messages of a list that refers to those of another one. */
+/** Resolves references to the messages of another list. */
 export const messagesOf = (
   list: unknown,
   base: readonly unknown[],
@@ -161,7 +159,7 @@ export const messagesOf = (
 
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
-/** What a list is made of: messages of its own, and `[from, count]` of another one. */
+/** Replaces messages of another list by references `[from, count]`. */
 export const partsOf = (list: readonly unknown[], base: readonly unknown[]): readonly unknown[] => {
   const parts: unknown[] = [];
   let places: ReadonlyMap<unknown, number> | undefined;
@@ -180,7 +178,7 @@ export const partsOf = (list: readonly unknown[], base: readonly unknown[]): rea
       parts.push(message);
       run = undefined;
     }
-    // The one after it, also if this one was edited.
+    // Continues after it, even if this one was edited.
     if (idOf(message) === idOf(base[next])) next += 1;
   }
   return parts;
@@ -218,7 +216,7 @@ export const continues = (before: Delta, after: Delta): boolean =>
   before.toolUse?.id === after.toolUse?.id &&
   before.toolUse?.name === after.toolUse?.name;
 
-/** The record of deltas of which each continues the one before. */
+/** The record of consecutive deltas of a message. */
 export const deltaRecord = (first: Delta, more: readonly Delta[]): NewRecord => {
   const merged = [first, ...more].map(({ delta, seq, at }) => [
     delta,

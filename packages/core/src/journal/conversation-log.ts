@@ -44,26 +44,25 @@ import { parsedText, stepText } from './record-json.js';
 
 /*
  * The calls of a session begin with the same history, and each call records it. A long one is recorded once, in the log of the session: records in the driver
- * under an id that no call may have. The `open` step of a call then holds `{ of: sessionId, parts }`, where a part is a message, or `[from, count]` of the
+ * under an id that no call may have. The `open` step of a call then holds `{ of: sessionId, parts }`, a part being a message, or `[from, count]` of the
  * messages in the log. A log grows only while a call of its session is stored, and is removed with the last one.
  */
 
-/** The logs of the sessions in one store. */
 export interface ConversationLogs {
-  /** Emits the value of an `open` step with references to the log of its session, or as it is if the log cannot be used now. The step must be recorded next. Cold. */
+  /** Emits an `open` step with references to its session's log, if available. It must be recorded next. Cold. */
   readonly shared$: (sessionId: string | undefined, value: Fields) => Observable<Fields>;
-  /** Emits the records with what they refer to. Cold. */
+  /** Resolves the references of records. Cold. */
   readonly whole$: (records: readonly StoredRecord[]) => Observable<readonly StoredRecord[]>;
-  /** Removes a call, and the log of its session with the last call of that. Cold. */
+  /** Removes a call, and with the last call of a session also its log. Cold. */
   readonly remove$: (callId: string) => Observable<unknown>;
 }
 
-/** What is known of a log. By its last record it is known again. */
+/** The known part of a log, identified by its last record. */
 interface Log {
   readonly position: number;
   readonly name?: string;
   readonly messages: readonly unknown[];
-  /** It is about to be removed. */
+  /** Whether it is about to be removed. */
   readonly isClosed: boolean;
 }
 
@@ -73,7 +72,7 @@ const reserved = '~conversation';
 
 const logId = (sessionId: string): string => `${reserved}/${sessionId}`;
 
-/** Is open while a log is removed or reopened, which happens one at a time. */
+/** The id of the lock for removing or reopening a log. */
 const removalId = (sessionId: string): string => `${reserved}-removal/${sessionId}`;
 
 const isLogId = (id: string): boolean => id.startsWith(reserved);
@@ -82,20 +81,20 @@ export const checkCallId = (callId: string): void => {
   if (!isLogId(callId)) return;
   throw new MillraceError(
     'invalidRequest',
-    `The id '${callId}' begins with '${reserved}', which is reserved. Use another id.`,
+    `The id '${callId}' starts with '${reserved}', which is reserved. Use another id.`,
   );
 };
 
-/** Logs of which the messages are remembered. */
+/** Number of logs whose messages are cached. */
 const mostKnown = 16;
 
-/** How long a call waits to extend the log, in milliseconds: then it records its history itself. */
+/** Maximum time a call waits for the log, in milliseconds; then it records its history itself. */
 const claimMs = 250;
 
-/** How often a removal tries to open the log. */
+/** Maximum number of attempts to open the log for a removal. */
 const mostTries = 40;
 
-/** How many characters of new messages a call records itself: beyond that, they are added to the log. */
+/** Maximum number of characters of new messages that a call records itself; longer ones are added to the log. */
 const mostOwn = 8_192;
 
 export const isLongOpening = (id: string, text: string): boolean =>
@@ -116,7 +115,7 @@ export const createConversationLogs = (
     defer(() => read$(driver, sessionId, logs.get(sessionId) ?? noLog)).pipe(
       map((log) => remember(sessionId, log)),
     );
-  /** Emits what `work` emits first, once what it had open is closed. */
+  /** Emits the first value of `work` after its claim is released. */
   const held$ = <T>(id: string, work: (claim: Claim) => Observable<T>): Observable<T> =>
     defer(() => {
       let made: readonly T[] = [];
@@ -131,7 +130,7 @@ export const createConversationLogs = (
         defer(() => made),
       );
     });
-  /** Appends what `fieldsFor` gives to a log as its only writer, and emits the log. */
+  /** Appends the result of `fieldsFor` to a log, as its only writer, and emits the log. */
   const append$ = (
     sessionId: string,
     fieldsFor: (log: Log) => Fields | undefined,
@@ -152,7 +151,7 @@ export const createConversationLogs = (
   const extend$ = (sessionId: string, history: readonly unknown[], log: Log): Observable<Log> => {
     const isLong = stepText('', newIn(history, log)).length > mostOwn;
     if (!isLong && !log.isClosed) return of(log);
-    // A closed log is being removed, or its removal was broken off.
+    // A closed log is being removed, or its removal did not finish.
     const open$ = log.isClosed
       ? held$(removalId(sessionId), () => append$(sessionId, () => ({ isClosed: false })))
       : of(log);
@@ -175,7 +174,10 @@ export const createConversationLogs = (
       isEmpty(),
       map((hasNone) => !hasNone),
     );
-  /** Closes the log, and then looks for calls once more. A call is listed before it reads the log, so it either finds the log closed or is found. One removal runs at a time, so the log that it removes is the one that it closed. */
+  /**
+   * Closes the log, then checks for calls again. A call is listed before it reads the log, so either it sees the
+   * closed log, or the check sees the call. One removal runs at a time, so it removes the log that it closed.
+   */
   const removeLog$ = (sessionId: string): Observable<unknown> =>
     held$(removalId(sessionId), () => {
       const close$ = append$(sessionId, () => ({ isClosed: true }));
@@ -201,12 +203,12 @@ export const createConversationLogs = (
           const parts = isClosed ? history : partsOf(history, messages);
           return parts.some(isList) ? { ...value, history: { of: sessionId, parts } } : value;
         }),
-        // The call records it whole, and reports a store that fails.
+        // The call records its history itself, and reports a failing store.
         catchError(() => of(value)),
       );
     },
     whole$: (records) => {
-      // A call and those below it belong to one session.
+      // A call and its sub-agents belong to one session.
       const [sessionId] = records.flatMap((record) => sharedBy(record) ?? []);
       if (sessionId === undefined) return of(records);
       return log$(sessionId).pipe(
@@ -229,7 +231,7 @@ export const createConversationLogs = (
             retry({
               count: mostTries,
               delay: (error: unknown) => {
-                // Another call has the log open, for a moment.
+                // Another call has the log open.
                 if (isMillraceError(error) && error.code === 'conflict')
                   return timer(claimMs, scheduler);
                 throw error;
@@ -242,7 +244,7 @@ export const createConversationLogs = (
   };
 };
 
-/** Reads on in a log from what is known of it, and from its start if that is gone. */
+/** Reads a log from its known part on, or from its start if that changed. */
 const read$ = (driver: CallStoreDriver, sessionId: string, known: Log): Observable<Log> =>
   driver.read$(logId(sessionId), { after: Math.max(0, known.position - 1) }).pipe(
     mergeMap((records) => records),
@@ -276,7 +278,7 @@ const withFields = (log: Log, name: string, { messages, isClosed }: Fields): Log
 const newIn = (history: readonly unknown[], { messages }: Log): readonly unknown[] =>
   partsOf(history, messages).filter((part) => !isList(part));
 
-/** The session whose log a record refers to. */
+/** The session of the log that a record refers to. */
 const sharedBy = (record: StoredRecord): string | undefined => {
   const { kind, name } = record;
   if (kind !== 'step' || !name.endsWith(openEnd)) return undefined;
@@ -292,7 +294,7 @@ const resolved = (record: StoredRecord, messages: readonly unknown[]): StoredRec
   return history === undefined ? broken(record) : lazily(record, { ...fields, history });
 };
 
-/** A log as far as it can be read. */
+/** The readable part of a log. */
 const undamaged$ = (driver: CallStoreDriver, sessionId: string): Observable<Log> =>
   driver.read$(logId(sessionId)).pipe(
     mergeMap((records) => records),
@@ -309,10 +311,10 @@ const ifInvalid =
     throw error;
   };
 
-/** Logs that are remembered while they are followed. */
+/** Number of logs cached while they are attached to. */
 const mostFollowed = 64;
 
-/** Returns a driver that reads records as they were before they were made compact. What it writes stays as it is. Deltas that share a record have the position of that record. */
+/** Returns a driver that reads complete records, and writes unchanged ones. Merged deltas have their record's position. */
 export const readable = (
   driver: CallStoreDriver,
   { whole$, remove$ }: Pick<ConversationLogs, 'whole$' | 'remove$'>,
@@ -344,7 +346,7 @@ export const readable = (
         const log = createKnownLog(followed.find(isKnown)?.log);
         const isIn = ({ kind: own, position, seq }: StoredRecord): boolean =>
           (kind ?? own) === own && position > after && seq > afterSeq;
-        // What a record refers to may be of another kind, and come before those that are wanted.
+        // A record may refer to earlier ones of another kind.
         return driver.read$(callId, { after: log.position }).pipe(
           concatMap(whole$),
           map((records) => records.map(log.whole).flatMap(deltasOf).filter(isIn)),

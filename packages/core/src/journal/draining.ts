@@ -6,24 +6,24 @@ import { checkOptions, having, isDelay } from '../values/options.js';
 import { callStep } from './call-record.js';
 import type { OpenJournal } from './call-store-driver.js';
 
-/** How calls are brought to rest before their process ends. */
+/** Stops calls before their process ends. */
 export interface Drainable {
   /**
-   * Rejects new calls with `busy` and brings running ones to rest: a journaled call ends after its current step with `aborted`, others run to
-   * their end; both are cut after `timeoutMs`, 30,000 by default. Emits once and completes: `resumable` are the ids of calls that a journal has up to their last step, `lost`
-   * is the number of calls that were cut without one, or before they began. Cold; unsubscribing does not admit calls again.
+   * Rejects new calls with `busy` and drains running ones: a journaled call ends after its current step with `aborted`, others run to
+   * their end; both are cut after `timeoutMs`, 30,000 by default. Emits once and completes: `resumable` has the ids of journaled
+   * calls, `lost` the number of calls that were cut without a journal or before they started. Cold; unsubscribing does not admit calls again.
    */
   readonly drain$: (options?: {
     readonly timeoutMs?: number;
     readonly scheduler?: SchedulerLike;
   }) => Observable<{ readonly resumable: readonly string[]; readonly lost: number }>;
-  /** The Promise form of `drain$`; starts at once. */
+  /** The Promise form of `drain$`. Starts immediately. */
   readonly drain: (
     ...options: Parameters<Drainable['drain$']>
   ) => Promise<ObservedValueOf<ReturnType<Drainable['drain$']>>>;
 }
 
-/** Returns a layer that can bring the calls of its agents to rest, those of sub-agents with them. It is for agents without a journal: `journal()` drains its own calls. */
+/** Returns a layer that drains the calls of agents and their sub-agents. `journal()` drains its own calls. */
 export const draining = (): Layer & Drainable => {
   const { drain$, drain, track$ } = createDraining();
   return {
@@ -67,7 +67,6 @@ export const createDraining = (): RunningCalls => {
   return {
     drain$,
     drain: (options) => firstValueFrom(drain$(options)),
-    // Nothing of its own stands in the way of events.
     track$: (open, callId) =>
       new Observable((subscriber) => {
         if (isDraining) {
@@ -78,7 +77,7 @@ export const createDraining = (): RunningCalls => {
         const cut = (): void => {
           if (kept === undefined) lost += 1;
           else resumable.add(kept);
-          subscriber.error(brokenOff(kept));
+          subscriber.error(shutDown(kept));
         };
         running.add(cut);
         subscriber.add(
@@ -94,12 +93,12 @@ export const createDraining = (): RunningCalls => {
     untilDrained: (journal, callId, mark) => ({
       ...journal,
       step$: (id, work) => {
-        // What it begins with is recorded in any case: without that, it could not be resumed.
+        // The first step is always recorded: a resume needs it.
         if (id === `${callId}/${callStep}`) return journal.step$(id, work).pipe(tap(mark));
         return journal.step$(id, () => {
           if (!isDraining) return work();
           resumable.add(callId);
-          throw brokenOff(callId);
+          throw shutDown(callId);
         });
       },
     }),
@@ -107,17 +106,17 @@ export const createDraining = (): RunningCalls => {
 };
 
 const closed = (): MillraceError =>
-  new MillraceError('busy', 'The agent is being shut down, and takes no more calls.', {
+  new MillraceError('busy', 'The agent is shutting down and accepts no new calls.', {
     retryable: true,
   });
 
-const brokenOff = (callId: string | undefined): MillraceError => {
+const shutDown = (callId: string | undefined): MillraceError => {
   const how =
     callId === undefined ? '' : ` Resume it with resume$(agent, '${callId}') of its journal.`;
   const message = `The agent was shut down before the call had ended.${how}`;
   return fatal(new MillraceError('aborted', message, { retryable: callId !== undefined }));
 };
 
-/** Whether an error ends a call because it comes to rest: what runs beside it may end first. */
+/** Whether an error ends a drained call: parallel work may end first. */
 export const isRest = (error: unknown): error is MillraceError =>
   isFatal(error) && isMillraceError(error) && error.code === 'aborted';

@@ -44,7 +44,7 @@ describe('edits of a fork', () => {
     ['call_1_1/1', otherResult('x'), 'an answer of the model. Edit it with otherAnswer(text).'],
     ['1/0', otherAnswer('x'), 'the result of a tool. Edit it with otherResult(returned).'],
     ['1/0/intent', otherResult('x'), "to run a tool. What the tool has given is '1/0'."],
-    ['call', otherAnswer('x'), 'the beginning of the call. Edit it with otherQuestion(text).'],
+    ['call', otherAnswer('x'), 'the start of the call. Edit it with otherQuestion(text).'],
     ['open', otherQuestion('x'), 'Edit it with a function of your own: (step) => value.'],
     ['call_1_1/reply', otherAnswer('x'), 'the reply of a call. Edit it with a function'],
   ])('S7: one of another kind than the step %s is refused', async (id, edit, why) => {
@@ -69,7 +69,7 @@ describe('edits of a fork', () => {
   it('S7: the steps nearest to one that there is not are named', async () => {
     const { fork } = await paid();
     await expect(fork({ '1/7': otherResult('x') })).rejects.toThrow(
-      "does not keep a step '1/7', so that cannot be edited. It keeps: 1, 1/0/intent, 1/0, 1/1/intent,",
+      "does not keep a step '1/7', so it cannot be edited. It keeps: 1, 1/0/intent, 1/0, 1/1/intent,",
     );
     const many = Array.from({ length: 300 }, (_, index) => step(`c/${index + 1}`, {}));
     const store = await storeWith({ c: [begun('c'), ...many] });

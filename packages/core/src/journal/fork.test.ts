@@ -105,7 +105,7 @@ describe('fork$', () => {
     const forkedFrom = { callId: 'c', at: { iteration: 2 } };
     expect(forked).toMatchObject({
       callId: 'd',
-      status: 'brokenOff',
+      status: 'unfinished',
       question: 'Pay c.',
       forkedFrom,
     });

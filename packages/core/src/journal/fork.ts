@@ -20,15 +20,17 @@ import { checkCallId } from './conversation-log.js';
 import { forkedRecords, type StepEdit } from './forked-records.js';
 import { storedSteps$, intentOf, type StoredStep, type StoredSteps, toolStepOf } from './steps.js';
 
-/** Where a call is forked, and what is otherwise in the fork. */
 export interface ForkOptions {
-  /** The first step that is done anew: its id, such as `'2'` or `'2/0'`, or the first of a turn. */
+  /** The first step that is performed again: its id, such as `'2'` or `'2/0'`, or the start of a turn. */
   readonly at: ForkPoint;
-  /** What kept steps are to have given instead, by their ids, each as a value or as an edit such as `otherResult('Sunny.')` makes; or one function of any step. Where it gives nothing a step stays as it is. The loop checks it when it goes on. */
+  /**
+   * New values of kept steps, by id: a value, or an edit such as `otherResult('Sunny.')`; or a function of each step,
+   * which returns `undefined` to keep it. Checked when the call is resumed.
+   */
   readonly edit?: StepEdit | Readonly<Record<string, unknown>>;
-  /** The id of the new call. Default: a random one. */
+  /** The id of the new call. Default: random. */
   readonly callId?: string;
-  /** The session that the new call belongs to: another one than that of the forked call, best a new one. It begins with the history that the call has kept. Default: none. */
+  /** The session of the new call, not that of the forked one. It starts with the fork's history. Default: none. */
   readonly sessionId?: string;
 }
 
@@ -47,10 +49,13 @@ const forkRules: Readonly<Record<keyof ForkOptions, Rule>> = {
 };
 
 /**
- * Makes a new call of the steps of another that come before one of them, and emits its id for `resume$`: kept steps are replayed, later ones are done anew, with their effects and with idempotency keys of
- * the new call. Of parallel tools, those before the point in the model's order are kept. The forked call may run, and does not change. The new call belongs to no session unless `sessionId` says so, and knows its history; sessions of
- * calls below it are copied to `<session>~<fork>`. It has no events before it is resumed. Errors with `invalidResume` if there is no such call, `invalidRequest` if it has no such step, `config` if an edit does not fit the
- * kind of its step, `conflict` if the new id is taken, and `invalidState` if a kept step cannot be read. Cold.
+ * Creates a new call from the steps of another one before a point, and emits its id for `resume$`, which replays these steps and performs later
+ * ones again, with their effects and new idempotency keys. Of parallel tool calls, those before the point in the model's order are kept. The
+ * forked call may be running, and does not change. The new call has its history, no session unless `sessionId` is set, and no events before it is
+ * resumed; sessions of its sub-agents are copied to `<session>~<fork>`.
+ *
+ * Errors with `invalidResume` if there is no such call, `invalidRequest` if it has no such step, `config` if an edit does not
+ * fit its step, `conflict` if the new id exists, and `invalidState` if a kept step cannot be read. Cold.
  */
 export const fork$ = (
   store: StoreOfCalls,
@@ -70,7 +75,7 @@ export const fork$ = (
         const open = stored.steps.find(({ id }) => id === 'open');
         return forkedRecords(kept, { ...options, callId, newId, open });
       }),
-      // The id comes when the new call can be opened.
+      // Emits the id after the new call was closed for writing.
       concatMap((records) => concat(written$(driver, newId, records), of(newId))),
     );
   });
@@ -99,10 +104,13 @@ const written$ = (
 const isTaken = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `There is a call '${callId}' in the store already. Give the fork an id of its own, or none.`,
+    `The store already has a call '${callId}'. Give the fork a unique id, or none.`,
   );
 
-/** The steps that stand before a point, in the order of the loop. What is to be decided or run anew is not among them: neither the intent of a tool whose result is behind the point, nor that of the tool in which the point is, nor an interrupt behind them. */
+/**
+ * The steps before a point, in the order of the loop, without those to repeat: intents of tool calls whose results
+ * come after the point or contain it, and later interrupts.
+ */
 const stepsBefore = (
   callId: string,
   { steps, broken }: StoredSteps,
@@ -126,7 +134,7 @@ const stepsBefore = (
 
 const boundaryIn = (steps: readonly StoredStep[], at: ForkPoint): number => {
   if (typeof at !== 'string') return steps.findIndex(({ iteration }) => iteration === at.iteration);
-  // A tool is decided on and run as a whole, with all that is done below it; one that was broken off has come to nothing yet.
+  // A tool call is repeated as a whole, with its sub-agents.
   const toolStep = toolStepOf(at) ?? at;
   const isThere = steps.some(({ id }) => id === at || id === intentOf(at));
   const isPoint = ({ id, tool }: StoredStep): boolean => id === at || tool === toolStep;
@@ -152,10 +160,10 @@ const noSuchPoint = (
 const nothingBefore = (callId: string): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `Nothing of the call '${callId}' stands before its first step. To begin anew, make another call; to begin with another input, fork it at its second step, and edit '${callStep}'.`,
+    `The call '${callId}' cannot be forked at its first step. Make a new call instead; to change the input, fork it at its second step, and edit '${callStep}'.`,
   );
 
-/** Leaves out what came from outside behind all that is kept of a call: an interrupt, and what became of the place that it waited for. They have changed nothing that is kept, and would change what is done anew. Those that kept steps have come of stay. */
+/** Drops an interrupt and a queue record after the last kept step of a call: they would only affect repeated steps. */
 const withoutLateSignals = (kept: readonly StoredStep[]): readonly StoredStep[] => {
   const calls = new Set(kept.flatMap(({ record }) => callBegunBy(record.name) ?? []));
   const latest = new Map<string, number>();

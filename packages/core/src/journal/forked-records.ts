@@ -9,18 +9,17 @@ import { parsedText, stepText } from './record-json.js';
 import { kindOf, type StepKind, type StoredStep, toolStepOf } from './steps.js';
 import { toOutput } from '../values/tool-output.js';
 
-/** A step that a fork keeps. */
 export interface ForkedStep {
-  /** As `steps$` tells it. */
+  /** Its id, as in `steps$`. */
   readonly id: string;
-  /** What it gave: plain JSON, frozen, with the ids of the new call. */
+  /** Its value: plain JSON, frozen, with the ids of the new call. */
   readonly value: unknown;
 }
 
-/** An edit of one step: it gives what that is to have given instead, or nothing. */
+/** An edit of a step: returns its new value, or `undefined` to keep it. */
 export interface StepEdit {
   (step: ForkedStep): unknown;
-  /** Which kinds of steps it edits. Default: any. Given to a step of another kind by its id, it is refused. */
+  /** The kinds of steps it applies to. Default: any. Applied to another kind by id, it is a `config` error. */
   readonly kinds?: readonly StepKind[];
 }
 
@@ -42,7 +41,7 @@ export const forkedRecords = (kept: readonly StoredStep[], fork: Fork): readonly
     const edited: unknown = editOf({ id, value }) ?? value;
     const given = inSession(id, edited, fork, callsIn(kept));
     const newName = renamedId(name, callId, newId);
-    // Its events begin with those of the call that goes on.
+    // Events start with the resume.
     return { kind: 'step', name: newName, seq: 0, text: stepText(newName, given) };
   });
 };
@@ -53,7 +52,7 @@ const read = ({ callId, newId }: Fork, id: string, text: string): unknown => {
   try {
     return renamed(value, callId, newId);
   } catch (cause) {
-    // It is nested too deeply.
+    // Nested too deeply.
     throw toMillraceError(cause, 'invalidState', `${what} cannot be read`);
   }
 };
@@ -67,7 +66,7 @@ const editById = (
   if (unknown !== undefined) {
     throw new MillraceError(
       'invalidRequest',
-      `The fork does not keep a step '${unknown}', so that cannot be edited. It keeps: ${nearestSteps(unknown, ids)}.`,
+      `The fork does not keep a step '${unknown}', so it cannot be edited. It keeps: ${nearestSteps(unknown, ids)}.`,
     );
   }
   return (step) => {
@@ -80,7 +79,7 @@ const editById = (
 
 const isEdit = (edit: unknown): edit is StepEdit => typeof edit === 'function';
 
-/** A fork must not write into the conversation of the call that it comes from. */
+/** A fork must not write into the conversation of the original call. */
 const inSession = (id: string, value: unknown, fork: Fork, calls: readonly string[]): unknown => {
   const { callId, newId, at, sessionId } = fork;
   if (id === callStep) {
@@ -98,7 +97,7 @@ const inSession = (id: string, value: unknown, fork: Fork, calls: readonly strin
     };
   }
   if (id !== 'open' || sessionId === undefined || !isRecord(value)) return value;
-  // What is late goes to memory before the messages of the call: to a new one all that was said before.
+  // A new session gets the whole history, before the messages of the call.
   return { ...value, late: value['history'] };
 };
 
@@ -114,7 +113,7 @@ const callsIn = (kept: readonly StoredStep[]): readonly string[] =>
 const noBeginning = (callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `What is stored of the beginning of the call '${callId}', or its edit, is not what a call begins with.`,
+    `The first record of the call '${callId}', or its edit, is invalid.`,
   );
 
 const sameSession = (callId: string, sessionId: string): MillraceError =>
@@ -132,8 +131,8 @@ const assertOfKind = (
 };
 
 const words: Readonly<Record<StepKind, string>> = {
-  call: 'the beginning of the call',
-  prepare: 'the input as it was prepared',
+  call: 'the start of the call',
+  prepare: 'the prepared input',
   open: 'the history of the call',
   model: 'an answer of the model',
   intent: 'the decision to run a tool',
@@ -183,7 +182,7 @@ export const renamed = (value: unknown, from: string, to: string): unknown => {
     return Object.fromEntries(
       Object.entries(part).map(([key, field]) => {
         if (idFields.has(key) || (isMessage && key === 'id')) return [key, rename(field)];
-        // That of a call is a list of messages, and that of a tool is its own.
+        // The `input` of a call is a list of messages; that of a tool call is foreign.
         const isForeign = foreignFields.has(key) || (key === 'input' && !Array.isArray(field));
         return [key, isForeign ? field : walk(field)];
       }),
@@ -195,7 +194,7 @@ export const renamed = (value: unknown, from: string, to: string): unknown => {
 const renamedId = (id: string, from: string, to: string): string =>
   id === from || id.startsWith(`${from}/`) ? `${to}${id.slice(from.length)}` : id;
 
-/** Gives a step of a tool (`2/0`) another result: whatever the tool might have returned. */
+/** Replaces the result of a tool step (`2/0`) by another return value of the tool. */
 export const otherResult = (returned: unknown): StepEdit =>
   ofKinds(['tool'], ({ value }) => {
     if (!isRecord(value) || !isRecord(value['result'])) return undefined;
@@ -204,7 +203,7 @@ export const otherResult = (returned: unknown): StepEdit =>
     return { ...value, result: { ...result, content, isError }, failed: isError };
   });
 
-/** Has the model say something else in one of its steps (`2`): this text, and the tools that it asked for are not run. */
+/** Replaces the message of a model step (`2`) by text without tool calls. */
 export const otherAnswer = (text: string): StepEdit =>
   ofKinds(['model'], ({ value }) =>
     isRecord(value) && isRecord(value['message'])
@@ -212,7 +211,7 @@ export const otherAnswer = (text: string): StepEdit =>
       : undefined,
   );
 
-/** Asks something else at the beginning (`call`): the first text of the input. Fork it before `prepare` or `open`, so that interceptors and memory see it. */
+/** Replaces the first text of the input (`call`). Fork before `prepare` or `open`, for interceptors and memory to see it. */
 export const otherQuestion = (text: string): StepEdit =>
   ofKinds(['call', 'prepare'], ({ value }) => {
     if (!isRecord(value) || !Array.isArray(value['input'])) return undefined;

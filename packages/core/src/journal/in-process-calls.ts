@@ -4,7 +4,7 @@ import { made$ } from '../flow/contained.js';
 import { sessionIn } from './call-record.js';
 import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
-/** Keeps calls in this process. `now` dates them, in milliseconds since the epoch; default: `Date.now`. */
+/** Stores calls in this process. `now` is the clock, in milliseconds since the epoch; default: `Date.now`. */
 export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
   const calls = new Map<string, KeptCall>();
   const changed$ = new Subject<string>();
@@ -93,6 +93,6 @@ const endsOf = (records: readonly StoredRecord[]) => {
 export const taken = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The call '${callId}' is open already: one call has one writer. Follow it with attach$(), or wait until it has ended.`,
+    `The call '${callId}' is already open: a call has one writer. Follow it with attach$(), or wait until it ends.`,
     { retryable: true },
   );

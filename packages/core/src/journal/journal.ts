@@ -13,7 +13,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { splitInput } from '../call/answer.js';
-import { conversation, saidBefore } from '../memories/conversation.js';
+import { conversation, givenHistory } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import type { Callable } from '../call/callable.js';
 import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call/call-options.js';
@@ -48,11 +48,11 @@ import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
 
-/** What a call that goes on may say otherwise, and must say again if JSON could not hold it. */
+/** Options of a resumed call. Options that JSON cannot express must be passed again. */
 export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
   /**
-   * What becomes of a tool that was running when its process ended: the call ends as `suspended`, for a person to bring the result
-   * (`ask`, the default; without a session, `report`), the model is told that the outcome is unknown (`report`), or the tool runs again
+   * For a tool call that was running when its process ended: the call ends as `suspended`, and a person supplies the result
+   * (`ask`, the default; without a session, `report`), the model is informed that the outcome is unknown (`report`), or the tool runs again
    * (`rerun`). Tools that are `idempotent` always run again, with the same key.
    */
   readonly onUncertain?: 'ask' | 'report' | 'rerun';
@@ -64,7 +64,7 @@ export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
   onUncertain: oneOf('ask', 'report', 'rerun'),
 };
 
-/** Whose calls can go on: an agent, or a session for its own. */
+/** An agent, or a session for its own calls. */
 export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {
   with(...layers: Use): Pick<Callable, 'call$' | 'stream$'>;
 }
@@ -72,28 +72,28 @@ export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 
 declare module '../events.js' {
   interface Events {
     readonly stepReplayed: {
-      /** The position of the step in its call, such as `3/0`. It was answered from the journal, and reports nothing else. */
+      /** The position of the replayed step in its call, such as `3/0`. */
       readonly step: string;
     };
   }
 }
 
-/** A layer that records calls, and resumes them. It also drains its calls. */
+/** A layer that records, resumes and drains calls. */
 export interface Journal<out Store = JournalStore> extends Layer, Drainable {
   readonly store: Store;
   /**
-   * Resumes a call of an agent, or of a session: recorded steps are replayed, reported by `stepReplayed` events alone, then the loop
-   * continues. Emits the reply and completes, also for a call that had ended. Pass options that JSON cannot hold again. Errors with
-   * `invalidResume` if there is no such call or options are missing, `conflict` if it is running, and `invalidState` if its record is broken. Cold.
+   * Resumes a call of an agent or a session: replays recorded steps, which only emit `stepReplayed`, and continues the loop.
+   * Emits the reply and completes, also for a call that had ended. Pass options that JSON cannot express again. Errors with
+   * `invalidResume` if there is no such call or options are missing, `conflict` if it is running, and `invalidState` if its record is damaged. Cold.
    */
   resume$<Output>(
     target: Resumable<Output>,
     callId: string,
     options?: ResumeOptions,
   ): Observable<Reply<Output>>;
-  /** As `resume$`, but emits the events of the call, and of the calls below it, from `stepReplayed` of its first step to `postCall`. Cold. */
+  /** As `resume$`, but emits the events of the call and its sub-agents, from `stepReplayed` to `postCall`. Cold. */
   resumeStream$(target: Resumable, callId: string, options?: ResumeOptions): Observable<AgentEvent>;
-  /** The Promise form of `resume$`; starts at once. */
+  /** The Promise form of `resume$`. Starts immediately. */
   resume<Output>(
     target: Resumable<Output>,
     callId: string,
@@ -102,8 +102,8 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
 }
 
 /**
- * Returns a layer that records every step of a call in a store, such as `createCallStore` makes, or with a function that runs each step once, such as that of a workflow
- * engine. If the process ends, `resume$` continues after the last step. Sub-agents are recorded with the call that they belong to, also if they have a journal of their own.
+ * Returns a layer that records every step of a call in a store, such as that of `createCallStore`, or with a function that runs each step once, such as that of a
+ * workflow engine. If the process ends, `resume$` continues after the last step. Sub-agents are recorded with their root call, even if they have their own journal.
  */
 export function journal<Store extends JournalStore>(
   store: Store,
@@ -120,7 +120,7 @@ export function journal(
   checkOptions('journal()', settings, journalRules);
   const store = typeof place === 'function' ? storeOf(place) : place;
   if (!having('open$', '')[0](store)) {
-    throw misuse('journal() needs a store of calls, such as createCallStore(driver) makes.');
+    throw misuse('journal() needs a store of calls, such as createCallStore(driver).');
   }
   const running = createDraining();
   const see$ = <Output, Seen>(
@@ -150,7 +150,7 @@ export function journal(
       mark();
       const drained = running.untilDrained(open, callId, mark);
       const layers = resuming({ journal: drained, onUncertain }, written);
-      // Last, too: a journal among the layers of the call itself must not replace them.
+      // Also last: a journal among the layers of the call must not replace them.
       const use = [...(given.use ?? []), ...layers];
       const before = grouped(written.options);
       const laid = { ...before, ...defined(options), ...withDefaults(before, options) };
@@ -187,7 +187,7 @@ export function journal(
 }
 
 const storeOf = (step$: OpenJournal['step$']): JournalStore => ({
-  // An engine may not complete.
+  // An engine need not complete.
   open$: (_callId, run) => run({ step$: (id, work) => step$(id, work).pipe(take(1)) }),
 });
 
@@ -220,7 +220,7 @@ const recording = (
     const { by } = context.local(stepsOf);
     return by === undefined ? next : recordedAnswer(context, by, next);
   },
-  // Looked up with each step: an `open` further out may perform one before this one has begun.
+  // Looked up at each step: an outer `open` may perform a step before this one starts.
   step:
     ({ local }) =>
     (next) => {
@@ -252,7 +252,7 @@ const begun$ = <T>(
       }),
     callId,
   );
-  // Calls beside it, below a call that is not recorded, end before that is torn down.
+  // Parallel calls of an unrecorded parent end before the teardown.
   return parentId === undefined ? begun$ : begun$.pipe(running.ended(callId));
 };
 
@@ -289,13 +289,14 @@ const carrying = (
     name: 'carried',
     priority: 59,
     call: (context) => (next) => (call) => {
-      const said = read(context.call);
-      context.local(saidBefore).messages = said;
+      const messages = read(context.call);
+      context.local(givenHistory).messages = messages;
       return next({
         ...call,
-        late: isNew && call.memory !== noMemory ? said : [],
-        // What the forked call was brought is in what was said.
-        ...(isNew && suspensionsIn(said).length === 0 && { input: splitInput(call.input).input }),
+        late: isNew && call.memory !== noMemory ? messages : [],
+        // Results that the forked call took are in its history.
+        ...(isNew &&
+          suspensionsIn(messages).length === 0 && { input: splitInput(call.input).input }),
       });
     },
   }),
@@ -306,7 +307,7 @@ const begin = (context: LayerContext, log: CallLog): void => {
   const { call, countFrom, demand, hooks, interruption, local } = context;
   const { callId } = call;
   const { journal: open, isResumed, isOutermost } = log;
-  const { lastSeq = 0, listener, wasTold } = open;
+  const { lastSeq = 0, listener, wasDelivered } = open;
   const known = local(logs);
   if (known.has(callId)) throw twice(callId);
   known.set(callId, log);
@@ -315,11 +316,11 @@ const begin = (context: LayerContext, log: CallLog): void => {
     if (open.demand !== undefined) demand.join(open.demand);
   }
   const replaying = isResumed
-    ? createReplayFilter((type) => wasTold?.(callId, type) === true)
+    ? createReplayFilter((type) => wasDelivered?.(callId, type) === true)
     : undefined;
   if (listener !== undefined) hooks.attend({ listener });
-  if (replaying !== undefined) hooks.attend({ deliver: replaying.tell });
-  // What the call did before is not cut by what comes now.
+  if (replaying !== undefined) hooks.attend({ deliver: replaying.emit });
+  // Replayed steps must not be cut.
   if (isResumed && open.isWritten?.(`${callId}/open`) === true) interruption.hold();
   const by = callSteps(log, replaying, context);
   local(stepsOf).by = by;
@@ -332,7 +333,7 @@ const recordedAnswer = (
   next: Answer,
 ): Answer => {
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
-    // A call below another is begun by that one's.
+    // Sub-agents are started by their parent's record.
     if (!isOutermost) return of(undefined);
     const form = isResumed ? resumption : beginning(info.callId);
     const run = () => made$(() => callRecord(info, local(keySeed).id, input, given));
@@ -345,7 +346,7 @@ const recordedAnswer = (
       input: undefined,
       run: () => throwError(() => noReply()),
     }).pipe(
-      // It was reported before that it began.
+      // `preCall` was delivered before.
       tap(() => (local(outcome).input = undefined)),
     );
   return (call) =>
@@ -362,7 +363,7 @@ const recordedAnswer = (
 const twice = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `There is a call '${callId}' already in the call that it belongs to. Give each an id of its own, or none.`,
+    `The root call already has a call '${callId}'. Give each a unique id, or none.`,
   );
 
 const noReply = (): MillraceError =>
@@ -371,19 +372,19 @@ const noReply = (): MillraceError =>
 const unknownCall = (callId: string): MillraceError =>
   new MillraceError(
     'invalidResume',
-    `There is no call '${callId}' in the journal: it never began, or has been removed. calls$(store) tells which there are.`,
+    `There is no call '${callId}' in the journal: it never started, or was removed. List its calls with calls$(store).`,
   );
 
 const ofAnother = (callId: string, agent: string, name = ''): MillraceError =>
   new MillraceError(
     'invalidResume',
-    `The call '${callId}' is one of the agent '${agent}', and this is '${name}': resume it with that one.`,
+    `The call '${callId}' belongs to the agent '${agent}', not '${name}'. Resume it with '${agent}'.`,
   );
 
 const ofSession = (callId: string, sessionId: string | undefined): MillraceError =>
   new MillraceError(
     'invalidResume',
     sessionId === undefined
-      ? `The call '${callId}' belongs to no session. Resume it with resume$(agent, '${callId}').`
+      ? `The call '${callId}' has no session. Resume it with resume$(agent, '${callId}').`
       : `The call '${callId}' belongs to the session '${sessionId}'. Resume it with resume$(session, '${callId}'), where session is sessions(agent, …).open('${sessionId}').`,
   );

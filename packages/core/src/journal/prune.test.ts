@@ -41,7 +41,7 @@ describe('prune$', () => {
     expect(await removedBy({})).toEqual(['failed', 'old', 'waiting', 'young']);
     expect(await removedBy({ olderThanMs: 25 })).toEqual(['failed', 'old', 'waiting']);
     expect(await removedBy({ olderThanMs: 1_000 })).toEqual([]);
-    expect(await removedBy({ status: ['brokenOff', 'unreadable'] })).toEqual([
+    expect(await removedBy({ status: ['unfinished', 'unreadable'] })).toEqual([
       'broken',
       'unreadable',
     ]);
@@ -81,7 +81,7 @@ describe('prune$', () => {
           ? throwError(() => new MillraceError('conflict', 'Not now.'))
           : store.driver.remove$(callId),
     };
-    const prune = () => all(prune$({ driver }, { olderThanMs: 0, status: ['brokenOff'] }));
+    const prune = () => all(prune$({ driver }, { olderThanMs: 0, status: ['unfinished'] }));
     isStuck = true;
     expect([(await prune()).length, lists]).toEqual([0, 1]);
     isStuck = false;

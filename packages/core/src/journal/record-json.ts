@@ -15,7 +15,7 @@ export const stepText = (id: string, value: unknown): string => {
 };
 
 const notJson = (id: string): string =>
-  `What the step '${id}' gave cannot be written down as JSON, and the call cannot be resumed without it`;
+  `The value of the step '${id}' cannot be converted to JSON, which resuming the call requires`;
 
 export const eventText = (event: { readonly type: string }): string => {
   try {
@@ -32,7 +32,7 @@ const withoutOwn = (event: object): unknown => {
   );
 };
 
-const unwritable = '(JSON cannot hold this)';
+const unwritable = '(not representable in JSON)';
 
 export const canBeWritten = (value: unknown): boolean => {
   try {
@@ -52,7 +52,7 @@ const plain = (_key: string, value: unknown): unknown => {
 
 export const parsedText = (what: string, text: string): unknown => {
   try {
-    // What spells the word with escapes is looked at, too.
+    // Also matches escaped spellings.
     return mayPollute.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text);
   } catch (cause) {
     throw new MillraceError('invalidState', `${what} is broken: ${messageOf(cause)}`, { cause });
@@ -80,7 +80,7 @@ export const storedEvent = (callId: string, record: StoredRecord): AgentEvent =>
       ? { ...parsed, error: readError(parsed['error']) }
       : parsed;
   if (isEvent(event)) return frozen(event);
-  throw new MillraceError('invalidState', `${what} is no event.`);
+  throw new MillraceError('invalidState', `${what} is not an event.`);
 };
 
 export const isEnd = ({ type, callId }: AgentEvent, logOf: string): boolean =>

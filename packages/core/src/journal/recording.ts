@@ -52,7 +52,7 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
   readonly around: (next: Perform) => Perform;
   readonly begin: Perform;
   readonly interrupt$: Observable<never>;
-  /** Finds the interrupt that the call had before, if it may have had one. */
+  /** Loads the recorded interrupt, if there may be one. */
   readonly recall$: () => Observable<unknown> | undefined;
 }
 
@@ -68,7 +68,7 @@ export const callSteps = (
   const mayBeWritten = (id: string): boolean =>
     log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
   const hasEnded = journal.hasEnded === true;
-  const passed = (): void => replaying?.passed();
+  const passed = (): void => replaying?.advance();
   const uncertain = uncertainBy(log.onUncertain);
   const steps = { begin, hasEnded, isWritten, mayBeWritten, passed, uncertain };
   return { ...log, ...steps, ...interruptible(steps, journal, context, listens) };
@@ -77,11 +77,11 @@ export const callSteps = (
 const uncertainBy =
   (onUncertain: CallLog['onUncertain'] = 'ask'): Recorded['uncertain'] =>
   ({ name }, isThere, isRemembered) => {
-    // Nobody could bring the result to a call that nothing remembers.
+    // Without a memory, no later call could supply the result.
     if (onUncertain === 'ask' && isRemembered) {
       return { then: onUncertain, output: suspend({ uncertain: true, tool: name }) };
     }
-    // Nor run a tool that has been taken away.
+    // A removed tool cannot run.
     return onUncertain === 'rerun' && isThere ? { then: onUncertain } : ofUnknownEnd();
   };
 
@@ -95,7 +95,7 @@ const notedForm: StepForm<Noted> = {
   isWritten: (written) => hasFields(written, { message: isOptional(isString), behind: isNumeric }),
 };
 
-/** An interrupt cuts steps short, it never takes back what they gave. So a resumed call is interrupted again right after the same number of steps, and in any case before one is run. An interrupt that comes meanwhile waits until then. */
+/** Repeats a recorded interrupt after as many steps, or before a new step runs. New interrupts wait until then. */
 const interruptible = (
   { begin, isWritten, mayBeWritten }: Pick<CallSteps, 'begin' | 'isWritten' | 'mayBeWritten'>,
   journal: OpenJournal,
@@ -134,16 +134,16 @@ const interruptible = (
           listens.begins(id, shown);
         },
         ended$: () => {
-          // Counted before it is recorded: an interrupt that comes meanwhile does not undo it.
+          // Counted before it is recorded: an interrupt that comes meanwhile does not undo the step.
           ended += 1;
-          // The value of a step that an interrupt cut is recorded after the interrupt.
+          // The interrupt is recorded before the value of the step it cut.
           return interruption.current === undefined ? undefined : interrupt$;
         },
       },
       next,
     );
     return (step) =>
-      // A wait is no question to the world.
+      // Waits are not recorded.
       step.kind === 'wait' ? next(step) : recorded(step);
   };
   return {
@@ -173,7 +173,7 @@ const changed = (callId: string, id: string): MillraceError =>
   fatal(
     new MillraceError(
       'invalidState',
-      `The call '${callId}' has its reply, but its agent would run the step '${id}', which was not recorded. Resume it with the agent that began it.`,
+      `The call '${callId}' has its reply, but its agent would run the step '${id}', which was not recorded. Resume it with the agent that started it.`,
     ),
   );
 
@@ -184,14 +184,14 @@ const listener = (
   replayed: (step, message) => {
     local(replayedSteps).add(step);
     const iteration = iterationOf(step, hooks);
-    replaying?.passed();
+    replaying?.advance();
     hooks.report(iteration, { type: 'stepReplayed', step });
     if (message === undefined) return;
-    replaying?.aside(() => hooks.report(iteration, { type: 'warning', message }));
+    replaying?.bypass(() => hooks.report(iteration, { type: 'warning', message }));
   },
   begins: (step, shown) => {
     replaying?.end();
-    const why = 'The call was broken off, and goes on.';
+    const why = 'The call is resumed.';
     for (const messageId of shown) {
       hooks.report(iterationOf(step, hooks), { type: 'messageDiscarded', messageId, why });
     }
@@ -206,7 +206,7 @@ const iterationOf = (step: string, hooks: Hooks): number => {
 interface StepListener {
   readonly replayed: (id: string, warning: string | undefined) => void;
   readonly begins: (id: string, shown: readonly string[]) => void;
-  /** A step has made its value. Returns what must be recorded before it. */
+  /** Called when a step has its value. Returns work that must be recorded before it. */
   readonly ended$?: () => Observable<never> | undefined;
 }
 
@@ -257,7 +257,7 @@ const recording = (
 
 const isParallel = (id: string): boolean => /^\d+\/\d+(?:\/intent)?$/.test(id);
 
-/** What runs at once. If one of them ends because the call comes to rest, its error waits until the others have ended, or are at rest too. */
+/** Parallel work. An error by which a drained part ends waits until the others have ended or are drained. */
 export const createRunning = () => {
   const running = new Set<string>();
   const idle$ = new Subject<void>();
@@ -291,7 +291,7 @@ const attemptsAt = (stepId: string, cutShort: ReadonlySet<string>): ReadonlyMap<
 
 const itself = (value: unknown): unknown => value;
 
-/** What a step has given is what it gives. Steps of ours say how that is checked. */
+/** A recorded value has the type of its step. Forms check it. */
 // eslint-disable-next-line @typescript-eslint/consistent-type-assertions, @typescript-eslint/no-unnecessary-type-parameters
 const taken = <T>(written: unknown): T => written as T;
 
@@ -299,7 +299,7 @@ const unreadable = (callId: string, id: string): MillraceError =>
   fatal(
     new MillraceError(
       'invalidState',
-      `The record of the step '${id}' of the call '${callId}' is broken, or of another version of the agent. Make another call, or fork this one before the step: fork$(store, callId, { at }).`,
+      `The record of the step '${id}' of the call '${callId}' is damaged, or of another version of the agent. Make a new call, or fork this one before the step: fork$(store, callId, { at }).`,
     ),
   );
 
@@ -358,7 +358,7 @@ const actedForm: StepForm<ToolCallResult> = {
   warning: (written) => {
     const names = isRecord(written) ? written['lostExtras'] : undefined;
     return Array.isArray(names) && names.length > 0
-      ? `A tool had passed on ${names.join(', ')} past the model, which a journal cannot hold: the tools that take it go without.`
+      ? `The extras ${names.join(', ')} of a tool are lost: a journal cannot store them.`
       : undefined;
   },
 };
@@ -396,41 +396,41 @@ const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<Step
   form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);
 
 export interface ReplayFilter {
-  readonly tell: (type: EventType, isEnd: boolean, now: () => void) => void;
-  readonly passed: () => void;
-  readonly aside: (tell: () => void) => void;
+  readonly emit: (type: EventType, isEnd: boolean, now: () => void) => void;
+  readonly advance: () => void;
+  readonly bypass: (emit: () => void) => void;
   readonly end: () => void;
 }
 
-export const createReplayFilter = (wasTold: (type: EventType) => boolean): ReplayFilter => {
+export const createReplayFilter = (wasDelivered: (type: EventType) => boolean): ReplayFilter => {
   let held: { readonly type: EventType; readonly now: () => void }[] = [];
   let hasPassed = false;
   let isOver = false;
-  let isAside = false;
+  let isBypassed = false;
   const end = (): void => {
     if (isOver) return;
     isOver = true;
     const rest = held;
     held = [];
     for (const { type, now } of rest) {
-      // One of which no step is written down begins anew, for whoever listens now.
-      if (!hasPassed || !wasTold(type)) now();
+      // A call without recorded steps starts again, for its current observers.
+      if (!hasPassed || !wasDelivered(type)) now();
     }
   };
   return {
-    tell: (type, isEnd, now) => {
+    emit: (type, isEnd, now) => {
       if (isEnd) end();
-      if (isOver || isAside || type === 'stepReplayed') now();
+      if (isOver || isBypassed || type === 'stepReplayed') now();
       else held.push({ type, now });
     },
-    passed: () => {
+    advance: () => {
       hasPassed = true;
       if (!isOver) held = [];
     },
-    aside: (tell) => {
-      isAside = true;
-      tell();
-      isAside = false;
+    bypass: (emit) => {
+      isBypassed = true;
+      emit();
+      isBypassed = false;
     },
     end,
   };

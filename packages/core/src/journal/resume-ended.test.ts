@@ -93,6 +93,6 @@ describe('a call that has ended', () => {
     });
     const { toolUses } = await agent.call('?');
     expect(toolUses.map(({ isError }) => isError)).toEqual([false, true]);
-    expect(toolUses[1]?.output).toContain("There is a call 'look' already");
+    expect(toolUses[1]?.output).toContain("already has a call 'look'");
   });
 });

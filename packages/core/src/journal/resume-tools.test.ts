@@ -144,7 +144,7 @@ describe('a tool that had begun when its call was broken off', () => {
     const told = model.requests[0]?.messages.at(-1);
     expect(told?.content[0]).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringContaining('not known whether this has run') }],
+      content: [{ text: expect.stringContaining('unknown whether this has run') }],
     });
   });
 
@@ -209,7 +209,7 @@ describe('what tools leave behind', () => {
     expect(events).toContainEqual(
       expect.objectContaining({
         type: 'warning',
-        message: expect.stringContaining('passed on secret'),
+        message: expect.stringContaining('extras secret'),
       }),
     );
   });
@@ -389,7 +389,7 @@ describe('calls below a call that is resumed', () => {
     runUntil(store, (await recordsOf(run$, '1/0')) - 2, run$);
     await expect(journalIn(store).resume(both(store, 'b', 'a'), 'c')).rejects.toMatchObject({
       code: 'invalidState',
-      message: expect.stringContaining("one of the agent 'a', and now 'b' makes it"),
+      message: expect.stringContaining("belongs to the agent 'a', but 'b' makes it now"),
     });
     expect((await journalIn(store).resume(both(store, 'a', 'b'), 'c')).reason).toBe('answer');
   });

@@ -221,7 +221,7 @@ describe('a call that is resumed', () => {
     expect(events).toContainEqual(
       expect.objectContaining({
         type: 'warning',
-        message: expect.stringContaining('cannot hold the model that an interceptor gave the call'),
+        message: expect.stringContaining('cannot store the model that an interceptor set'),
       }),
     );
   });
@@ -349,7 +349,7 @@ describe('a call that is resumed', () => {
     await lastValueFrom(pay$(payer(store, { name: 'payer' })));
     await expect(
       journalIn(store).resume(payer(store, { name: 'other' }).agent, 'c'),
-    ).rejects.toThrow("The call 'c' is one of the agent 'payer', and this is 'other'");
+    ).rejects.toThrow("The call 'c' belongs to the agent 'payer', not 'other'");
     expect(() => journalIn(store).resume$(agent, '')).toThrow('resume$() needs the id of a call.');
   });
 

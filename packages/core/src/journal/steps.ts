@@ -22,22 +22,25 @@ import { checkStored, notStored } from './call-store-driver.js';
 import { idPartOf } from '../seams/tool-context.js';
 import { records$ } from './call-store.js';
 
-/** What a step has done: begun the call, prepared its input, loaded its history, asked the model, decided on a tool, run it, made the reply. */
+/** The kind of a step: start, prepared input, history, model message, decision on a tool call, tool result, reply. */
 export type StepKind =
   'call' | 'prepare' | 'open' | 'model' | 'intent' | 'tool' | 'reply' | 'other';
 
-/** A step that is written down, as people are shown it. */
 export interface StepSummary {
-  /** Its place, which `fork$` takes as `at`: such as `2`, `2/0/intent` and `2/0`; in a call below, behind the id of the tool use: `call_2_0/1`. */
+  /** Its position, for the option `at` of `fork$`: `2`, `2/0/intent`, `2/0`; in a sub-agent: `call_2_0/1`. */
   readonly id: string;
   readonly kind: StepKind;
-  /** Which turn of the outermost loop it is a part of. */
+  /** The turn of the root call that it belongs to. */
   readonly iteration?: number;
-  /** What it gave, in at most 200 characters. */
+  /** Its value, shortened to 200 characters. */
   readonly summary: string;
 }
 
-/** Emits the recorded steps of a call and of those below it, in the order of its loop, and completes. An unreadable step says why in its summary. Errors with `invalidResume` if there is no such call, and `invalidState` if the store cannot read on. Cold. */
+/**
+ * Emits the recorded steps of a call and its sub-agents, in the order of the loop, and completes. The summary of a
+ * damaged step has the reason. Errors with `invalidResume` if there is no such call, and `invalidState` if the store
+ * cannot continue. Cold.
+ */
 export const steps$ = (store: StoreOfCalls, callId: string): Observable<StepSummary> => {
   checkStored('steps$()', store, callId);
   return defer(() => storedSteps$(store.driver, callId)).pipe(
@@ -59,7 +62,7 @@ const summaryOf = ({ id, iteration, record }: StoredStep): StepSummary => {
   try {
     const value = parsedText('It', record.text);
     const kind = kindOf(id, value);
-    return Object.freeze({ ...place, kind, summary: shortText(said(kind, value)) });
+    return Object.freeze({ ...place, kind, summary: shortText(describe(kind, value)) });
   } catch (error) {
     const summary = shortText(`Cannot be read: ${messageOf(error)}`);
     return Object.freeze({ ...place, kind: kindOf(id, undefined), summary });
@@ -77,7 +80,7 @@ export const kindOf = (id: string, value: unknown): StepKind => {
   return isRecord(value['message']) && isRecord(value['usage']) ? 'model' : 'other';
 };
 
-const said = (kind: StepKind, value: unknown): string => {
+const describe = (kind: StepKind, value: unknown): string => {
   if (!isRecord(value)) return plain(value);
   switch (kind) {
     case 'call':
@@ -209,7 +212,7 @@ const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined 
   if (turn !== undefined && index !== undefined) return { turn, index };
   if (own.test(id)) return undefined;
   let [place = ''] = id.split('/', 1);
-  // Of one use there may be more calls: those of its approval, one behind the other, side by side.
+  // A tool call may have several calls: those of its approval, sequential and parallel ones.
   while (!tools.has(place) && place.includes('+')) place = place.slice(0, place.lastIndexOf('+'));
   return tools.get(place);
 };

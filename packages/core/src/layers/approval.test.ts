@@ -246,7 +246,7 @@ describe('T12: an approval', () => {
       }),
     ).open('s');
     const { toolUses } = await session.call('?');
-    expect(toolUses[0]?.output).toBe('Not run: there is no tool late any more.');
+    expect(toolUses[0]?.output).toBe('Not run: the tool late no longer exists.');
   });
 
   it('of a call decides on the tools of the calls below it, too', async () => {
@@ -283,7 +283,7 @@ describe('T12: an approval', () => {
       false,
     );
     await createAgent({ model, tools: [remove] }).call('?');
-    expect(JSON.stringify(model.requests.at(-1))).not.toContain('Do not try it again');
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('Do not call it again');
   });
 
   it('I11: that changed the input reaches memory: the model sees what was run', async () => {

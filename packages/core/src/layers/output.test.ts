@@ -247,11 +247,11 @@ describe('structured output', () => {
     [
       'a bracket is missing after a number',
       '{"id":"INV-1","city":"Rome","lines":[{"city":"L1"},{"city":"L2"}],"people":7',
-      /not whole/,
+      /incomplete/,
     ],
-    ['it is cut in a string', 'Here: {"place":{"city":"Oslo"},"city":"Ber', /not whole/],
+    ['it is cut in a string', 'Here: {"place":{"city":"Oslo"},"city":"Ber', /incomplete/],
     ['it is a list', 'They are [{"city":"Oslo"},{"city":"Rome"}].', /must be object/],
-    ['a later one is cut', '{"city":"Oslo"}. No, it is {"city":"Rome","people":', /not whole/],
+    ['a later one is cut', '{"city":"Oslo"}. No, it is {"city":"Rome","people":', /incomplete/],
     ['it does not parse', '{"a":{"city":"Oslo"},"city":undefined}', /cannot be read/],
     ['it has a key twice', '{"city":"Oslo","city":"Rome"}', /"city" twice/],
   ])('R3, X11: nothing inside an object is taken for the answer where %s', async (_, said, why) => {

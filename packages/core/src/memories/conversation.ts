@@ -13,7 +13,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { opened$, type Said, splitInput } from '../call/answer.js';
+import { type Conversation, opened$, splitInput } from '../call/answer.js';
 import type { Call } from '../seams/call.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { contained, failAs } from '../flow/contained.js';
@@ -38,7 +38,10 @@ import { isMessage } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
 import { assertResumes, usesIn, withResults } from './suspend.js';
 
-/** A layer that reads and stores the conversation in the `memory` of a call, and places late results of suspended tools. Sessions and `history` bring it; a layer of yours that sets `call.memory` needs it beside it. */
+/**
+ * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
+ * tools. Sessions and `history` include it; add it to a custom layer that sets `call.memory`.
+ */
 export const conversation: Layer = trusted({
   name: 'conversation',
   priority: 60,
@@ -47,7 +50,7 @@ export const conversation: Layer = trusted({
     opened$(
       call,
       context,
-      (goesOn) => said$(call, context, goesOn),
+      (willRun) => earlier$(call, context, willRun),
       (opened) => {
         if (opened.memory === noMemory) return next(opened);
         if (context.local(failures).mode === 'keep') {
@@ -75,37 +78,37 @@ const saved$ = (
   end.isRemembered = true;
   end.failed$ = undefined;
   const { run = local(progress).run } = end;
-  // A layer may have made the reply by itself.
+  // A layer may have created the reply.
   const { messages, stored } = run ?? { messages: [...history, ...input], stored: history.length };
-  const said = messages.findLast((message) => message.id === id);
-  const isSaid =
+  const own = messages.findLast((message) => message.id === id);
+  const hasAnswer =
     content.every(({ type }) => type === 'text') &&
-    textOf({ content }) === textOf(said ?? { content: [] });
+    textOf({ content }) === textOf(own ?? { content: [] });
   const last: Message = {
-    id: said === undefined ? id : `${id}/reply`,
+    id: own === undefined ? id : `${id}/reply`,
     role,
     content,
     ...(name === undefined ? {} : { name }),
   };
-  const lacking = [...messages.slice(stored), ...(isSaid ? [] : [last])];
+  const lacking = [...messages.slice(stored), ...(hasAnswer ? [] : [last])];
   return remember$({ memory, hooks }, run ?? { iteration: iterations, late }, lacking);
 };
 
 export const failures = cell('call', (): { mode: OnFailure } => ({ mode: 'keep' }));
 
-/** What memory keeps of a call that fails: the input and the tool calls, or nothing that was not stored before. */
+/** Whether memory keeps the input and tool calls of a failed call. */
 export type OnFailure = 'keep' | 'discard';
 
 const keepMs = 5_000;
 
-/** Stores what a failed call leaves. An aborted call leaves nothing. Never errors. */
+/** Stores the messages of a failed call, unless it was aborted. Never errors. */
 const keptOnFailure$ = (opened: Call, context: LayerContext, error: unknown): Observable<never> => {
   if (isMillraceError(error) && error.code === 'aborted') return EMPTY;
   const { hooks, scheduler } = context;
   return kept$(opened, context).pipe(
     deadline(keepMs, scheduler, 'The memory'),
     catchError((cause: unknown) => {
-      const message = `What the failed call leaves was not stored. ${messageOf(cause)}`;
+      const message = `The messages of the failed call were not stored. ${messageOf(cause)}`;
       hooks.report(hooks.iteration(), { type: 'warning', message });
       return EMPTY;
     }),
@@ -122,37 +125,37 @@ const kept$ = (
       messages: [...history, ...input],
       stored: history.length,
     };
-    // A journaled call may be resumed, and brings the results of its tools itself.
+    // A journaled call may be resumed, which has the results of its tools.
     const open = acting === undefined || local(recorded).by !== undefined ? [] : [acting];
     const begun = open.flatMap(({ asked, results }): readonly Message[] => [
       asked,
       { id: `${asked.id}/results`, role: 'tool', content: results },
     ]);
     const lacking = [...messages.slice(stored), ...begun];
-    // Results that were brought can be brought again.
+    // Results for suspended tools can be passed again.
     const place = { iteration: hooks.iteration(), late: [] };
     return remember$({ memory, hooks }, place, paired(lacking), true);
   });
 
-/** What was said before: in memory, or by the caller; with the results that were waited for. */
-const said$ = (
+/** The earlier conversation, from memory or the caller, with the results for suspended tools. */
+const earlier$ = (
   { memory, input: asked, options, late: past }: Call,
   { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
-  /** Whether the call is to run: only then results are taken. */
-  goesOn: boolean,
-): Observable<Said> => {
+  /** Whether the call runs: only then results are taken. */
+  willRun: boolean,
+): Observable<Conversation> => {
   const { results: brought, input } = splitInput(asked);
-  const results = goesOn ? brought : undefined;
+  const results = willRun ? brought : undefined;
   const { maxObservation } = limitsOf(options.limits);
-  const { messages } = local(saidBefore);
+  const { messages } = local(givenHistory);
   return (messages === undefined ? loaded$(memory) : of(messages)).pipe(
-    concatMap((said) => {
+    concatMap((earlier) => {
       const history = repaired(
-        usable(said, results === undefined ? input : asked, call),
+        usable(earlier, results === undefined ? input : asked, call),
         hooks,
         local(strictness).isStrict,
       );
-      if (goesOn) assertResumes(history, results);
+      if (willRun) assertResumes(history, results);
       if (results === undefined) return of({ history, late: past });
       return brought$(hooks, history, results).pipe(
         map((edited) => cutResults(edited, maxObservation)),
@@ -162,15 +165,15 @@ const said$ = (
   );
 };
 
-/** What was said before the call, in the place of what memory holds. */
-export const saidBefore = cell('call', (): { messages?: readonly Message[] } => ({}));
+/** Messages that replace those of memory. */
+export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
 
 const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
   memory === noMemory
     ? of([])
     : defer(() => memory.load$()).pipe(
         contained(),
-        failAs('memory', 'The memory could not be read'),
+        failAs('memory', 'The messages could not be loaded'),
         take(1),
         defaultIfEmpty([]),
       );
@@ -180,7 +183,7 @@ const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
 });
 
-/** Checked, because a memory is foreign code. */
+/** Memories are foreign code. */
 const isList = (value: unknown): boolean => Array.isArray(value);
 
 const usable = (
@@ -189,10 +192,10 @@ const usable = (
   { callId }: CallInfo,
 ): readonly Message[] => {
   if (!isList(loaded)) {
-    throw new MillraceError('memory', 'The memory gave no list of messages.');
+    throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
   if (!loaded.every(isMessage)) {
-    throw new MillraceError('memory', 'The memory gave something that is no message.');
+    throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
   const history = withResults(loaded);
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
@@ -204,7 +207,7 @@ const usable = (
   return history;
 };
 
-/** Leads results that were brought for suspended tools through the interceptors of `postActing`, as it would have been done at once. */
+/** Runs results for suspended tools through the interceptors of `postActing`, like immediate ones. */
 const brought$ = (
   hooks: Hooks,
   history: readonly Message[],
@@ -253,18 +256,18 @@ const repaired = (
   return paired(history);
 };
 
-/** A layer that says what was said before a call. */
 interface HistoryLayer extends Layer {
   readonly messages: readonly InputMessage[];
 }
 
 /**
- * Returns layers that show earlier messages before the input of a call: they are never stored, and `prepare` does not guard them. Messages of other agents are
- * shown as their texts. For a call without a session: a session has a history of its own, and errors with `config`. Given to a call, it replaces that of its agent, and so does what a team hands down. A journal
- * records the messages. The call errors with `invalidRequest` if they cannot be read.
+ * Shows earlier messages before the input of a call, without storing them; `prepare` does not see them. Messages of other
+ * agents are shown as text. A call's history replaces its agent's. A journal records the messages.
+ *
+ * Errors with `config` in a session, which has its own history, and with `invalidRequest` if the messages are invalid.
  */
 export const history = (messages: readonly InputMessage[]): readonly Layer[] => {
-  const said: HistoryLayer = trusted({
+  const layer: HistoryLayer = trusted({
     name: 'history',
     priority: 59,
     single: true,
@@ -273,13 +276,13 @@ export const history = (messages: readonly InputMessage[]): readonly Layer[] => 
       ({ call: info, local }) =>
       (next) =>
       (call) => {
-        if (call.memory === noMemory) local(saidBefore).messages = readHistory(messages, info);
-        // In a team, an agent that remembers has heard what was said.
+        if (call.memory === noMemory) local(givenHistory).messages = readHistory(messages, info);
+        // In a team, an agent with a memory already has the messages.
         else if (info.parentId === undefined) throw ofSession();
         return next(call);
       },
   });
-  return [said, conversation];
+  return [layer, conversation];
 };
 
 const ofSession = (): MillraceError =>
@@ -287,7 +290,7 @@ const ofSession = (): MillraceError =>
     "history(): a session has its own history. Leave it out of 'use', or make the call without a session.",
   );
 
-/** What was said before a call, by the last `history` among its layers. */
+/** The messages of the last `history` layer. */
 export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
   use.flat().findLast(isHistory)?.messages;
 
@@ -296,7 +299,7 @@ const isHistory = (layer: Layer): layer is HistoryLayer =>
 
 const strictness = cell('call', () => ({ isStrict: false }));
 
-/** Refuses a history in which a tool call has no result, with the error code `memory`. Without this layer such a history is repaired, and a `warning` reports it. */
+/** Errors with `memory` if a tool call of the history has no result, instead of repairing it with a `warning`. */
 export const strictHistory = (): Layer =>
   trusted({
     name: 'strictHistory',
@@ -307,7 +310,7 @@ export const strictHistory = (): Layer =>
     },
   });
 
-/** Messages in which each tool call has its one result: missing ones become errors, and results without a call are left out. */
+/** Pairs each tool call with exactly one result: adds error results, and drops results without a tool call. */
 const paired = (messages: readonly Message[]): readonly Message[] =>
   messages.flatMap((message, index): readonly Message[] => {
     if (message.role === 'tool') return [];
@@ -326,6 +329,6 @@ const paired = (messages: readonly Message[]): readonly Message[] =>
 const noResult = (toolUseId: string): ToolResultBlock => ({
   type: 'tool_result',
   toolUseId,
-  content: [textBlock('No result: the call ended before there was one. The tool may have run.')],
+  content: [textBlock('No result: the call ended first. The tool may have run.')],
   isError: true,
 });

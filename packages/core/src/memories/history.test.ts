@@ -89,7 +89,7 @@ describe('history()', () => {
   });
 
   it.each<readonly [string, unknown, string]>([
-    ['a number', [5], 'it is neither a text, a content block nor a message'],
+    ['a number', [5], 'it is neither a string, a content block nor a message'],
     ['a function in a message', [{ role: 'user', content: [{ type: 'text', text: () => 1 }] }], ''],
   ])('I10: %s cannot be read', async (_what, said, why) => {
     const agent = createAgent({ model: scriptedModel([text('a')]) });
@@ -140,7 +140,7 @@ describe('history()', () => {
       const strict = { use: [strictHistory()] };
       const refusal = {
         code: 'memory',
-        message: expect.stringContaining('without its one result'),
+        message: expect.stringContaining('without exactly one result'),
       };
       await expect(agent.call('?', { use: [...strict.use, history(held)] })).rejects.toMatchObject(
         refusal,

@@ -2,10 +2,9 @@ import { defer, type Observable, of } from 'rxjs';
 import type { Memory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
 
-/** Gives the memory of a session. */
 export type MemoryFactory = (sessionId: string) => Memory;
 
-/** Keeps every conversation in this process, for as long as the factory itself is held. */
+/** Keeps conversations in this process, as long as the factory is referenced. */
 export const inProcessMemory = (): MemoryFactory => {
   const conversations = new Map<string, Conversation>();
   return (sessionId) => {
@@ -26,7 +25,7 @@ export const inProcessMemory = (): MemoryFactory => {
 
 interface Conversation {
   readonly messages: readonly Message[];
-  /** They are many: the set is the conversation's own, and grows with it. */
+  /** Mutable: it grows with the conversation. */
   readonly ids: Set<string>;
 }
 

@@ -1,4 +1,4 @@
-// What makes long conversations fit: memories around memories, and a phase for long calls.
+// Memories that shorten long conversations, and a phase for long calls.
 export { inputAndAnswer, windowMemory } from './window-memory.js';
 export { summarise } from './summarise.js';
 export { summarisingMemory } from './summarising-memory.js';

@@ -212,7 +212,7 @@ describe('summarise', () => {
     const events = await recordOf(chat);
     expect(model.requests[0]?.messages).toHaveLength(17);
     expect(warningsIn(events)[1]).toBe(
-      'The summary failed, and the call goes on with all of its messages: The model would not write it.',
+      'The summary failed; the call continues with all messages: The model would not write it.',
     );
     expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer', usage } });
   });
@@ -330,7 +330,7 @@ describe('summarise', () => {
 
   it.each([
     [{}, /needs 'contextWindow'/],
-    [{ contextWindow: 10, ratio: 70 }, /'ratio' must be a number above 0 and at most 1/],
+    [{ contextWindow: 10, ratio: 70 }, /'ratio' must be a number above 0 and up to 1/],
     [{ contextWindow: 10, keepTurns: 0 }, /'keepTurns'/],
     [{ contextWindow: 10, keep: 2 }, /no option 'keep'/],
   ])('refuses a misuse (%#)', (options, why) => {

@@ -237,7 +237,7 @@ describe('summarisingMemory', () => {
         /^\[8 earlier messages, about \d+ tokens, are left out here\.\]\n\nc\?$/,
       );
       expect(warnings).toEqual([
-        expect.stringContaining("The session 's' is given without a summary: "),
+        expect.stringContaining("The session 's' is loaded without a summary: "),
       ]);
       held(memory);
       expect(requests).toBe(2);

@@ -34,7 +34,7 @@ import {
 import { open } from '../run.js';
 import { noUsage } from '../values/usage.js';
 import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
-import { checkInner, leftOut, shownBy } from './window-memory.js';
+import { checkInner, truncated, shownBy } from './window-memory.js';
 import { lastTurnsFrom } from './transcript.js';
 import type { CallInfo } from '../values/reply.js';
 import { openDemand } from '../flow/demand.js';
@@ -42,25 +42,24 @@ import { createHooks } from '../seams/hooks.js';
 import type { streamMessage$ } from '../phases/stream-message.js';
 import { createTrampoline } from '../flow/trampoline.js';
 
-/** When conversations are summarised, and by whom. */
 export interface SummarisingMemoryOptions {
-  /** Who writes the summaries. */
+  /** The model that writes the summaries. */
   readonly model: Model;
-  /** How many of the last turns are given as they are, at least 1. Default: 4. */
+  /** The number of latest turns to keep, at least 1. Default: 4. */
   readonly keepTurns?: number;
-  /** Tokens, as estimated, up to which a conversation is given as it is. Default: 8,000. */
+  /** Estimated tokens above which a conversation is summarised. Default: 8,000. */
   readonly whenTokens?: number;
-  /** What the model is told, instead of what it is told by default. */
+  /** The instructions for the summary. Default: built-in. */
   readonly prompt?: string;
-  /** Tokens that a summary may have. Default: 1,000. */
+  /** Maximum number of tokens of a summary. Default: 1,000. */
   readonly maxTokens?: number;
-  /** How long it may take until the conversation is given without it, in milliseconds. Default: 60,000. */
+  /** Timeout after which the conversation is loaded without a summary, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Sessions whose summaries are remembered: of more, those that were not used for the longest time are made again when they are. Default: 1,000. */
+  /** Number of sessions whose summaries are cached; the least recently used are evicted. Default: 1,000. */
   readonly maxSessions?: number;
-  /** Is told in a sentence what did not work. Default: nobody is. */
+  /** Called with a message when a summary fails. Default: ignored. */
   readonly report?: (warning: string) => void;
-  /** Runs every wait. Default: RxJS's `asyncScheduler`. */
+  /** The scheduler for every wait. Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
@@ -72,9 +71,9 @@ interface Shared {
 }
 
 /**
- * Shows a summary of older turns, then the last turns. The memory below keeps everything. A summary is requested when a long conversation
- * is loaded, extends the one before, and is kept in this process. Concurrent loads share a request. If it fails, the last turns are
- * shown with a marker, and the next load tries again. Its cost is in no call's usage.
+ * Loads a summary of older turns, then the last turns. The wrapped memory keeps everything. A summary is requested when a long
+ * conversation is loaded, extends the previous one, and is cached in this process. Concurrent loads share a request. If it fails, the last
+ * turns are loaded with a marker, and the next load retries. The usage of summaries is not part of any call's usage.
  */
 export const summarisingMemory = (
   inner: MemoryFactory,
@@ -100,16 +99,16 @@ export const summarisingMemory = (
           map((summary) =>
             summary.status === 'made'
               ? withSummary({ ...next, text: summary.text }, rest.slice(from))
-              : withSummary(known, leftOut(rest, from)),
+              : withSummary(known, truncated(rest, from)),
           ),
         );
       }),
     );
-  // Other messages may have the same ids: a summary must not say what is no longer there.
+  // New messages may reuse ids: drop the summary.
   return shownBy(inner, show, (sessionId) => sessions.set(sessionId, {}));
 };
 
-/** Whoever loads the same while it is made waits for the same request. */
+/** Concurrent loads share the request. */
 const shared$ = (
   shared: Shared,
   next: Pick<Known, 'lastId' | 'count'>,
@@ -142,7 +141,7 @@ const maker = ({
   report = () => undefined,
 }: SummarisingMemoryOptions) => {
   const readied = ready(model);
-  // A long conversation that another process has led is more than a model takes at once.
+  // A long conversation of another process may exceed one request.
   const order = { prompt, maxTokens, portionTokens: Math.max(4_000, 2 * whenTokens) };
   return (
     sessionId: string,
@@ -159,7 +158,7 @@ const maker = ({
       tap((summary) => {
         if (summary.status === 'failed') {
           quietly(() => {
-            report(`The session '${sessionId}' is given without a summary: ${summary.why}`);
+            report(`The session '${sessionId}' is loaded without a summary: ${summary.why}`);
           });
         }
       }),
@@ -168,11 +167,11 @@ const maker = ({
 
 const failed = (why: string): Summary => ({ status: 'failed', why, usage: noUsage });
 
-const quietly = (tell: () => void): void => {
+const quietly = (callback: () => void): void => {
   try {
-    tell();
+    callback();
   } catch {
-    // What it throws is its own.
+    // Errors of the callback are ignored.
   }
 };
 
@@ -190,12 +189,12 @@ const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
 
 interface Known {
   readonly text: string;
-  /** The last message that it stands for. */
+  /** The id of the last summarised message. */
   readonly lastId: string;
   readonly count: number;
 }
 
-/** Parts a conversation into what a summary says and the rest. One whose last message is no longer there says nothing of it. */
+/** Splits a conversation after the last summarised message. Without that message, the summary is invalid. */
 const viewOf = (
   messages: readonly Message[],
   known: Known | undefined,
@@ -206,13 +205,13 @@ const viewOf = (
     : { known, rest: messages.slice(last + 1) };
 };
 
-/** Messages behind the summary of those before them. */
+/** The rest of the messages, after their summary. */
 const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>
   known === undefined
     ? rest
     : [summaryMessage(`summary/${known.lastId}`, known.text, known.count), ...rest];
 
-/** Values by keys, of which only those are kept that were used last. */
+/** A map that evicts the least recently used values. */
 interface Recent<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): Value;
@@ -238,7 +237,7 @@ const createRecent = <Value>(most: number): Recent<Value> => {
   };
 };
 
-/** What a request needs that belongs to a session, and to no call: nobody hears of it, and nobody interrupts it. */
+/** The context of a request outside of calls: without observers and interrupts. */
 const standAlone = (
   sessionId: string,
   model: Model,

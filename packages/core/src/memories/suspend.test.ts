@@ -78,7 +78,7 @@ describe('T13: a tool that suspends', () => {
     const events = await record(sessions(agent).open('s').stream$('Sign A.'));
     expect(events.at(-3)).toMatchObject({
       type: 'warning',
-      message: expect.stringContaining('these extras yet: rows. They are lost.'),
+      message: expect.stringContaining('are lost: rows.'),
     });
   });
 
@@ -161,11 +161,14 @@ describe('T13: a tool that suspends', () => {
     const result = { type: 'tool_result', toolUseId: id, content: [], isError: false } as const;
     const cases = [
       ['And now?', `The session is suspended: it waits for the results of ${id}.`],
-      [toolResults({ other: 1 }), `No tool use 'other' waits for a result. Those that do: ${id}.`],
-      [toolResults({ toString: 1 }), `No tool use 'toString' waits for a result.`],
+      [
+        toolResults({ other: 1 }),
+        `No tool call 'other' waits for a result. Tool calls that do: ${id}.`,
+      ],
+      [toolResults({ toString: 1 }), `No tool call 'toString' waits for a result.`],
       [
         { role: 'tool', content: [result, result] },
-        `There are two results for the tool use '${id}'.`,
+        `There are two results for the tool call '${id}'.`,
       ],
     ] as const;
     for (const [input, message] of cases) {

@@ -12,14 +12,17 @@ import {
 } from '../values/message.js';
 import { toolOutput, type ToolOutput, toOutput } from '../values/tool-output.js';
 
-/** Output of a tool whose result comes later: the call ends with reason `suspended` and continues with `toolResults`, also in another process. The request is plain JSON and not shown to the model. */
+/**
+ * The output of a tool whose result arrives later: the call ends with reason `suspended`, and `toolResults` continues
+ * the session, also in another process. The request is plain JSON, hidden from the model.
+ */
 export const suspend = (request: unknown = null): ToolOutput =>
   toolOutput({
     content: 'Suspended: the result comes later.',
     suspended: { request: parsedJson(JSON.stringify(request)) },
   });
 
-/** The input with which a suspended session goes on: for each suspended tool use, by its id, what the tool would have returned. */
+/** The input that continues a suspended session: a return value for each suspended tool call, by its id. */
 export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {
   if (Object.keys(results).length === 0)
     throw refused('toolResults() needs a result: toolResults({ [id]: result }).');
@@ -36,7 +39,7 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
   };
 };
 
-/** The tool uses of a conversation whose results are still to come. */
+/** The suspended tool calls of a conversation. */
 export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
   const settled = withResults(messages);
   const uses = usesIn(settled);
@@ -51,7 +54,7 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
 export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
   new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
 
-/** A conversation in which each result that came later stands where its tool use waits for it: the nearest one before it of its id. */
+/** Moves each late result to its suspended tool call: the nearest earlier one with its id. */
 export const withResults = (messages: readonly Message[]): readonly Message[] => {
   const waiting = new Map<string, ToolResultBlock>();
   const settled = new Map<ToolResultBlock, ToolResultBlock>();
@@ -92,7 +95,7 @@ const isLate = (
   return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolUseId));
 };
 
-/** Refuses results that nobody waits for, twice the same, or fewer than are waited for. */
+/** Throws if results are unexpected, repeated or missing. */
 export const assertResumes = (
   history: readonly Message[],
   brought: ToolMessage | undefined,
@@ -102,7 +105,7 @@ export const assertResumes = (
   const unknown = given.find((id) => !waiting.includes(id));
   if (unknown !== undefined) throw notAwaited(unknown, waiting);
   const twice = given.find((id, index) => given.indexOf(id) !== index);
-  if (twice !== undefined) throw refused(`There are two results for the tool use '${twice}'.`);
+  if (twice !== undefined) throw refused(`There are two results for the tool call '${twice}'.`);
   const missing = waiting.filter((id) => !given.includes(id));
   if (missing.length > 0) {
     throw refused(

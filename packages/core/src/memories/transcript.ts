@@ -10,12 +10,12 @@ import {
 import { cutObservation } from '../values/tool-output.js';
 import { usesIn } from './suspend.js';
 
-/** Characters of one text, of one input or of one result: what is longer is cut, with a marker. */
+/** Maximum number of characters of text, an input or a result; longer ones are truncated, with a marker. */
 const most = 4_000;
 
 /**
- * Writes messages down, an entry each, for a model to read about them; results stand with the message that asked for them. Headings stand at the
- * beginning of a line and nothing else does, so that no text can pass for another's. What was thought is left out.
+ * Converts messages to text, one entry each, for a model to read; results are part of the entry of their tool call. Only headings
+ * start at the beginning of a line, so no text can impersonate another author. Thinking is omitted.
  */
 export const transcriptOf = (messages: readonly Message[]): readonly string[] => {
   const uses = usesIn(messages);
@@ -25,7 +25,7 @@ export const transcriptOf = (messages: readonly Message[]): readonly string[] =>
       case 'user':
         return [entry(who('user', message.name), written(message.content))];
       case 'assistant': {
-        const blocks = message.content.map((block) => said(block, message.name));
+        const blocks = message.content.map((block) => textOfBlock(block, message.name));
         return [[...blocks, ...(next?.role === 'tool' ? given(next, uses) : [])].join('')];
       }
       case 'tool':
@@ -43,7 +43,7 @@ const given = (
     return entry(`${isError ? 'error' : 'result'} of ${inOneLine(name)}`, written(content));
   });
 
-/** A heading, with a text that stands in from the margin. */
+/** A heading with indented text. */
 export const entry = (heading: string, text: string): string =>
   `${heading}:\n${text
     .split(lineBreak)
@@ -57,7 +57,7 @@ const inOneLine = (name: string): string => name.split(lineBreak).join(' ');
 const who = (role: string, name: string | undefined): string =>
   name === undefined || name === '' ? role : `${role} (${inOneLine(name)})`;
 
-const said = (block: AssistantBlock, name: string | undefined): string => {
+const textOfBlock = (block: AssistantBlock, name: string | undefined): string => {
   switch (block.type) {
     case 'thinking':
       return '';
@@ -77,23 +77,22 @@ const cut = (content: readonly ContentBlock[]): string =>
   textOf({ content: cutObservation(content, most) });
 
 /**
- * Finds where turns begin: at each message of a user's that is not said in the middle of one. In the middle is what the same call was asked with
- * behind another message, and what it was told while its tools ran. Of messages with ids of another kind, it is whatever follows a
- * user or a tool.
+ * The indexes at which turns start: user messages, except further input and steering of the same call. Among messages with
+ * foreign ids: user messages that follow neither a user nor a tool message.
  */
 export const turnStarts = (messages: readonly Message[]): readonly number[] =>
   messages.flatMap((message, index) =>
-    message.role === 'user' && !isSaidWithin(messages[index - 1], message) ? [index] : [],
+    message.role === 'user' && !isWithinTurn(messages[index - 1], message) ? [index] : [],
   );
 
-/** Finds where the last turns begin. What waits for its result is never left behind. */
+/** The index at which the last turns start; it includes tool calls that wait for results. */
 export const lastTurnsFrom = (messages: readonly Message[], turns: number): number => {
   const starts = turnStarts(messages);
   const from = starts.length > turns ? starts.at(-turns) : undefined;
   return from === undefined ? 0 : beforeWaiting(messages, starts, from);
 };
 
-/** Moves a cut to the first place before what waits for its result. */
+/** Moves an index before the first tool call that waits for its result. */
 export const beforeWaiting = (
   messages: readonly Message[],
   places: readonly number[],
@@ -108,7 +107,7 @@ export const beforeWaiting = (
 export const isWaiting = (message: Message): boolean =>
   message.role === 'tool' && message.content.some(({ suspended }) => suspended !== undefined);
 
-const isSaidWithin = (before: Message | undefined, { id }: Message): boolean => {
+const isWithinTurn = (before: Message | undefined, { id }: Message): boolean => {
   if (before === undefined || before.role === 'assistant') return false;
   const place = id.lastIndexOf('/input/');
   return place === -1 || before.id.startsWith(id.slice(0, place + 1));

@@ -11,16 +11,15 @@ import { assertPaired } from '../run.js';
 import { withResults } from './suspend.js';
 import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
-/** How much a window shows. */
 export interface WindowMemoryOptions {
-  /** Turns: what a user said, and all that came of it up to the answer. Default: 10. */
+  /** Maximum number of turns: user messages with everything up to the answer. Default: 10. */
   readonly turns?: number;
 }
 
 /**
- * Makes memories that give the last turns only. The memory below keeps all, and is written as it is. Tool uses and their results stay together,
- * a turn that waits for a result is given with all behind it, and the first message given says at its head how much is left out.
- * That a call has the id of one that is left out is not noticed, and its messages are then not added: let calls have ids of their own.
+ * Loads the last turns only. The wrapped memory keeps everything. Tool calls and results stay together, a turn that waits
+ * for a result is loaded with everything after it, and the first message starts with a note on how much is omitted.
+ * Call ids must be unique: messages of a call with the id of an omitted one are not stored.
  */
 export const windowMemory = (
   inner: MemoryFactory,
@@ -30,14 +29,14 @@ export const windowMemory = (
   checkOptions('windowMemory()', options, rules);
   const { turns = 10 } = options;
   return shownBy(inner, (_sessionId, messages$) =>
-    messages$.pipe(map((messages) => leftOut(messages, lastTurnsFrom(messages, turns)))),
+    messages$.pipe(map((messages) => truncated(messages, lastTurnsFrom(messages, turns)))),
   );
 };
 
 const rules: Readonly<Record<keyof WindowMemoryOptions, Rule>> = { turns: wholeNumber(1) };
 
-/** Leaves out the first messages, and says at the head of the first one that is left how much that is. */
-export const leftOut = (messages: readonly Message[], count: number): readonly Message[] => {
+/** Omits the first messages, and notes their number at the start of the next one. */
+export const truncated = (messages: readonly Message[], count: number): readonly Message[] => {
   if (count === 0) return messages;
   const tokens = countMessages(plainCounter, messages.slice(0, count));
   const marked = textBlock(marker(count, tokens));
@@ -51,10 +50,10 @@ export const leftOut = (messages: readonly Message[], count: number): readonly M
 };
 
 /**
- * Makes memories that keep what users said and what they were answered: no tools, no thinking. Of a turn that failed, or waits for a result, all is kept, and shown until it is answered:
- * whoever brings the result has to go on with what the turn has found. For that, memory must be written at the end of a call, as in the preset `guarded`; what the phase `storeMemory`
- * has written of a turn before it came to wait has no tools. A message whose tools have no results at all is refused with
- * `invalidState`. What memory held before is shown in the same way, and stays as it is.
+ * Stores user messages and answers only, without tools and thinking. Turns that failed or wait for a result are stored and
+ * loaded completely until they are answered. This requires storing at the end of a call, as the preset `guarded` does: the phase
+ * `storeMemory` drops the tools of earlier messages of a turn. A message with unanswered tool calls errors with
+ * `invalidState`. Messages stored before are loaded in the same way, and stay stored.
  */
 export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
   checkInner('inputAndAnswer()', inner);
@@ -76,7 +75,7 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
   };
 };
 
-/** What follows a turn without an answer belongs to it: whoever brings a result may say something, too. */
+/** Messages after a turn without an answer belong to it: a result may come with a message. */
 const turnsOf = (messages: readonly Message[]): readonly (readonly Message[])[] => {
   const starts = turnStarts(messages).filter((start) => start > 0 && isAnswer(messages[start - 1]));
   return [0, ...starts].map((start, index) => messages.slice(start, starts[index]));
@@ -99,7 +98,7 @@ const essence = (message: Message): readonly Message[] => {
   }
 };
 
-/** Results that come later are needed once more: without them, the tool would seem to wait for ever. */
+/** Keeps late results: without them, the tool call would seem to wait forever. */
 const essenceOrLate = (
   message: Message,
   index: number,
@@ -115,16 +114,16 @@ const answer = (message: AssistantMessage): readonly Message[] => {
   return content.length === 0 ? [] : [{ ...message, content }];
 };
 
-/** Of what was said in a row, the last is the answer. */
+/** Keeps the last of several assistant messages in a row: the answer. */
 const lastAnswers = (messages: readonly Message[]): readonly Message[] =>
   messages.filter(
     ({ role }, index) => role !== 'assistant' || messages[index + 1]?.role !== 'assistant',
   );
 
-/** Refuses what makes no memories. */
+/** Throws a `config` error if a value is not a factory of memories. */
 export const checkInner = (owner: string, inner: unknown): void => {
   if (typeof inner === 'function') return;
-  throw misuse(`${owner} needs a factory of memories, such as inProcessMemory() makes.`);
+  throw misuse(`${owner} needs a factory of memories, such as inProcessMemory().`);
 };
 
 const settled$ = (memory: Memory): Observable<readonly Message[]> =>
@@ -137,7 +136,7 @@ export const shownBy =
       sessionId: string,
       messages$: Observable<readonly Message[]>,
     ) => ReturnType<Memory['load$']>,
-    /** Hears when all that there was is to be replaced. */
+    /** Called before all messages are replaced. */
     forget: (sessionId: string) => void = () => undefined,
   ): MemoryFactory =>
   (sessionId) => {
@@ -149,7 +148,7 @@ export const shownBy =
     };
   };
 
-/** What one that shows another memory passes on to it: all that it keeps can be read, and replaced where it can. */
+/** Delegates `all$` and `replace$` to the wrapped memory, if it has them. */
 const wholeOf = (
   memory: Memory,
   forget: () => void = () => undefined,
@@ -164,7 +163,7 @@ const wholeOf = (
   }),
 });
 
-/** Has the calls of an agent remember through other memories, made of those of their sessions. */
+/** Wraps the memory of an agent's sessions. */
 export const throughMemory = (
   name: string,
   wrap: (inner: MemoryFactory) => MemoryFactory,

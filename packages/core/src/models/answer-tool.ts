@@ -3,12 +3,13 @@ import type { Model, ModelChunk, ModelRequest, ToolChoice } from './model.js';
 import { createToolParts, type ToolUseChunk, written } from './tool-parts.js';
 import { around, checkModel, inTime } from './timeouts.js';
 
-/** Readies a model for a request: it keeps time, and answers in the form that is asked for. */
+/** Wraps a model so that it enforces timeouts and supports `outputSchema`. */
 export const ready = (model: Model): Model =>
   inTime(model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model);
 
 /**
- * Gives a model without native structured output a tool to answer with: the `outputSchema` becomes its input, and its arguments are streamed as the text of the answer. Left out if a request forces another tool.
+ * Adds a tool to answer with for a model without native structured output: its input is the `outputSchema`, and its
+ * arguments are streamed as the text of the answer. Omitted if a request forces another tool.
  */
 export const answerTool = (model: Model): Model => {
   checkModel('answerTool()', model);

@@ -362,7 +362,7 @@ describe('transformChunks', () => {
     const last = events.at(-1);
     expect(last?.type === 'postCall' && textOf(last.reply)).toBe('a!b');
     expect(events.filter(({ type }) => type === 'handlerError')).toMatchObject([
-      { of: 'transformChunks', name: 'transformChunks() at place 1' },
+      { of: 'transformChunks', name: 'transformChunks() at position 1' },
     ]);
   });
 

@@ -21,27 +21,27 @@ import { isRecord } from '../values/json.js';
 import type { ModelChunk } from './model.js';
 import { interceptorError } from '../flow/stage.js';
 
-/** A piece of what a model says: text, thinking, a tool use or a whole block. */
+/** A chunk with content: text, thinking, a tool call or a whole block. */
 export type ContentChunk = Extract<
   ModelChunk,
   { readonly type: 'text' | 'thinking' | 'toolUse' | 'block' }
 >;
 
-/** Ends a message where it stands. With feedback, the model is told why and asked for another. */
+/** Ends a message at this point. With feedback, the model is asked again. */
 export interface StopChunk {
   readonly type: 'stop';
   readonly feedback?: string;
 }
 
-/** What `transformChunks` takes: an operator over the content of one message. */
+/** An operator over the content of one message, for `transformChunks`. */
 export type ChunkTransform = OperatorFunction<ContentChunk, ContentChunk | StopChunk>;
 
-/** What flows between a model and its draft. */
+/** A chunk of a model, or the end of its message. */
 export type MessageChunk = ModelChunk | StopChunk;
 
-/** Makes the chunk with which a transform ends a message: for good, or with feedback for another try. */
+/** Creates the chunk with which a transform ends a message; with feedback, the model is asked again. */
 export const stopMessage = (feedback?: string): StopChunk => {
-  if (feedback === '') throw misuse('stopMessage() needs words to tell the model, or nothing.');
+  if (feedback === '') throw misuse('stopMessage() takes feedback for the model, or no argument.');
   return { type: 'stop', ...(feedback === undefined ? {} : { feedback }) };
 };
 
@@ -52,7 +52,10 @@ export interface ChunkStage {
   readonly onPassedOver: (error: MillraceError) => void;
 }
 
-/** Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator again. A transform that completes first stops the message. */
+/**
+ * Runs the content of a message through a transform. Other chunks keep their place; a restart starts the operator
+ * again. A transform that completes first stops the message.
+ */
 export const transformContent = (stage: ChunkStage): OperatorFunction<MessageChunk, MessageChunk> =>
   connect((chunk$) =>
     merge(chunk$.pipe(filter(isRestart)), of(undefined)).pipe(
@@ -106,7 +109,7 @@ const transformed$ = (
   { name, operator, failOpen, onPassedOver }: ChunkStage,
 ): Observable<ContentChunk | StopChunk> =>
   defer(() => {
-    /** What has come since the operator last let something go. */
+    /** The content received since the operator last emitted. */
     let inHand: ContentChunk[] = [];
     const keep = (chunk: ContentChunk): void => {
       inHand.push(chunk);
@@ -116,7 +119,7 @@ const transformed$ = (
       contained(),
       map((chunk: unknown) => {
         if (!isContentChunk(chunk) && !isStop(chunk)) {
-          throw new Error('it made something else than chunks of the chunks that it got');
+          throw new Error('it emitted something that is not a chunk');
         }
         inHand = [];
         return chunk;

@@ -5,21 +5,21 @@ import type { ModelRequest } from './model.js';
 
 type CountedRequest = Partial<Pick<ModelRequest, 'system' | 'tools' | 'messages' | 'outputSchema'>>;
 
-/** Tokens before a factor, and those that no factor is for. */
+/** Tokens before calibration, and those that are not calibrated. */
 interface Weight {
-  /** Of texts, JSON and what frames them, by the counter. */
+  /** Text, JSON and the overhead of messages. */
   readonly text: number;
   readonly media: number;
 }
 
-/** What a picture, a recording or a document is taken to cost: vendors count them by sizes that are not known here. */
+/** The assumed cost of an image, a recording or a document: vendors count by sizes that are unknown here. */
 export const mediaTokens = 1_000;
 
-/** What frames each message: three tokens and its role, as OpenAI's cookbook counts for its chat format ("How to count tokens with tiktoken", `tokens_per_message`); three more begin the answer. Other vendors are near it. */
+/** The overhead of a message: three tokens and its role (OpenAI cookbook, "How to count tokens with tiktoken"). */
 const messageTokens = 4;
 const answerTokens = 3;
 
-/** Counts what a request costs, in tokens: its messages, its system prompt, its tools and the schema of its answer, both as JSON. */
+/** Counts the tokens of a request: messages, system prompt, and tools and answer schema as JSON. */
 export const countRequest = (
   counter: TokenCounter,
   request: CountedRequest,
@@ -38,7 +38,7 @@ export const countMessages = (
 export const factorFor = (counter: TokenCounter, model: string | undefined): number =>
   model === undefined ? 1 : (counter.factor?.(model) ?? 1);
 
-/** Whole tokens, so that a sum is the same in whatever order it is made. */
+/** Whole tokens: sums do not depend on their order. */
 export const costOf = ({ text, media }: Weight, factor: number): number =>
   Math.ceil(text * factor) + media;
 
@@ -62,7 +62,7 @@ export const weigh = (counter: TokenCounter, message: Message): Weight =>
 
 const weights = new WeakMap<TokenCounter, WeakMap<object, Weight>>();
 
-/** What does not change is weighed once by each counter: requests show their messages and tools again and again. */
+/** Caches the count of an immutable part per counter: requests repeat their messages and tools. */
 const once = (counter: TokenCounter, part: object, weighed: () => Weight): Weight => {
   if (!Object.isFrozen(part)) return weighed();
   let known = weights.get(counter);
@@ -102,10 +102,10 @@ const textWeight = (counter: TokenCounter, text: string): Weight => ({
   media: 0,
 });
 
-/** Checked, because a counter is foreign code: with no number, everything would seem to fit. */
+/** Counters are foreign code: with NaN, every request would seem to fit. */
 const checked = (count: number): number => {
   if (Number.isFinite(count) && count >= 0) return count;
-  throw misuse(`A token counter gave ${String(count)}: return 0 or more.`);
+  throw misuse(`A token counter returned ${String(count)}: return 0 or more.`);
 };
 
 const sumOf = (parts: readonly Weight[]): Weight => {
@@ -118,17 +118,17 @@ const sumOf = (parts: readonly Weight[]): Weight => {
   return { text, media };
 };
 
-/** Counts tokens. A tokenizer needs `count` alone: `{ count: (text) => encode(text).length }`. What calibrates itself has all three. */
+/** Counts tokens. A tokenizer only needs `count`: `{ count: (text) => encode(text).length }`. */
 export interface TokenCounter {
-  /** The tokens of a text, 0 or more: of the same text always the same, whatever has been learned. */
+  /** The tokens of a string, 0 or more. Deterministic, also after `learn`. */
   count(text: string): number;
-  /** What a count is to be multiplied by for the model of this name. Default: 1. */
+  /** The factor for counts of the model with this name. Default: 1. */
   factor?(model: string): number;
-  /** Is told what a request was counted as, and what it was. */
+  /** Called with the estimated and the actual tokens of a request. */
   learn?(sample: TokenSample): void;
 }
 
-/** Makes a counter that calibrates itself, model by model, by the usage that providers report: after three requests its factor is theirs, and it stays between 0.5 and 2. Whoever shares it shares what it has learned. */
+/** Creates a counter that calibrates itself per model by reported usage, by a factor from 0.5 to 2. Agents may share it. */
 export const createTokenCounter = (): TokenCounter => {
   const learned = new Map<string, Calibration>();
   const of = (model: string): Calibration => learned.get(model) ?? uncalibrated;
@@ -141,35 +141,35 @@ export const createTokenCounter = (): TokenCounter => {
   };
 };
 
-/** The default counter, without a memory: what has to be decided alike each time is decided by it. */
+/** The default counter, without state, for decisions that must be the same on replay. */
 export const plainCounter: TokenCounter = Object.freeze({ count: estimateText });
 
-/** What a request was taken to cost, and what the provider counted. */
+/** The estimated and the actual tokens of a request. */
 interface TokenSample {
-  /** By the counter, before what it has learned. */
+  /** The estimate, without the factor. */
   readonly estimated: number;
-  /** By the provider, with all that its cache gave or took. */
+  /** The provider's count, including tokens read from and written to its cache. */
   readonly actual: number;
   readonly model: string;
 }
 
-/** What has been learned of one model's tokens: how many of them an estimated one was in the latest requests, oldest first. */
+/** The ratios of actual to estimated tokens in the latest requests of a model, oldest first. */
 export interface Calibration {
   readonly ratios: readonly number[];
 }
 
-/** Nothing learned: two requests as they were estimated, so that the first sample alone proves nothing. */
+/** The initial calibration. Two neutral samples keep the first request from deciding alone. */
 export const uncalibrated: Calibration = { ratios: [1, 1] };
 
 const memory = 9;
 
-/** Of a smaller request, what a vendor adds to each says more than its texts. */
+/** Samples below this are ignored: a vendor's overhead would dominate. */
 const leastEstimate = 200;
 
 const least = 0.5;
 const most = 2;
 
-/** Adds a sample. One says nothing that is too small, or that has less than half of what was estimated: there, the provider has not counted what its cache held. */
+/** Adds a sample. Ignores small ones, and ones below half of the estimate: those omit cached tokens. */
 export const calibrated = (
   before: Calibration,
   { estimated, actual }: Pick<TokenSample, 'estimated' | 'actual'>,
@@ -180,7 +180,7 @@ export const calibrated = (
   return { ratios: [...before.ratios, Math.min(ratio, most)].slice(-memory) };
 };
 
-/** What an estimate is to be multiplied by, from 0.5 to 2: the median of the latest requests, which up to four odd ones of nine do not move beyond the others. */
+/** The factor for estimates: the median ratio of the latest nine requests, from 0.5 to 2. */
 export const factorOf = ({ ratios }: Calibration): number => {
   const sorted = [...ratios].sort((a, b) => a - b);
   const middle = sorted.length / 2;

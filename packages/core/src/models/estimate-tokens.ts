@@ -1,12 +1,15 @@
-/** Estimates the tokens of a text without a tokenizer. Per code point, with whole-number division in each class: four of ASCII a token, three of CJK and Hangul two, an emoji one, three of any other script one; at least one, and none for an empty text. */
+/**
+ * Estimates tokens without a tokenizer, by code points with integer division per class: ASCII / 4, CJK and Hangul × 2
+ * / 3, emoji × 1, other scripts / 3; at least 1, or 0 for an empty string.
+ */
 export const estimateTokens = (text: string): number =>
   text === '' ? 0 : estimateOf(textClasses(text));
 
 /**
- * As `estimateTokens`, with a rule for what it counts too low. Tokenizers cut numbers into groups of three digits at most, and
- * make a token of each run of signs that stands beside a number or holds a quotation mark: so JSON and tables cost up to twice of what
- * their length tells. A character of CJK costs 0.9 tokens, an emoji two. Both are middles of what `o200k_base` and
- * `cl100k_base` make of such texts.
+ * As `estimateTokens`, with corrections for classes it underestimates. Tokenizers split numbers into groups of up to three digits, and
+ * make a token of each run of punctuation that touches a number or contains a quote, so JSON and tables cost up to twice
+ * the estimate by length. A CJK character costs 0.9 tokens, an emoji 2. Both are averages of `o200k_base` and
+ * `cl100k_base`.
  */
 export const estimateText = (text: string): number => {
   if (text === '') return 0;
@@ -28,10 +31,10 @@ interface TextClasses {
   readonly cjk: number;
   readonly emoji: number;
   readonly other: number;
-  /** Of ASCII: digits, and the groups of three at most that tokenizers cut them into. */
+  /** ASCII digits, and the groups of up to three that tokenizers split them into. */
   readonly digits: number;
   readonly digitGroups: number;
-  /** Of ASCII: signs in runs that touch a digit or hold a quotation mark, as JSON and tables have them, and these runs. */
+  /** ASCII punctuation in runs that touch a digit or contain a quote, as in JSON and tables, and these runs. */
   readonly signs: number;
   readonly signRuns: number;
 }

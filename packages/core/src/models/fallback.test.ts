@@ -115,8 +115,8 @@ describe('fallback', () => {
     await agent.call('?', { request: { temperature: 0.5, stopSequences: ['.'] } });
     expect(script.requests[0]).not.toHaveProperty('temperature');
     expect(warnings).toEqual([
-      "The model 'scripted' cannot take 'stopSequences': it was left out of the request.",
-      "The model 'scripted' cannot take 'temperature': it was left out of the request.",
+      "The model 'scripted' does not support 'stopSequences'. The option was dropped.",
+      "The model 'scripted' does not support 'temperature'. The option was dropped.",
     ]);
   });
 

@@ -7,28 +7,28 @@ import { characterEnd, characterStart } from '../values/surrogates.js';
 export interface Fitted {
   readonly messages: readonly Message[];
   readonly omitted: number;
-  /** The tokens of those, as counted and without a factor: of the same messages always the same. */
+  /** Their tokens, counted without a factor: deterministic. */
   readonly omittedTokens: number;
-  /** How many results of the newest tools were cut in their middle. */
+  /** The number of recent tool results that were truncated in the middle. */
   readonly cut: number;
-  /** How many tokens of what has to stay are too many. 0 where it fits. */
+  /** By how many tokens the required messages exceed the budget; 0 if they fit. */
   readonly over: number;
 }
 
 export interface FitOptions {
   /** Default: `estimateTokens` with a rule for JSON, code, digits, CJK and emoji. */
   readonly counter?: TokenCounter;
-  /** The name of the model whose tokens count, for a counter that knows models. */
+  /** The model name for the counter's `factor`. */
   readonly model?: string;
-  /** What is left out, in tokens, is rounded up to this: then it is not a little more each turn, and the provider's cache holds. Default: 0. */
+  /** Rounds omitted tokens up to a multiple of this, so the prefix stays the same for caches. Default: 0. */
   readonly step?: number;
 }
 
 /**
- * Leaves out what a budget of tokens has no room for: first the oldest history before the task, then the oldest tools behind it, except the
- * newest; where these are still too long, their results are cut in the middle. A tool use and its result go together, and the task
- * stays, with a marker that says how much is missing. So does what is no tool behind the task, such as feedback. Without any budget only the task stays. What
- * fits is returned as it is.
+ * Omits messages that exceed a budget of tokens: first the oldest history before the task, then the oldest tool calls after it, except the
+ * newest, whose results are truncated in the middle if they are still too long. A tool call and its result stay together, and the task
+ * stays, with a marker that counts the omitted messages. So do other messages after the task, such as feedback. With a budget of 0 only the task stays. Messages
+ * that fit are returned unchanged.
  */
 export const fitMessages = (
   messages: readonly Message[],
@@ -73,7 +73,7 @@ const costOfAll = (messages: readonly Message[], { counter, factor }: Scale): nu
 const tokensOf = (messages: readonly Message[], counter: TokenCounter): number =>
   costOfAll(messages, { counter, factor: 1 });
 
-/** What may be left out, in the order in which it goes: the history in turns of the user's, then the uses of tools but the newest. */
+/** Messages that may be omitted, in this order: the history by user turns, then all but the newest tool calls. */
 const removableUnits = (
   messages: readonly Message[],
   task: number,
@@ -104,7 +104,7 @@ const firstOf = (units: readonly Unit[], tokens: number, scale: Scale): Readonly
   return taken;
 };
 
-/** Of a message with a marker: what it was, and what the marker counts. Who leaves out more changes the marker. */
+/** The original of a message with a marker, and the count in the marker, which grows when more is omitted. */
 interface Marked {
   readonly plain: Message;
   readonly omitted: number;
@@ -154,7 +154,7 @@ const asFrozenAs = (plain: Message, made: Message): Message =>
 export const marker = (omitted: number, tokens: number): string =>
   `[${omitted} earlier messages, about ${tokens} tokens, are left out here.]\n\n`;
 
-/** The newest results are what the model waits for: a part of them is better than none. */
+/** Truncates the newest results: the model waits for them, and a part is better than nothing. */
 const cutNewest = (
   fitted: Omit<Fitted, 'cut' | 'over'>,
   budget: number,
@@ -180,7 +180,7 @@ const cutNewest = (
 
 const leastTokens = 64;
 
-/** Cuts the longest texts of tools' results, visibly and in their middle, to one length at which the message fits into so many tokens. It gives the message back as it is where nothing is longer. */
+/** Truncates the longest texts of tool results in the middle, to a common length at which the message fits. */
 const cutResults = (
   message: ToolMessage,
   budget: number,
@@ -223,7 +223,7 @@ const levelOf = (counts: readonly number[], room: number): number => {
 
 const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
 
-/** Leaves out the middle of a text until what counts it finds it short enough, with a marker that names how much is missing. */
+/** Omits the middle of the text until its count is low enough, with a marker. */
 const cutMiddle = (
   text: string,
   tokens: number,
@@ -233,7 +233,7 @@ const cutMiddle = (
   const room = Math.max(0, most - count(withoutMiddle(text, 0)));
   let kept = Math.floor((text.length * room) / tokens);
   let cut = withoutMiddle(text, kept);
-  // What is left may be denser than the whole.
+  // The rest may have more tokens per character than the whole.
   while (kept > 0 && count(cut) > most) {
     kept = Math.floor(kept * 0.9);
     cut = withoutMiddle(text, kept);

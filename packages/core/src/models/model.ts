@@ -5,30 +5,28 @@ import type { MillraceError } from '../values/errors.js';
 import type { JsonSchema } from '../values/schema.js';
 import type { Usage } from '../values/usage.js';
 
-/** What a model is told of a tool. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
 }
 
-/** Which tools the model may or must ask for: any or none, none at all, at least one, or this one. */
+/** Which tools the model may or must call: any, none, at least one, or this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** Everything a request says beside its messages. An absent option is left to the vendor's default. */
+/** The options of a request. An absent option has the vendor's default. */
 export interface RequestOptions {
   readonly system?: string;
   readonly tools?: readonly ToolDeclaration[];
   readonly toolChoice?: ToolChoice;
   readonly temperature?: number;
-  /** Tokens that the answer may have. */
+  /** Maximum number of tokens of the answer. */
   readonly maxTokens?: number;
   readonly stopSequences?: readonly string[];
-  /** The final answer must be JSON of this schema, and nothing else. */
+  /** The final answer must be JSON of this schema, without other text. */
   readonly outputSchema?: JsonSchema;
 }
 
-/** What a model is asked. */
 export interface ModelRequest extends RequestOptions {
   readonly messages: readonly Message[];
 }
@@ -40,9 +38,9 @@ export interface ModelRequest extends RequestOptions {
  * - `toolUse` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
  *   the arguments, `input` all of them.
  * - `usage` is cumulative for the request: a later chunk replaces an earlier one field by field.
- * - `restart` voids everything before it: the request was sent again.
+ * - `restart` discards everything before it: the request was sent again.
  * - `malformed` reports text that could not be read as an action, with feedback for the model.
- * - `finish` is the last chunk. A stream without it was cut off.
+ * - `finish` is the last chunk. A stream without it is incomplete.
  */
 export type ModelChunk =
   | { readonly type: 'text'; readonly text: string }
@@ -59,7 +57,7 @@ export type ModelChunk =
       readonly name?: string;
       readonly json?: string;
       readonly input?: unknown;
-      /** It is not to be run, and this is what the model is told instead. */
+      /** The tool is not run; the model gets this text as the result. */
       readonly refusal?: string;
     }
   | { readonly type: 'block'; readonly block: ContentBlock }
@@ -68,21 +66,21 @@ export type ModelChunk =
   | ({ readonly type: 'malformed' } & Malformed)
   | { readonly type: 'finish'; readonly finish: Finish | 'pause' };
 
-/** A text that could not be read as an action. */
+/** Text that could not be read as an action. */
 export interface Malformed {
-  /** What the model should be told. */
+  /** The message to the model. */
   readonly feedback: string;
-  /** The same in a few words, for logs and errors. Default: the first line of the feedback. */
+  /** A short form for logs and errors. Default: the first line of the feedback. */
   readonly why?: string;
-  /** All that it wrote, where the chunks do not show it. */
+  /** The complete text, if the chunks do not contain it. */
   readonly written?: string;
-  /** Whether the text shown is accepted as the answer after the last correction. Default: if `written` is missing. */
+  /** Whether the text is accepted as the answer after the last correction. Default: true if `written` is absent. */
   readonly isAnswer?: boolean;
-  /** It has thought, and neither asked for a tool nor answered. */
+  /** The model only thought: it neither called a tool nor answered. */
   readonly isThought?: boolean;
 }
 
-/** What a model or a wrapper around it may announce. */
+/** A report of a model or a wrapper. */
 export type ModelReport =
   | {
       readonly type: 'modelRetry';
@@ -90,16 +88,16 @@ export type ModelReport =
       readonly model: string;
       /** The attempt that failed, from 1. */
       readonly attempt: number;
-      /** How many there may be. */
+      /** The maximum number of attempts. */
       readonly attempts: number;
-      /** Milliseconds until the next one. */
+      /** Milliseconds until the next attempt. */
       readonly waitMs: number;
       readonly error: MillraceError;
     }
   | {
       readonly type: 'modelWaiting';
       readonly model: string;
-      /** Milliseconds without any content of the answer. Reported once for each attempt, after 10 seconds. */
+      /** Milliseconds without content. Reported once per attempt, after 10 seconds. */
       readonly waitedMs: number;
     }
   | {
@@ -110,70 +108,68 @@ export type ModelReport =
     }
   | {
       readonly type: 'repaired';
-      /** What the model wrote. */
+      /** The text of the model. */
       readonly before: string;
-      /** What it is taken for: JSON. */
+      /** The JSON it was repaired to. */
       readonly after: string;
-      /** Whose arguments they are, where it was not the whole action. */
+      /** The tool call whose arguments were repaired; absent if it was the whole action. */
       readonly toolUse?: ToolUseBlock;
     }
   | {
       readonly type: 'queued';
-      /** What it waits for: a slot for its request, what a minute allows, or a slot for the whole call. */
+      /** The limit it waits for: concurrent requests, the rate per minute, or concurrent calls. */
       readonly why: 'concurrency' | 'rate' | 'calls';
-      /** How many wait before it. */
+      /** The number of requests ahead. */
       readonly ahead: number;
     }
   | { readonly type: 'warning'; readonly message: string };
 
-/** What a call lends to a model for one request. Wrappers pass it on. */
 export interface ModelContext {
-  /** While it is closed, a model reads nothing more from its socket. */
+  /** While it is closed, the model does not read from its socket. */
   readonly demand: Demand;
-  /** Every wait runs on it. */
+  /** The scheduler for every wait. */
   readonly scheduler: SchedulerLike;
-  /** Announces a retry, a fallback or a warning as an event of the call. */
+  /** Emits a retry, a fallback or a warning as an event of the call. */
   readonly report: (event: ModelReport) => void;
-  /** The call that asks: the messages it was asked with have its id. */
+  /** The id of the call. Its input messages have ids that start with it. */
   readonly callId?: string;
-  /** Where in the run this is: `callId/iteration`. The same on a resumed run. */
+  /** The position in the run, `callId/iteration`, the same in a resumed call. */
   readonly stepId: string;
-  /** Hears the messages that are sent in the place of the request's, if a wrapper further in shortens it. */
+  /** Called with the messages that are sent instead if an inner wrapper shortens the request. */
   readonly shortened?: (messages: readonly Message[]) => void;
   /** A number in [0, 1), the same sequence for the same step. */
   readonly random: () => number;
-  /** Time-outs of the caller or of an outer wrapper. They override those of inner wrappers. */
+  /** Timeouts of the caller or of an outer wrapper. They override those of inner wrappers. */
   readonly timeouts?: ModelTimeouts;
-  /** Whether an outer wrapper retries: inner ones do not then. */
+  /** Whether an outer wrapper retries; inner ones then do not. */
   readonly isRetried?: boolean;
-  /** What is left to the whole call of requests that are sent again. Without it, nobody counts. */
+  /** The remaining retries of the whole call. Default: unlimited. */
   readonly retryBudget?: RetryBudget;
 }
 
-/** How long a model may be silent, in milliseconds, while demand is open. What is absent may last for ever. */
+/** How long a model may be silent while demand is open, in milliseconds. Default: no limit. */
 export interface ModelTimeouts {
-  /** From the request to the first content: text, thinking or a tool use. A sign of life is no content. */
+  /** From the request to the first content: text, thinking or a tool call. Heartbeats do not count. */
   readonly firstChunkMs?: number;
   /** From one piece of content to the next. */
   readonly chunkMs?: number;
 }
 
-/** Requests that one call may still send again. */
 export interface RetryBudget {
-  /** Takes one of them; false when none is left. */
+  /** Takes a retry; returns false if no retry is left. */
   take(): boolean;
 }
 
-/** A language model, or whatever stands for one. */
+/** A language model, or a wrapper around one. */
 export interface Model {
-  /** What events and errors call it. */
+  /** The name in events and errors. */
   readonly name: string;
-  /** Options that it does not support: they are dropped with a `warning`. For `outputSchema`, the model gets a tool to answer with. */
+  /** Unsupported options, dropped with a `warning`; instead of `outputSchema`, the model gets a tool to answer with. */
   readonly unsupported?: readonly (keyof RequestOptions)[];
-  /** Whether it enforces `context.timeouts` itself. For other models the caller does. */
+  /** Whether it enforces `context.timeouts` itself. Default: the caller does. */
   readonly keepsTime?: boolean;
   /** Whether it describes tools in its prompt, as `textTools` does. */
   readonly toolsInPrompt?: boolean;
-  /** Answers a request. Cold: subscribing sends it, unsubscribing aborts it in the same tick. */
+  /** Sends a request. Cold: subscribing sends it, unsubscribing aborts it synchronously. */
   stream$(request: ModelRequest, context: ModelContext): Observable<ModelChunk>;
 }

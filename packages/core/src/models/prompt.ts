@@ -3,15 +3,15 @@ import { textBlock } from '../values/message.js';
 import type { JsonSchema } from '../values/schema.js';
 
 interface SystemParts {
-  /** What the agent is told, the same in every call: it comes first, so that providers can cache it. */
+  /** The instructions of the agent, the same in every call. They come first, for the provider's cache. */
   readonly instructions?: string | undefined;
-  /** What has been found for this call, ready to be read. */
+  /** The text of found passages. */
   readonly context?: string | undefined;
-  /** The form of the answer, such as `responseFormat` writes it. */
+  /** The format of the answer, see `responseFormat`. */
   readonly format?: string | undefined;
 }
 
-/** The system prompt: the instructions, a section `[Retrieved Context]` and one `[Response Format]`, as far as there are any, with blank lines between them. Nothing at all is no system prompt. */
+/** Joins instructions, `[Retrieved Context]` and `[Response Format]` with blank lines; `undefined` if all are absent. */
 export const systemPrompt = ({
   instructions,
   context,
@@ -25,7 +25,7 @@ export const systemPrompt = ({
   return parts.length === 0 ? undefined : parts.join('\n\n');
 };
 
-/** Says that the answer is JSON, of a schema where there is one. */
+/** The instruction to answer in JSON, optionally of a schema. */
 export const responseFormat = (schema?: JsonSchema): string =>
   schema === undefined
     ? 'Your final answer itself must be JSON, and nothing else.'
@@ -34,17 +34,17 @@ export const responseFormat = (schema?: JsonSchema): string =>
 export const section = (title: string, text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : `[${title}]\n${text}`;
 
-/** What is shown to the model in each request of a call, and never stored. */
+/** Messages in every request of a call that are never stored. */
 export interface Injected {
-  /** What comes before the history, such as what is remembered of earlier conversations. */
+  /** Messages before the history, such as facts from earlier conversations. */
   readonly recalled: readonly Message[];
-  /** What comes right before what was asked, such as what has been found for this call, so that all before it can be cached. */
+  /** Messages right before the input, such as found passages. The prefix before them can be cached. */
   readonly context: readonly Message[];
 }
 
 export const nothingInjected: Injected = { recalled: [], context: [] };
 
-/** The messages of a request: what is recalled, the history, the context, what was asked and all behind it. `inputOf` tells what was asked. */
+/** The messages of a request: recalled messages, history, context, then the input and all later messages. */
 export const assembleMessages = (
   messages: readonly Message[],
   { recalled, context }: Injected,
@@ -56,7 +56,7 @@ export const assembleMessages = (
   return [...recalled, ...messages.slice(0, input), ...context, ...messages.slice(input)];
 };
 
-/** Notes as a message that is not the user's, each under its title; none where there are none. */
+/** Notes as one message that is marked as not from the user, each under its title; empty if there are no notes. */
 export const notesMessage = (
   id: string,
   notes: Readonly<Record<string, string>>,
@@ -76,11 +76,11 @@ export const textFound = (
     .map(({ text }) => text)
     .join('\n\n');
 
-/** Context as a message that is not the user's: its section says what it is; none where there is none. */
+/** Context as one message that is marked as not from the user; empty if there is no context. */
 export const contextMessages = (id: string, context: string): readonly UserMessage[] =>
   notesMessage(id, context === '' ? {} : { 'Retrieved Context': context });
 
-/** Tells which messages of a request are the task: those that the call was asked with, what was said to it since, and what was found for it, by their ids. A call that only brings results goes on with what was asked last before it. */
+/** The messages of the task by id: input, later messages and context. If a call only brings results: the last input before. */
 export const taskOf = (
   messages: readonly Message[],
   callId: string,
@@ -90,7 +90,7 @@ export const taskOf = (
   if (messages.some((message) => message.role !== 'tool' && isOwn(message))) {
     return (message) => isOwn(message) || isFound(message);
   }
-  // What else bears the id of the call is feedback.
+  // Other messages with the id of the call are feedback.
   const asked = messages.findLast(
     ({ role, id }) => role === 'user' && !id.startsWith(`${callId}/`),
   );
@@ -99,10 +99,10 @@ export const taskOf = (
 
 type Messages = readonly Message[];
 
-/** Lists that grew from another one, as a model is to read them: a long call shows its messages again with each request. */
+/** Converted lists: a long call repeats its messages in each request. */
 const known = new WeakMap<Messages, Messages>();
 
-/** Messages as a model is to read them: with what it is told beside a result, and without what is meant for the user interface. */
+/** Converts messages for a model: includes the notes of results, and drops data for the user interface. */
 export const toModel = (messages: Messages): Messages =>
   known.get(messages) ?? messages.map(messageToModel);
 

@@ -2,10 +2,10 @@ import type { Model, ModelReport, RequestOptions, ToolDeclaration } from './mode
 
 export const dropWarning = ({ name }: Pick<Model, 'name'>, option: string): ModelReport => ({
   type: 'warning',
-  message: `The model '${name}' cannot take '${option}': it was left out of the request.`,
+  message: `The model '${name}' does not support '${option}'. The option was dropped.`,
 });
 
-/** Splits the options of a request into those that a model takes and the names of those that it cannot. */
+/** Splits the options of a request into supported ones and the names of unsupported ones. */
 export const supportedOptions = (
   { unsupported = [] }: Pick<Model, 'unsupported'>,
   options: RequestOptions,
@@ -21,7 +21,7 @@ export const withTools = (
   { declarations }: { readonly declarations: readonly ToolDeclaration[] },
 ): RequestOptions => (declarations.length > 0 ? { ...request, tools: declarations } : request);
 
-/** A request for an answer without tools. Some vendors refuse tool blocks in the history of a request that declares no tools, so they stay declared where they can be forbidden. */
+/** A request without tools. They stay declared if they can be forbidden: some vendors reject tool blocks otherwise. */
 export const withoutTools = (
   { toolChoice: _toolChoice, ...request }: RequestOptions,
   toolkit: { readonly declarations: readonly ToolDeclaration[] },

@@ -19,19 +19,21 @@ import { dropWarning, supportedOptions } from './request-options.js';
 import { around, checkModel, inTime, isContent, isSilence } from './timeouts.js';
 import { ready } from './answer-tool.js';
 
-/** How often and when a request is sent again. */
 export interface RetryOptions {
-  /** Requests in all. Default: 3. */
+  /** Maximum number of requests. Default: 3. */
   readonly attempts?: number;
-  /** The first wait, in milliseconds; each further one is twice as long. Default: 1,000. */
+  /** The first delay, in milliseconds; it doubles each time. Default: 1,000. */
   readonly minMs?: number;
-  /** The longest wait before jitter, in milliseconds. Default: 10,000. */
+  /** The maximum delay before jitter, in milliseconds. Default: 10,000. */
   readonly maxMs?: number;
-  /** How far a wait may be off either way, as a share of it. Default: 0.25. */
+  /** The random share by which a delay is longer or shorter, from 0 to 1. Default: 0.25. */
   readonly jitter?: number;
-  /** A provider that asks for a longer wait than this, in milliseconds, is not waited for. Default: 60,000. */
+  /** Fails without a retry if the provider asks for a longer wait, in milliseconds. Default: 60,000. */
   readonly maxRetryWait?: number;
-  /** Whether to send a request again when part of its answer was shown already. That part is void then: a `messageDiscarded` event says so, and the chunks of the next attempt have another `messageId`. Default: false. */
+  /**
+   * Whether to retry after part of the answer was emitted. A `messageDiscarded` event voids that part, and the next
+   * attempt has a new `messageId`. Default: false.
+   */
   readonly retryPartial?: boolean;
 }
 
@@ -47,8 +49,8 @@ const defaults: Policy = {
 };
 
 /**
- * Sends a request again if its error is retryable; only once if the model did not begin to answer in time. Waits as long as the provider asks, else with exponential backoff and jitter. A `modelRetry` event reports each retry; the call's `retryBudget` limits
- * their number. Around a model that retries already, this policy replaces that one.
+ * Retries requests that fail with a retryable error; only once if the model did not start to answer in time. Waits as long
+ * as the provider asks, or with exponential backoff and jitter. Each retry emits `modelRetry`; the call's `retryBudget` limits their number. Around a model that already retries, this policy replaces the inner one.
  */
 export const retry = (model: Model, options: RetryOptions = {}): Model => {
   checkModel('retry()', model);
@@ -78,12 +80,12 @@ const attempts$ = (
       return concat(void$, model.stream$(request, lent));
     }).pipe(
       tap((chunk) => {
-        progress = progressBehind(progress, chunk);
+        progress = progressAfter(progress, chunk);
       }),
       resubscribe({
         delay: (error: unknown, attempt) => {
           const refused = !isMillraceError(error) || !error.retryable || progress.isWhole;
-          // Who has waited that long twice is not made to wait a third time.
+          // A user who has waited that long twice does not wait a third time.
           const isSilent = !refused && isSilence(error);
           if (isSilent) silences += 1;
           if (
@@ -138,7 +140,9 @@ const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
 };
 
 /**
- * Aborts a request with `timeout` (retryable) if the model sends no content for too long; heartbeats do not count. Time with closed demand does not count. Around `retry`, the limits hold for each attempt. The call's limits take precedence, then those of the outermost wrapper.
+ * Aborts a request with `timeout` (retryable) if the model sends no content for too long; heartbeats are no content, and
+ * time with closed demand does not count. Around `retry`, the limits hold for each attempt. The call's limits take
+ * precedence, then those of the outermost wrapper.
  */
 export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
   checkModel('timeouts()', model);
@@ -154,7 +158,8 @@ export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
 };
 
 /**
- * Asks the next model if one fails with a retryable error before any content. A `modelFallback` event reports each change. An option that only some of the models support is dropped for the others, with a `warning`.
+ * Asks the next model if one fails with a retryable error before any content. Each change emits `modelFallback`. An option
+ * that only some of the models support is dropped for the others, with a `warning`.
  */
 export const fallback = (...models: readonly Model[]): Model => {
   models.forEach((model) => {
@@ -182,19 +187,19 @@ const answer$ = (
     let progress = nothingYet;
     return model.stream$(forModel(model, request, context), context).pipe(
       tap((chunk) => {
-        progress = progressBehind(progress, chunk);
+        progress = progressAfter(progress, chunk);
       }),
       catchError((cause: unknown) => {
         const error = toMillraceError(cause);
         if (next === undefined || progress.isShown || progress.isWhole || !error.retryable) {
           return throwError(() => error);
         }
-        // Whoever hears of the change may leave, and then the next model is not asked.
-        const told$ = defer(() => {
+        // An observer of the event may unsubscribe: then the next model is not asked.
+        const change$ = defer(() => {
           context.report({ type: 'modelFallback', from: model.name, to: next.name, error });
           return EMPTY;
         });
-        return concat(told$, voiding$(progress, error), answer$(next, rest, request, context));
+        return concat(change$, voiding$(progress, error), answer$(next, rest, request, context));
       }),
     );
   });
@@ -210,16 +215,16 @@ const forModel = (
 };
 
 interface Progress {
-  /** Something has been emitted, be it a count only. */
+  /** Whether anything was emitted, even usage. */
   readonly isBegun: boolean;
-  /** Something of the answer has been shown, and is not void. */
+  /** Whether content was emitted and not discarded. */
   readonly isShown: boolean;
   readonly isWhole: boolean;
 }
 
 const nothingYet: Progress = { isBegun: false, isShown: false, isWhole: false };
 
-const progressBehind = (progress: Progress, chunk: ModelChunk): Progress => {
+const progressAfter = (progress: Progress, chunk: ModelChunk): Progress => {
   if (chunk.type === 'restart') return nothingYet;
   const isShown = progress.isShown || isContent(chunk);
   const isWhole = progress.isWhole || chunk.type === 'finish';
@@ -228,6 +233,6 @@ const progressBehind = (progress: Progress, chunk: ModelChunk): Progress => {
     : { isBegun: true, isShown, isWhole };
 };
 
-/** What voids an attempt, so that nothing of it is mixed with the next one: neither its text nor its usage. */
+/** Discards the text and usage of an attempt before the next one. */
 const voiding$ = ({ isBegun }: Progress, error: MillraceError): Observable<ModelChunk> =>
   isBegun ? of({ type: 'restart', why: `The request is sent again: ${error.message}` }) : EMPTY;

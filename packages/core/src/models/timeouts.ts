@@ -3,7 +3,7 @@ import { MillraceError, misuse } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, RetryBudget } from './model.js';
 import { isModel } from '../values/options.js';
 
-/** Makes a model watch over `context.timeouts`, unless it does so already. */
+/** Enforces `context.timeouts`, unless the model does. */
 export const inTime = (model: Model): Model =>
   model.keepsTime === true
     ? model
@@ -14,7 +14,7 @@ export const inTime = (model: Model): Model =>
         { keepsTime: true },
       );
 
-/** Errors with `timeout` when a model is silent for too long. The clock stops while demand is closed. One timer checks for silence: one per delta would cost too much. */
+/** Errors with `timeout` if a model is silent for too long while demand is open. One timer: one per delta is too slow. */
 const watched = (
   name: string,
   { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler, report }: ModelContext,
@@ -58,11 +58,11 @@ const watched = (
         look();
       };
       const hear = (chunk: ModelChunk): void => {
-        const says = isContent(chunk);
-        if (says || chunk.type === 'restart') since = scheduler.now();
+        const hasContent = isContent(chunk);
+        if (hasContent || chunk.type === 'restart') since = scheduler.now();
         if (chunk.type === 'finish') turnTo(undefined);
         else if (chunk.type === 'restart') turnTo(first);
-        else if (says && limit !== undefined) turnTo(next);
+        else if (hasContent && limit !== undefined) turnTo(next);
         subscriber.next(chunk);
       };
       subscriber.add(() => looking?.unsubscribe());
@@ -99,7 +99,7 @@ interface Limit {
   readonly what: string;
 }
 
-/** Makes a model that answers otherwise than the one it stands for, and is else like it. */
+/** Wraps a model: replaces `stream$` and keeps the rest. */
 export const around = (
   { name, unsupported, keepsTime, toolsInPrompt }: Model,
   stream$: Model['stream$'],
@@ -113,7 +113,7 @@ export const around = (
   stream$,
 });
 
-/** Refuses what is no model, and says what to pass. */
+/** Throws a `config` error if a value is not a model. */
 export const checkModel = (owner: string, model: unknown): void => {
   const [accepts, what] = isModel;
   if (accepts(model)) return;
@@ -121,7 +121,7 @@ export const checkModel = (owner: string, model: unknown): void => {
   throw misuse(`${owner} takes ${what}.${list}`);
 };
 
-/** Tells whether a chunk shows something of an answer. A sign of life, an empty delta or a count does not. */
+/** Whether a chunk has content. Heartbeats, empty deltas and usage do not. */
 export const isContent = (chunk: ModelChunk): boolean => {
   switch (chunk.type) {
     case 'text':

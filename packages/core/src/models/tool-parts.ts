@@ -2,13 +2,13 @@ import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.j
 import type { ToolUseBlock } from '../values/message.js';
 import type { ModelChunk } from './model.js';
 
-/** One tool use that is being received. */
+/** A tool call that is being received. */
 export interface ToolPart {
   readonly type: 'tool';
   readonly id: string;
-  /** Its place among the tool uses of the message. */
+  /** Its index among the tool calls of the message. */
   readonly index: number;
-  /** How the model told it from the others. */
+  /** The index and id that the model gave it. */
   readonly key: Pick<ToolUseChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
@@ -16,16 +16,14 @@ export interface ToolPart {
   refusal?: string;
 }
 
-/** The tool uses of one message. */
 export interface ToolParts {
-  /** Takes a piece in. `response` tells apart what two responses of one message number alike. */
+  /** Adds a chunk. `response` distinguishes the indexes of several responses in one message. */
   add(chunk: ToolUseChunk, response: number): { readonly part: ToolPart; readonly isNew: boolean };
 }
 
-/** A piece of a tool use. */
 export type ToolUseChunk = Extract<ModelChunk, { readonly type: 'toolUse' }>;
 
-/** Gathers pieces of tool uses, behind those that are known. Ids that the model does not give, or gives again, are made unique. */
+/** Collects chunks of tool calls, after the known ones. Missing and repeated ids are replaced by unique ones. */
 export const createToolParts = (
   iteration: number,
   isTaken: (toolUseId: string) => boolean,
@@ -75,7 +73,7 @@ export const toToolUse = ({ id, name, input, json, refusal }: ToolPart): ToolUse
   return refusal === undefined ? toolUse : { ...toolUse, refusal };
 };
 
-/** Tells whether a piece goes on with a tool use: by id and index as far as both say them, else as the unnamed rest of the last one. */
+/** Whether a chunk continues a tool call: by id and index, otherwise as an unnamed chunk of the last one. */
 const belongs = (
   { key, name, input, json }: ToolPart,
   chunk: ToolUseChunk,
@@ -90,14 +88,14 @@ const belongs = (
   if (chunk.name !== undefined && (input !== undefined || (name !== chunk.name && name !== ''))) {
     return false;
   }
-  const told = (id ?? chunk.index) !== undefined;
-  return told || chunk.name === undefined || (name === '' && json.length === 0);
+  const isIdentified = (id ?? chunk.index) !== undefined;
+  return isIdentified || chunk.name === undefined || (name === '' && json.length === 0);
 };
 
-/** Some vendors send an empty id with every piece but the first. */
+/** Some vendors send an empty id with all but the first chunk. */
 const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
 
-/** Writes what a model sent as JSON; too deep a nesting cannot be written. */
+/** Converts a value of a model to JSON; a value that is nested too deeply cannot be converted. */
 export const written = (value: unknown): string => {
   try {
     return JSON.stringify(value);

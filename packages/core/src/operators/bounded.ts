@@ -43,22 +43,24 @@ import { createFifo, type Fifo } from '../flow/fifo.js';
 import { pullFrom } from '../flow/pull-from.js';
 import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 
-/** What `bounded` does when as many events wait as may. */
 export type BoundedOptions =
   | {
-      /** Pauses the source: closes the gate at its own high-water mark, and opens it at half of that and at the end. */
+      /** Pauses the source: closes the gate at its high-water mark, and opens it at half of that and at the end. */
       readonly overflow: 'pause';
-      /** The demand that the source was handed. */
+      /** The `demand` option of the call. */
       readonly demand: DemandGate;
     }
   | {
-      /** `coalesce` merges waiting deltas; `error` errors with `queueFull`. Structural events are never merged or dropped. */
+      /** `coalesce` merges waiting deltas, and no other events; `error` errors with `queueFull`. */
       readonly overflow: 'coalesce' | 'error';
-      /** Events that may wait behind the one that is worked on. Default: 64. */
+      /** Maximum number of waiting events. Default: 64. */
       readonly max?: number;
     };
 
-/** A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes after waiting events, an inner one immediately. Cold or hot, as the events are. */
+/**
+ * A `concatMap` over events with a bounded backlog. It completes with the last inner Observable; a source error comes
+ * after waiting events, an inner one immediately. Cold or hot, as the events are.
+ */
 export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
   project: (event: Event) => Inner,
   options: BoundedOptions,
@@ -70,7 +72,7 @@ export const bounded = <Event extends AgentEvent, Inner extends ObservableInput<
     project,
     overflow === 'coalesce'
       ? () => createEventQueue<Event>(max)
-      : () => telling<Event>(refuseAbove(max)),
+      : () => reporting<Event>(refuseAbove(max)),
   );
 };
 
@@ -78,8 +80,8 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
   project: (event: Event) => Inner,
   demand: DemandGate,
 ): OperatorFunction<Event, ObservedValueOf<Inner>> => {
-  const map = queuedMap(project, () => telling<Event>((size) => demand.backlog(size)));
-  // Not released for good: who subscribes again has the same gate.
+  const map = queuedMap(project, () => reporting<Event>((size) => demand.backlog(size)));
+  // Not released permanently: a resubscription uses the same gate.
   return (event$) =>
     event$.pipe(
       map,
@@ -87,7 +89,7 @@ const paused = <Event extends AgentEvent, Inner extends ObservableInput<unknown>
     );
 };
 
-const telling = <T>(tell: (size: number) => void): Fifo<T> => {
+const reporting = <T>(report: (size: number) => void): Fifo<T> => {
   const queue = createFifo<T>();
   return {
     get size() {
@@ -95,11 +97,11 @@ const telling = <T>(tell: (size: number) => void): Fifo<T> => {
     },
     push: (value) => {
       queue.push(value);
-      tell(queue.size);
+      report(queue.size);
     },
     shift: () => {
       const value = queue.shift();
-      tell(queue.size);
+      report(queue.size);
       return value;
     },
   };
@@ -127,7 +129,7 @@ const checkBounded = (options: BoundedOptions): void => {
 };
 
 /**
- * Emits deltas at most every `ms` milliseconds, for a consumer that draws frames: the first immediately, later ones merged into one event for each message, with joined text and the last `seq` and `at`. Other events do not wait; waiting deltas are emitted before them, so the order stays. Nothing is
+ * Emits deltas no more often than every `ms` milliseconds, for a consumer that draws frames: the first immediately, later ones merged into one event for each message, with joined text and the last `seq` and `at`. Other events do not wait; waiting deltas are emitted before them, so the order stays. Nothing is
  * lost: at the end, and before an error, what waits is emitted. The waits run on `scheduler`.
  */
 export const sampleDeltas = <Event extends AgentEvent>(
@@ -164,7 +166,7 @@ export const sampleDeltas = <Event extends AgentEvent>(
   );
 };
 
-/** Lazily, so that an event which comes while others are let through goes behind them. */
+/** Lazy: events that arrive during the iteration come last. */
 function* takeAll<T>(waiting: Fifo<T>): Generator<T> {
   for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) yield value;
 }
@@ -184,7 +186,7 @@ export const fromReadableStream = <T>(
   }, demand);
 };
 
-/** Streams that were read: a second reader would find nothing, and take that for the end. */
+/** Streams that were read: a second reader would only see the end. */
 const taken = new WeakSet<ReadableStream>();
 
 const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
@@ -195,7 +197,7 @@ const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
   }
   if (stream.locked) {
     throw misuse(
-      'fromReadableStream(): the stream is locked by another reader. Hand over one that nobody else reads.',
+      'fromReadableStream(): the stream is locked by another reader. Pass one without another reader.',
     );
   }
   taken.add(stream);
@@ -233,9 +235,8 @@ const refuseNoStream = (stream: unknown): void => {
   );
 };
 
-/** How far the source of a ReadableStream may be ahead of its reader. */
 export interface ReadableStreamOptions {
-  /** Values that may wait for the reader before the source is paused; it goes on at half of it. Default: 64. */
+  /** Number of waiting values at which the source is paused, until half of them are read. Default: 64. */
   readonly highWaterMark?: number;
 }
 
@@ -257,7 +258,7 @@ export const toReadableStream = <T>(
         }),
       cancel: () => puller.return().then(() => undefined),
     },
-    // What waits is counted once, in front of it: a queue of the stream's own would hide from the demand.
+    // No internal queue: the demand would not see its values.
     { highWaterMark: 0 },
   );
 };
@@ -273,7 +274,7 @@ export const coalesceMap = <Event extends AgentEvent, Inner extends ObservableIn
 interface Entry<Event> {
   last: Event;
   readonly deltas: string[];
-  /** Its places in the queue: only the last one counts. Without any it has been taken out. */
+  /** The number of its positions in the queue; only the last one counts. 0 after removal. */
   places: number;
 }
 
@@ -342,7 +343,7 @@ const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Fifo<Event> 
   };
 };
 
-/** A piece of a message that grows. Every other event is structural: it is never merged. */
+/** A delta. Other events are structural: they are never merged. */
 type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
@@ -355,7 +356,7 @@ export const isAnswerDelta = <Event extends AgentEvent>(
 ): event is Event & EventOf<'reasoningChunk' | 'summaryChunk'> =>
   event.type === 'reasoningChunk' || event.type === 'summaryChunk';
 
-/** Tells whether an event adds to the very text that another one of its call, before it, added to. */
+/** Whether an event continues the text of an earlier event of its call. */
 const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   isDelta(earlier) &&
   isDelta(later) &&
@@ -364,7 +365,7 @@ const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   earlier.kind === later.kind &&
   earlier.toolUse?.id === later.toolUse?.id;
 
-/** Makes one event of several that continue one another: the last one, with all their deltas. */
+/** Merges consecutive deltas into the last event. */
 const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly string[]): Event => {
   if (deltas.length < 2) return last;
   const merged = { ...last, delta: deltas.join('') };
@@ -372,7 +373,11 @@ const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly str
   return merged;
 };
 
-/** A `concatMap` whose values wait in a queue of the caller, which may merge, count or refuse (by throwing) them. An error of the source comes after what waits, one of an inner Observable or the queue immediately. Inner Observables that complete synchronously do not nest. */
+/**
+ * A `concatMap` whose values wait in a queue of the caller, which may merge, count or refuse (by throwing) them. An
+ * error of the source comes after what waits, one of an inner Observable or the queue immediately. Inner Observables
+ * that complete synchronously do not nest.
+ */
 export const queuedMap = <In extends object, Inner extends ObservableInput<unknown>>(
   project: (value: In) => Inner,
   open: () => Fifo<In>,

@@ -22,13 +22,14 @@ import { isRecord } from '../values/json.js';
 import { forkToolContext, silent } from '../seams/tool-context.js';
 import type { Reply } from '../values/reply.js';
 
-/** What can be composed: an agent or a session, or an operator from inputs to what can be an input again, such as `agent.asOperator(options)` or another composition. A reply is an input, and so is a list of replies. */
+/**
+ * A step of a composition: an agent, a session, or an operator from inputs to inputs, such as
+ * `agent.asOperator(options)` or a composition. Replies and lists of replies are inputs.
+ */
 export type Composable = Callable | OperatorFunction<Input, Input>;
 
-/** Composables, one at least. */
 export type Composables = readonly [Composable, ...Composable[]];
 
-/** What a step emits. */
 export type OutOf<AnyStep> = AnyStep extends { asOperator(): OperatorFunction<Input, infer Out> }
   ? Out
   : AnyStep extends OperatorFunction<Input, infer Out>
@@ -38,24 +39,24 @@ export type OutOf<AnyStep> = AnyStep extends { asOperator(): OperatorFunction<In
 export const isStep = (value: unknown): value is Composable =>
   typeof value === 'function' || (isRecord(value) && typeof value['asOperator'] === 'function');
 
-/** Readies a step. The options are for the calls that it makes; an operator that knows nothing of them just runs. */
+/** Returns the function that runs a step. The options are for its calls; plain operators ignore them. */
 export const runnerOf = (step: Composable): StepRun<Input> =>
   runOf(typeof step === 'function' ? step : step.asOperator());
 
-/** Readies steps, or throws a `config` error where there are none, or what is none. */
+/** As `runnerOf` for a list. Throws a `config` error if it is empty or has other values. */
 const runnersOf = (owner: string, steps: readonly Composable[]): readonly StepRun<Input>[] => {
   if (steps.length === 0) throw misuse(`${owner} needs at least one step.`);
   const wrong = steps.findIndex((step) => !isStep(step));
   if (wrong !== -1) {
     throw misuse(
-      `${owner}: the step at place ${wrong + 1} is none. Pass agents, sessions, or operators such as agent.asOperator().`,
+      `${owner}: the step at position ${wrong + 1} is not a step. Pass agents, sessions, or operators such as agent.asOperator().`,
     );
   }
   return steps.map(runnerOf);
 };
 
 export const composed = <Out>(run: StepRun): OperatorFunction<Input, Out> =>
-  // What comes out is known by the types of the steps, which a list of them does not keep.
+  // A list does not keep the types of its steps.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   createStep((input, options) => run(input, options) as Observable<Out>);
 
@@ -79,14 +80,14 @@ export const sequential = <const All extends Composables>(
   );
 };
 
-/** A reply that says nothing can be no input, and one that waits for a result is not to be answered by others. */
+/** Throws for a reply that cannot be an input: an empty refusal, or a suspended one. */
 const passedOn = (given: Input): Input => {
   if (!isReplyOf(given)) return given;
   const { reason, name = 'agent', content } = given;
   if (reason === 'suspended') {
     throw new MillraceError(
       'invalidState',
-      `The agent '${name}' waits for the result of a tool, and nobody can bring it between the steps of sequential(). Let its tools answer at once.`,
+      `The agent '${name}' waits for a tool result, which cannot be passed between the steps of sequential(). Use tools that answer immediately.`,
     );
   }
   if (reason === 'refused' && !content.some(({ type }) => type === 'text')) {
@@ -108,7 +109,7 @@ export const parallel = <const All extends Composables>(
   return composed((input, options) => {
     const ways = aside(options, runs.length);
     return forkJoin(runs.map((run, index) => run(input, ways[index] ?? {}))).pipe(
-      // Handled only to be thrown again: by then, the others have been unsubscribed from.
+      // Rethrown after the other steps were unsubscribed.
       catchError((error: unknown) =>
         defer(() => {
           throw error;
@@ -118,7 +119,7 @@ export const parallel = <const All extends Composables>(
   });
 };
 
-/** The options of steps that run side by side, none of which speaks: the ids of the calls of each do not depend on which is the quicker one. */
+/** Options for parallel steps, which do not speak: their call ids do not depend on timing. */
 const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {
   const { parent, ...own } = silent(options);
   return parent === undefined
@@ -152,9 +153,9 @@ export const race = <const All extends Composables>(
 };
 
 const noReply = (): MillraceError =>
-  new MillraceError('emptyAnswer', 'No step of race() gave a reply.');
+  new MillraceError('emptyAnswer', 'No step of race() emitted a reply.');
 
-/** A step, or something that will tell one. Nothing means that there is no step for the input. */
+/** A step, or a Promise or Observable of one; `undefined` if no step fits the input. */
 export type Route<AnyStep extends Composable> =
   AnyStep | undefined | ObservableInput<AnyStep | undefined>;
 
@@ -183,11 +184,11 @@ export const route = <AnyStep extends Composable>(
 
 const choice$ = <AnyStep extends Composable>(
   chosen: Route<AnyStep>,
-): Observable<AnyStep | undefined> => (isToldLater(chosen) ? from(chosen) : of(chosen));
+): Observable<AnyStep | undefined> => (isAsync(chosen) ? from(chosen) : of(chosen));
 
-const isToldLater = <AnyStep extends Composable>(
+const isAsync = <AnyStep extends Composable>(
   chosen: Route<AnyStep>,
 ): chosen is ObservableInput<AnyStep | undefined> => chosen !== undefined && !isStep(chosen);
 
 const noRoute = (): MillraceError =>
-  new MillraceError('invalidRequest', 'route() has chosen no step for the input.');
+  new MillraceError('invalidRequest', 'route() chose no step for the input.');

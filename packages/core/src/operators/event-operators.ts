@@ -20,7 +20,10 @@ import type { Reply, ToolRun } from '../values/reply.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 import { isAnswerDelta } from './bounded.js';
 
-/** Emits each run of a tool when its result is there, also one that was refused or failed. Its output is whole: what the model and `reply.toolUses` get is cut to `maxObservation`. Ends as the events do. */
+/**
+ * Emits each tool call on its result, including refused and failed ones. The output is complete; the model and
+ * `reply.toolUses` get up to `maxObservation` characters. Completes with the events.
+ */
 export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, ToolRun> =>
   pipe(
     heard('toolRuns()', options),
@@ -50,7 +53,7 @@ export const text = (options?: CallsHeard): OperatorFunction<AgentEvent, string>
     filter((delta) => delta !== ''),
   );
 
-/** What an event adds to the text that was shown of the messages of its family of calls. */
+/** The text that an event adds to the emitted text of its family of calls. */
 const newText = (event: AgentEvent, roots: Map<string, Map<string, string>>): string => {
   const { rootId } = event;
   if (isAnswerDelta(event)) {
@@ -64,7 +67,7 @@ const newText = (event: AgentEvent, roots: Map<string, Map<string, string>>): st
   const before = roots.get(rootId)?.get(event.reply.id) ?? '';
   if (event.parentId === undefined) roots.delete(rootId);
   const whole = textOf(event.reply);
-  // What was heard from its middle on is its end.
+  // A message that was joined in the middle: its end is known.
   if (before !== '' && whole.endsWith(before)) return '';
   return whole.startsWith(before) ? whole.slice(before.length) : whole;
 };
@@ -95,7 +98,7 @@ export const textSoFar = (): OperatorFunction<AgentEvent, string> =>
     skip(1),
   );
 
-/** Emits the reply of each call when it has ended; a call that fails has none. Ends as the events do. */
+/** Emits the reply of each call that did not fail. Completes with the events. */
 export const replies = (options?: CallsHeard): OperatorFunction<AgentEvent, Reply> =>
   pipe(
     heard('replies()', options),
@@ -111,23 +114,22 @@ export const byCall = (): OperatorFunction<AgentEvent, GroupedObservable<string,
     duration: (call$) => call$.pipe(filter((event) => isEvent(event, 'postCall', 'error'))),
   });
 
-/** Lets the events of these types through, typed as such. */
+/** Filters events by type, with the type narrowed. */
 export const only = <Type extends EventType>(
   ...types: readonly Type[]
 ): OperatorFunction<AgentEvent, EventOf<Type>> =>
   filter((event): event is EventOf<Type> => isEvent(event, ...types));
 
-/** Whose events an operator looks at. */
 export interface CallsHeard {
-  /** Also those of sub-agents, at any depth. Default: false, root calls only. */
+  /** Whether to include sub-agents at any depth. Default: false. */
   readonly subAgents?: boolean;
 }
 
-/** Lets the events of root calls through, and those of sub-agents where they are wanted. */
+/** Filters events of root calls, optionally including sub-agents. */
 export const heard = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
   chosen(owner, options, ({ parentId }) => parentId === undefined);
 
-/** Lets through what says something of the answer: root calls, the calls below that speak for them, and those of other sub-agents where they are wanted. */
+/** Filters events of root calls, of sub-agents that speak for them, and optionally of the others. */
 const spoken = (owner: string, options?: CallsHeard): MonoTypeOperatorFunction<AgentEvent> =>
   chosen(owner, options, isSpoken);
 
@@ -192,7 +194,7 @@ const count = (
   const call = calls.get(callId);
   if (call !== undefined) call.counted = addUsage(call.counted, usage);
   if (callId === rootId) return;
-  // Of a call above that has not been heard yet, all that is known is the root.
+  // Of a parent without events so far, only the root is known.
   const above = call?.parentId ?? rootId;
   count({ callId: above, rootId }, usage, calls);
 };

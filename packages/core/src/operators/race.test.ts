@@ -77,7 +77,7 @@ describe('race', () => {
       expectObservable(silent$).toBe(
         '#',
         {},
-        new MillraceError('emptyAnswer', 'No step of race() gave a reply.'),
+        new MillraceError('emptyAnswer', 'No step of race() emitted a reply.'),
       );
     });
   });

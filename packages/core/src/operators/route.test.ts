@@ -7,7 +7,7 @@ import { parallel, route, sequential } from './compose.js';
 const agentOf = (...says: readonly string[]) =>
   createAgent({ model: scriptedModel(...says.map((it) => [text(it)])) });
 
-const none = new MillraceError('invalidRequest', 'route() has chosen no step for the input.');
+const none = new MillraceError('invalidRequest', 'route() chose no step for the input.');
 
 describe('route', () => {
   it('G5: runs each input through the step that is chosen for it', async () => {

@@ -88,7 +88,7 @@ describe('sequential', () => {
   it('refuses no steps, and what is none', () => {
     expect(() => sequential(...([] as never))).toThrow('sequential() needs at least one step.');
     expect(() => sequential(map(String), {} as never)).toThrow(
-      'sequential(): the step at place 2 is none. Pass agents, sessions, or operators such as agent.asOperator().',
+      'sequential(): the step at position 2 is not a step. Pass agents, sessions, or operators such as agent.asOperator().',
     );
   });
 

@@ -119,7 +119,7 @@ describe('the result of a tool', () => {
     async (content) => {
       const broken = define('f', () => toolOutput({ content: content as never }));
       const [output] = await outputs([broken, define('g', () => 'ok')], ['f'], ['g']);
-      expect(output).toMatch(/^! The tool's output is broken/);
+      expect(output).toMatch(/^! The tool's output is invalid/);
     },
   );
 
@@ -133,7 +133,7 @@ describe('the result of a tool', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     expect(await outputs([define('f', () => cycle)], ['f'])).toEqual([
-      expect.stringMatching(/^! The tool's output cannot be written as JSON/),
+      expect.stringMatching(/^! The tool's output cannot be converted to JSON/),
     ]);
   });
 

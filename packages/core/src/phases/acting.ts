@@ -27,14 +27,14 @@ import { readJson } from '../values/read-json.js';
 
 type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
 
-/** They may be no JSON, and another process may go on with the call. */
+/** Extras may not be JSON, and another process may resume the call. */
 const extrasLost = (names: readonly string[]): string =>
-  `The call is suspended, and no tool has taken these extras yet: ${names.join(', ')}. They are lost.`;
+  `The call is suspended, so these extras, which no tool has taken yet, are lost: ${names.join(', ')}.`;
 
 const lost =
-  'The call is suspended, and nothing remembers it. Make it in a session: sessions(agent).open(id).';
+  'The call is suspended, but has no memory to resume from. Make it in a session: sessions(agent).open(id).';
 
-/** Runs the tools that the model asked for, and answers it in the order that it asked. */
+/** Runs the tool calls of the last message, and adds their results in the same order. */
 export const acting = (context: Needs): Phase =>
   phase((run) => {
     const asked = unanswered(run);
@@ -99,7 +99,7 @@ const readable = (
   return read;
 };
 
-/** Neighbours run together, in so far as none of them must run alone. What another one's result answers is not among them. */
+/** Groups tool calls that run in parallel: neighbours, unless one is exclusive. Skips those that reuse a result. */
 const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] => {
   const batches: Planned[][] = [];
   let together = false;

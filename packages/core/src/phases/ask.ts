@@ -20,25 +20,25 @@ export type ModelAnswer =
       readonly message: AssistantMessage;
       readonly finish: Finish;
       readonly usage: Usage;
-      /** The name of the model that answered: of a fallback, it may be another than was asked. */
+      /** The name of the model that answered, if it is not the requested one (a fallback). */
       readonly model?: string;
-      /** An interceptor wants the call to end here. */
+      /** Whether an interceptor ends the call here. */
       readonly stop: boolean;
-      /** An interceptor wants another message, and says why. */
+      /** The feedback of an interceptor that asks for another message. */
       readonly again: string | undefined;
-      /** Subscribers have seen something of it. */
+      /** Whether observers have seen part of it. */
       readonly isShown: boolean;
-      /** With what a transform has ended the message, before the model did. */
+      /** Set if a transform ended the message. */
       readonly halt: StopChunk | undefined;
-      /** What to tell a model whose text could not be read. */
+      /** Set if the text could not be read as an action. */
       readonly malformed: Malformed | undefined;
     }
   | {
-      /** An interrupt cut it, or an interceptor would not have it. */
+      /** Cut by an interrupt, or vetoed by an interceptor. */
       readonly status: 'interrupted' | 'vetoed';
       readonly message: AssistantMessage;
       readonly usage: Usage;
-      /** What the reply says instead, if a layer has cut it with a message. */
+      /** The text of the reply, if a layer cut the step with a message. */
       readonly says?: string;
     };
 
@@ -71,7 +71,7 @@ type Needs = Pick<
 > &
   Partial<Pick<Context, 'isInterruptible'>>;
 
-/** Asks the model for one message, as a step. `position` is its place in the call. */
+/** Asks the model for one message, in a step at `position`. */
 export const ask$ = (
   context: Needs & Pick<Context, 'perform'>,
   run: Pick<OpenRun, 'iteration'>,
@@ -91,7 +91,7 @@ export const ask$ = (
     );
 };
 
-/** What a layer has kept from another call is a message of this one: memory would take it for the one that it has. */
+/** Gives a cached message of another call an id of this call: memory would take it for a known message. */
 const ownMessage = (asked: ModelAnswer, { callId }: CallInfo, position: string): ModelAnswer => {
   const { message } = asked;
   return message.id.startsWith(`${callId}/`)
@@ -100,12 +100,12 @@ const ownMessage = (asked: ModelAnswer, { callId }: CallInfo, position: string):
 };
 
 export interface Asking {
-  /** Asks the model, through interceptors before and after. */
+  /** Asks the model, with interceptors before and after. */
   readonly run$: (attempt: number) => Observable<ModelAnswer>;
   readonly cut$: (why: Pick<Cut, 'message'>) => Observable<ModelAnswer>;
 }
 
-/** Prepares a request for one message. It is the only place that talks to a model. */
+/** Prepares the request for one message. The only place that asks a model. */
 export const asking = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
@@ -117,7 +117,7 @@ export const asking = (
   let draft: MessageBuilder | undefined;
   let earlier = noUsage;
   const begun = (attempt: number): MessageBuilder => {
-    // A layer has asked again: what its first attempt has shown is void, and paid for.
+    // A layer asks again: the message of its first attempt is discarded, and its usage counts.
     if (draft !== undefined) {
       discard(context, iteration, draft.message(), 'asked again');
       earlier = addUsage(earlier, draft.usage);
@@ -192,7 +192,7 @@ const wishOf = ({ halt }: MessageBuilder): Directive => {
   return halt.feedback === undefined ? { stop: true } : { again: halt.feedback };
 };
 
-/** An edited message is still the same one; its tool uses must stay told apart, also from those of earlier turns. */
+/** An edited message keeps its id; the ids of its tool calls must stay unique in the conversation. */
 const sameMessage = (
   message: AssistantMessage,
   edited: AssistantMessage,
@@ -205,7 +205,7 @@ const sameMessage = (
   if (repeats || new Set(ids).size < ids.length) {
     throw new MillraceError(
       'interceptor',
-      `An interceptor gave a tool use of the message '${id}' an id that another one has. Give each an id of its own.`,
+      `An interceptor gave a tool call of the message '${id}' an id that is already used. Give each a unique id.`,
     );
   }
   return frozen({ ...edited, id, role: 'assistant', ...(name === undefined ? {} : { name }) });

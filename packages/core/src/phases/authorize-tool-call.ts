@@ -22,17 +22,17 @@ type Needs = Pick<
 >;
 
 export interface Authorization extends CostBelow {
-  /** With the edits of interceptors and deciders. */
+  /** The tool call with the edits of interceptors and deciders. */
   readonly toolUse: ToolUseBlock;
-  /** What answers it where it is not run. */
+  /** The result, if the tool does not run. */
   readonly answer?: ToolOutput;
-  /** It cannot be run for what the model said. A use that somebody would not have is no failure. */
+  /** Whether it cannot run because of the model's arguments. A denied tool call has not failed. */
   readonly failed: boolean;
-  /** What the tool's schema has made of its input. */
+  /** The input as the schema transformed it. */
   readonly value?: unknown;
 }
 
-/** A use that is answered without a run, and is no failure. */
+/** A tool call that is answered without running, and has not failed. */
 export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorization => ({
   toolUse,
   answer,
@@ -40,7 +40,7 @@ export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorizati
   usage: noUsage,
 });
 
-/** Decides on a tool use: look-up, validation of all that the tool is given, deciders. It emits one decision, and never errors: what goes wrong is told the model. */
+/** Decides on a tool call: look-up, validation, deciders. Emits one decision; problems are reported to the model. */
 export const authorization$ = (
   context: Needs,
   run: OpenRun,
@@ -118,10 +118,10 @@ const throughDeciders$ = (
   );
 };
 
-/** What a tool use is told that an interrupt has cut. */
+/** The result of a tool call that an interrupt cut. */
 export const interrupted = 'Interrupted before it finished.';
 
-/** Validates what a tool is given, in the time that it has. */
+/** Validates the input of a tool, within its timeout. */
 export const checked$ = (
   { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
   tool: Tool,
@@ -146,7 +146,7 @@ export const timeoutOf = (
   { tools = {}, toolMs }: Timeouts,
 ): number | undefined => (Object.hasOwn(tools, name) ? tools[name] : (timeoutMs ?? toolMs));
 
-/** A use is planned by the name that the model gave: another tool must not get past what was planned. */
+/** Limits were checked for the tool the model named: an interceptor must not swap in a tool they don't cover. */
 const mayBecome = (
   tool: Tool,
   { tool: former }: Planned,
@@ -169,10 +169,10 @@ const unknownTool = (name: string, names: readonly string[]): string =>
     : `No tool is named '${name}'. The tools are: ${names.join(', ')}.`;
 
 const notYet = (name: string): string =>
-  `Not run: the tool ${name} can be used from your next step on. Ask for it again.`;
+  `Not run: the tool ${name} is available from your next step on. Call it again.`;
 
 const renamed = (name: string): string =>
-  `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
+  `Not run: ${name} must be called by its own name. Call it again.`;
 
 const notAnObject = (name: string, text: string): string => {
   const reading = readJson(text);
@@ -183,7 +183,7 @@ const notAnObject = (name: string, text: string): string => {
 const invalid = (name: string, problems: readonly string[]): string =>
   `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
 
-/** What a model is told of an error of a tool. What a program has not set up is no matter of the model's. */
+/** The result for an error of a tool. Errors in the program's configuration are not shown to the model. */
 export const failedBy = (
   { hooks }: Pick<Context, 'hooks'>,
   { iteration }: OpenRun,
@@ -194,5 +194,5 @@ export const failedBy = (
     return failedOutput(`Failed: ${messageOf(error)}`);
   }
   hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
-  return failedOutput('Failed: the tool is not set up. Go on without it.');
+  return failedOutput('Failed: the tool is not configured. Continue without it.');
 };

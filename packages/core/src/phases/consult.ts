@@ -13,27 +13,26 @@ import type { OpenRun } from '../run.js';
 import { hasFields, isBoolean, isOptional, isString, isUsage } from '../values/shape.js';
 import { noUsage, type Usage } from '../values/usage.js';
 
-/** What came of asking the model beside the loop: plain JSON. */
+/** The outcome of a request beside the loop: plain JSON. */
 export type Consulted =
   | {
       readonly status: 'answered';
       readonly text: string;
-      /** It did not fit into the tokens that it may have. */
+      /** Whether the answer reached its maximum of tokens. */
       readonly isCutShort: boolean;
       readonly usage: Usage;
     }
   | { readonly status: 'failed'; readonly why: string; readonly usage: Usage }
-  /** An interrupt cut it, or an interceptor would not have it. */
+  /** Cut by an interrupt, or vetoed by an interceptor. */
   | { readonly status: 'cut'; readonly usage: Usage };
 
-/** What the model is asked beside the loop. */
 export interface Consultation {
-  /** What asks, such as `reflect`: events and usage go by it. */
+  /** The phase that asks, such as `reflect`, for events and usage. */
   readonly phase: string;
-  /** Its place in the call, such as `3/reflect`. */
+  /** The position in the call, such as `3/reflect`. */
   readonly position: string;
   readonly request: ModelRequest;
-  /** What a `warning` says where it fails: reported when it does, and not when the failure is replayed. Default: nothing is said. */
+  /** The message of a `warning` if the request fails; not repeated on replay. Default: no warning. */
   readonly warning?: (why: string) => string;
 }
 
@@ -48,7 +47,10 @@ const isConsulted = (written: unknown): boolean =>
 
 export type ConsultNeeds = Parameters<typeof asking>[0] & Pick<Context, 'perform'>;
 
-/** Asks the model something beside the loop, as a step, and emits what came of it: no iteration is counted, nothing is stored, and a failure of the model is a value. What interceptors refuse fails the call, as ever. */
+/**
+ * Asks the model beside the loop, in a step, and emits the outcome. Counts no iteration and stores nothing. A failure
+ * of the model is a value; an error of an interceptor fails the call.
+ */
 export const consult$ = (
   context: ConsultNeeds,
   run: Pick<OpenRun, 'iteration'>,
@@ -73,8 +75,8 @@ export const consult$ = (
           if (isMillraceError(error) && lasting.includes(error.code)) throw error;
           return of<Consulted>({ status: 'failed', why: messageOf(error), usage });
         }),
-        tap((said) => {
-          const message = said.status === 'failed' ? warning?.(said.why) : undefined;
+        tap((outcome) => {
+          const message = outcome.status === 'failed' ? warning?.(outcome.why) : undefined;
           if (message !== undefined)
             context.hooks.report(run.iteration, { type: 'warning', message });
         }),
@@ -84,14 +86,13 @@ export const consult$ = (
   });
 };
 
-/** A message that only one request shows. */
 export const instruction = (callId: string, position: string, text: string): UserMessage => ({
   id: `${callId}/${position}/instruction`,
   role: 'user',
   content: [textBlock(text)],
 });
 
-/** A limit of length is ours, and not the caller's: where the model takes none, nobody needs to hear of it. */
+/** The limit of length is internal, so dropping it for a model without one needs no warning. */
 const supported = (
   { maxTokens, ...request }: ModelRequest,
   { model }: Pick<Context, 'model'>,
@@ -100,7 +101,7 @@ const supported = (
     ? request
     : { ...request, maxTokens };
 
-/** They are decisions, and no failures of a model. */
+/** Errors that are decisions, not failures of a model. */
 const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
 
 const stageOf = (phase: string): Stage => ({
@@ -123,14 +124,17 @@ const read = (asked: ModelAnswer): Consulted => {
     : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
 };
 
-/** Asks the model of a call, or another one, from a layer before the loop or after it, as `consult$` does. Before the loop, `charge` adds what that cost. A call of steps has no model of its own: without another it is a failure. */
+/**
+ * As `consult$`, from a layer before or after the loop, with the model of the call or another one. Before the loop,
+ * `charge` adds the usage. Without any model, the outcome is a failure.
+ */
 export const consultInCall$ = (
   context: LayerContext,
   call: Pick<Call, 'model' | 'options'>,
   { model = call.model, ...consultation }: Consultation & { readonly model?: Model | undefined },
 ): Observable<Consulted> => {
   if (model === undefined) {
-    const why = 'An agent that is made of steps has no model to be asked: give one.';
+    const why = 'An agent made of steps has no model. Pass one.';
     return of({ status: 'failed', why, usage: noUsage });
   }
   const limits = limitsOf(call.options.limits);

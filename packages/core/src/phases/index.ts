@@ -1,4 +1,3 @@
-// What a phase of one's own is made of, and where it is put. Agents need none of it.
 export { acting } from './acting.js';
 export { checkInterrupt, limit, storeMemory } from './limit.js';
 export { reasoning } from './reasoning.js';

@@ -21,7 +21,7 @@ import { ask$, type ModelAnswer, type Stage } from './ask.js';
 import { discardUnlessKept } from './message-builder.js';
 import { remember$, type Remembering } from './remember.js';
 
-/** Ends the run if it has been interrupted. */
+/** Ends the run if the call was interrupted. */
 export const checkInterrupt = (
   context: Pick<Context, 'call' | 'interruption' | 'isInterruptible'>,
 ): Phase =>
@@ -31,7 +31,7 @@ export const checkInterrupt = (
       )
     : identity;
 
-/** Writes what memory does not have yet, whole: an assistant message goes together with its tools' results. */
+/** Stores new messages; an assistant message is stored together with its tool results. */
 export const storeMemory = (context: Remembering): Phase =>
   context.memory === noMemory
     ? phase((run) => {
@@ -55,7 +55,7 @@ const stored = (run: OpenRun): OpenRun => ({
 
 type Needs = ClosingNeeds & Pick<Context, 'limits'>;
 
-/** Ends the run when its iterations are used up: with one closing request without tools, an error, or what there is. */
+/** Ends the run at `maxIterations`: with a closing request without tools, an error, or the partial answer. */
 export const limit = (context: Needs): Phase =>
   phase((run) => {
     const { maxIterations, onLimit } = context.limits;
@@ -75,15 +75,15 @@ export const limit = (context: Needs): Phase =>
   });
 
 const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => {
-  const said = messages.findLast(
+  const last = messages.findLast(
     (message): message is AssistantMessage =>
       message.role === 'assistant' &&
       message.id.startsWith(`${call.callId}/`) &&
       textOf(message).trim() !== '',
   );
-  return said === undefined
+  return last === undefined
     ? assistantMessage(call, 'partial', 'All steps are used up.')
-    : withoutToolCalls(said);
+    : withoutToolCalls(last);
 };
 
 const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): MillraceError =>
@@ -96,24 +96,23 @@ const usedUp = ({ limits: { maxIterations } }: Needs, partial?: string): Millrac
 export type ClosingNeeds = Parameters<typeof ask$>[0] &
   Pick<Context, 'interruption' | 'request' | 'output' | 'toolkit'>;
 
-/** Why a run is closed. */
 export interface Closing {
   readonly reason: EndReason;
-  /** What is used up, as the model is told. */
+  /** The reached limit, for the model. */
   readonly what: string;
-  /** What the model is asked to do then. Default: to answer from what it has found. */
+  /** The instruction. Default: to answer from what it has found. */
   readonly instruction?: string;
-  /** The place of the request in the call. Default: `summary`. */
+  /** The position of the step. Default: `summary`. */
   readonly position?: string;
-  /** What it is charged to. Default: `closing`. */
+  /** The phase for `usageByPhase`. Default: `closing`. */
   readonly phase?: string;
-  /** What becomes of an answer that has not the form it is to have. Default: the error of one that says nothing. */
+  /** Handles an answer that does not match the required form. Default: errors as for an empty one. */
   readonly onInvalid$?: (
     run: OpenRun,
     message: AssistantMessage,
     problems: readonly string[],
   ) => Observable<Run>;
-  /** The error of a closing request that says nothing. */
+  /** The error for an empty answer. */
   readonly mute: (partial?: string) => MillraceError;
 }
 
@@ -123,18 +122,18 @@ const stage: Stage = {
   after: (answered) => ({ type: 'postSummary', ...answered }),
 };
 
-/** Ends a run with one more request, without tools: the model is to answer from what it has found so far. */
+/** Ends a run with a closing request without tools: the model answers from what it has found so far. */
 export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): Observable<Run> => {
   const {
     position = 'summary',
     instruction = `${closing.what} Answer now, from what you have found so far and without tools; say what is missing.`,
   } = closing;
-  const told: UserMessage = {
+  const request: UserMessage = {
     id: `${context.call.callId}/${position}/instruction`,
     role: 'user',
     content: [textBlock(instruction)],
   };
-  const messages = [...messagesOf(run, context.call), told];
+  const messages = [...messagesOf(run, context.call), request];
   return ask$(context, run, stage, position, {
     ...withoutTools(context.request, context.toolkit, context.model),
     messages,
@@ -176,7 +175,7 @@ const summed$ = (
     return of(kept(text === '' ? endStopped(run, context) : end(run, 'stopped', message, finish)));
   }
   if (text.trim() === '') throw mute(malformed?.written);
-  // What streamed before a text proved unreadable is no answer.
+  // Text that streamed before an unreadable action is not an answer.
   if (malformed?.isAnswer === false) throw mute(malformed.written);
   const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
@@ -208,11 +207,11 @@ const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): Ope
 };
 
 export const haltedError = (message: AssistantMessage, why: string): MillraceError =>
-  new MillraceError('guardRejected', `The answer was stopped while it was written: ${why}`, {
+  new MillraceError('guardRejected', `A guard stopped the answer: ${why}`, {
     partial: textOf(message),
   });
 
-/** Ends an interrupted run: with the interrupt's message, else with the text that was there, else with a word. */
+/** Ends an interrupted run with the interrupt's message, the partial text, or a short sentence. */
 export const endInterrupted = (
   run: OpenRun,
   { call, interruption }: Pick<Context, 'call' | 'interruption'>,

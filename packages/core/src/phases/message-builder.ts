@@ -13,16 +13,16 @@ import { addUsage, noUsage, type Usage } from '../values/usage.js';
 export interface MessageBuilder {
   readonly messageId: string;
   readonly finish: Finish | 'pause' | undefined;
-  /** What to tell the model, when its text could not be read. */
+  /** Set if the text could not be read as an action. */
   readonly malformed: Malformed | undefined;
-  /** An interceptor has ended the message before the model did. */
+  /** Set if an interceptor ended the message. */
   readonly halt: StopChunk | undefined;
   readonly usage: Usage;
-  /** Takes the next chunk in, and tells what it added; nothing, where there is nothing to show. */
+  /** Adds a chunk, and returns the delta to emit, if any. */
   add(chunk: MessageChunk): ChunkOf | undefined;
-  /** Goes on with the same message in another response, after a pause. A restart then voids that response only. */
+  /** Continues the message in another response, after a pause. A restart then discards that response only. */
   resume(): void;
-  /** All that the message holds, as one delta a block. */
+  /** The content as one delta per block. */
   deltas(): readonly ChunkOf[];
   message(): AssistantMessage;
 }
@@ -31,7 +31,7 @@ interface DraftInit {
   readonly messageId: string;
   readonly name: string;
   readonly iteration: number;
-  /** Tells whether the conversation has a tool use of this id already. */
+  /** Whether the conversation has a tool call with this id. */
   readonly isTaken: (toolUseId: string) => boolean;
 }
 
@@ -160,19 +160,19 @@ export const createMessageBuilder = ({
     },
     resume: () => {
       nextResponse();
-      paused = pauseBehind(attempt.parts);
+      paused = pauseAfter(attempt.parts);
     },
     deltas: () => attempt.parts.flatMap((part) => wholeDelta(attempt.messageId, part)),
     message: () => ({
       id: attempt.messageId,
       role: 'assistant',
       name,
-      // Tool uses of a message that was cut short may be cut themselves.
+      // Tool calls of a truncated message may be incomplete.
       content: attempt.parts
         .filter(({ type }) => attempt.halt === undefined || type !== 'tool')
         .flatMap(toBlock),
     }),
-    // Behind the finish there may be usage, or another attempt; all else is ignored.
+    // After the finish, only usage and another attempt count.
     add: (chunk) =>
       finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
         ? add(chunk)
@@ -180,7 +180,7 @@ export const createMessageBuilder = ({
   };
 };
 
-const pauseBehind = (parts: readonly Part[]): Pause => {
+const pauseAfter = (parts: readonly Part[]): Pause => {
   const last = parts.at(-1);
   const isText = last?.type === 'text' || last?.type === 'thinking';
   return { parts: parts.length, deltas: isText ? last.deltas.length : 0 };
@@ -246,13 +246,13 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
   }
 };
 
-/** A usage with what its provider has told since: what is told later replaces what was told before, field by field. */
-export const updatedUsage = (usage: Usage, told: Partial<Usage>): Usage => ({
+/** Updates a usage: later values of the provider replace earlier ones, field by field. */
+export const updatedUsage = (usage: Usage, update: Partial<Usage>): Usage => ({
   ...usage,
-  ...defined(told),
+  ...defined(update),
 });
 
-/** Says that a message which subscribers may have seen is void. */
+/** Reports that a message is discarded. */
 export const discard = (
   { hooks }: Pick<Context, 'hooks'>,
   iteration: number,

@@ -203,7 +203,7 @@ describe('phases', () => {
       );
     const model = scriptedModel();
     const agent = createAgent({ model, use: [insertBefore(reasoning, spoil)] });
-    await expect(agent.call('?')).rejects.toThrow(/phase 'spoil'.*without its use/s);
+    await expect(agent.call('?')).rejects.toThrow(/phase 'spoil'.*without its tool call/s);
     expect(model.requests).toEqual([]);
   });
 

@@ -11,7 +11,7 @@ import { reasoning } from './reasoning.js';
 import { endReasons } from '../values/reply.js';
 import { type Run, unanswered, unpaired } from '../run.js';
 
-/** One turn, as it is unless an agent says otherwise: what happens, in order. */
+/** The default phases of a turn, in order. */
 export const nativePhases: readonly PhaseFactory[] = Object.freeze([
   checkInterrupt,
   reasoning,
@@ -24,19 +24,19 @@ export const nativePhases: readonly PhaseFactory[] = Object.freeze([
 /** A layer that edits the phases of a turn. */
 export type PhaseEdit = Layer & Required<Pick<Layer, 'turn'>>;
 
-/** Puts a phase before another: before its first place, if it has two. */
+/** Inserts a phase before the first occurrence of another. */
 export const insertBefore = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
   edit('insertBefore', place, (phases, at) => phases.toSpliced(at, 0, added));
 
-/** Puts a phase after another: after its first place, if it has two. */
+/** Inserts a phase after the first occurrence of another. */
 export const insertAfter = (place: PhaseFactory, added: PhaseFactory): PhaseEdit =>
   edit('insertAfter', place, (phases, at) => phases.toSpliced(at + 1, 0, added));
 
-/** Puts a phase into each place of another. */
+/** Replaces each occurrence of a phase. */
 export const replacePhase = (former: PhaseFactory, added: PhaseFactory): PhaseEdit =>
   edit('replacePhase', former, (phases) => phases.map((it) => (it === former ? added : it)));
 
-/** Leaves a phase out, wherever it is. What it guarantees goes with it. */
+/** Removes a phase, and with it what it guarantees. */
 export const withoutPhase = (dropped: PhaseFactory): PhaseEdit =>
   edit('withoutPhase', dropped, (phases) => phases.filter((it) => it !== dropped));
 
@@ -54,7 +54,7 @@ const edit = (
   },
 });
 
-/** Makes a phase, and holds one that is not of the kernel to one run. */
+/** Creates a phase; checks that one from outside the kernel emits one run. */
 export const checkedPhase = (create: PhaseFactory, context: Context): Phase => {
   if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
@@ -77,14 +77,14 @@ const onlyOne = (made: readonly unknown[], name: string): Run => {
     const what = more.length > 0 ? 'more than one' : made.length === 0 ? 'none' : 'something else';
     throw new MillraceError(
       'invalidState',
-      `Of one run, ${name} made ${what}. A phase must make one run of one: the run as it was, or what a transition made of it.`,
+      `For one run, ${name} emitted ${what}. A phase must emit one run: the same, or one that a transition returned.`,
     );
   }
   const fault = unpairedIn(run);
   if (fault === undefined) return run;
   throw new MillraceError(
     'invalidState',
-    `The run that ${name} made holds ${fault}. Add an assistant message and its tool message together.`,
+    `The run that ${name} emitted has ${fault}. Add an assistant message and its tool message together.`,
   );
 };
 

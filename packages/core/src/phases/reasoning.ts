@@ -26,7 +26,7 @@ const stage: Stage = {
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
 };
 
-/** Asks the model what to do next. A message that asks for no tools is the answer, and ends the run. */
+/** Asks the model for the next message. A message without tool calls is the answer, and ends the run. */
 export const reasoning = (context: Needs): Phase =>
   phase((before) => {
     assertAnswered(before);
@@ -45,7 +45,7 @@ export const reasoning = (context: Needs): Phase =>
     );
   });
 
-/** A choice that forces a tool covers the first request only: the model could never answer otherwise. */
+/** A choice that forces a tool covers the first request only: otherwise the model could never answer. */
 const optionsOf = (
   run: OpenRun,
   { request: asked, toolkit, limits, model }: Needs,
@@ -74,7 +74,7 @@ const decide = (run: OpenRun, asked: ModelAnswer, context: Needs): Run => {
 
 const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
   const { finish, stop, malformed } = asked;
-  // Tool uses of a message that was cut short may be cut themselves.
+  // Tool calls of a truncated message may be incomplete.
   const message = finish === 'stop' ? asked.message : withoutToolUses(asked.message);
   const asksForTools = toolUsesOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
@@ -108,10 +108,10 @@ const read$ = (
 
 type CorrectionNeeds = Pick<Context, 'hooks' | 'model' | 'limits'>;
 
-/** Answers in a row that may be of another form than was asked for before the call gives up. */
+/** Maximum number of corrections in a row for answers that do not match the output schema. */
 const maxOutputCorrections = 2;
 
-/** Messages in a row that a transform may end with feedback before the call gives up. */
+/** Maximum number of messages in a row that a transform may end with feedback. */
 const maxHalts = 2;
 
 const improve = (
@@ -192,7 +192,7 @@ const repair = (
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
-/** A message that only thinks. What was thought before it stays in sight until there is an action. */
+/** A message that only thinks. Earlier thoughts stay in requests until there is an action. */
 const goOn = (
   run: OpenRun,
   message: AssistantMessage,
@@ -220,7 +220,7 @@ const remind = (run: OpenRun, message: AssistantMessage, context: CorrectionNeed
   );
 };
 
-/** Lets a model that wrote what cannot be read wait before it is asked again: the more often it did, the longer. */
+/** Waits before asking again after an unreadable action, longer each time in a row. */
 const paced = (
   before: OpenRun,
   after: Run,
@@ -234,7 +234,7 @@ const paced = (
   return rested$.pipe(map(() => after));
 };
 
-/** Makes a model whose texts cannot be read a little freer from one to the next. */
+/** Raises the temperature with each unreadable action in a row. */
 const ramped = (
   request: RequestOptions,
   { corrections: { malformed = 0 } }: OpenRun,
@@ -243,7 +243,7 @@ const ramped = (
   if (temperatureRamp === undefined || malformed === 0) return request;
   const { temperature = 1 } = request;
   const raised = Math.min(temperature + temperatureRamp.step * malformed, temperatureRamp.max);
-  // 0.2 + 0.4 is 0.6, and not a little more.
+  // Rounded: 0.2 + 0.4 is 0.6.
   return { ...request, temperature: Math.max(temperature, Math.round(raised * 1e6) / 1e6) };
 };
 

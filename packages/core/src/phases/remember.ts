@@ -7,12 +7,12 @@ import type { Hooks } from '../seams/hooks.js';
 import { appended$, type MemoryChange, noMemory } from '../values/memory.js';
 import { assertPaired, type Run } from '../run.js';
 
-/** What writing to memory needs of a call. */
+/** The part of a call that writing to memory needs. */
 export interface Remembering extends Pick<Context, 'memory'> {
   readonly hooks: Pick<Hooks, 'report'>;
 }
 
-/** Writes messages, all of them or none, tells what memory has of them, and completes; refuses a tool use that is not with its result. Before them go results that have come later than the turn that asked for them. */
+/** Stores messages after late results, all or none; reports the changes. Errors if a tool call has no result. */
 export const remember$ = (
   { memory, hooks }: Remembering,
   { iteration, late }: Pick<Run, 'iteration' | 'late'>,
@@ -24,8 +24,8 @@ export const remember$ = (
     if (memory === noMemory) return EMPTY;
     return appended$(memory, [...late, ...messages].map(freezeMessage), hasFailed).pipe(
       contained(),
-      failAs('memory', 'The memory could not be written'),
-      tap((change) => memoryChanges(change).forEach((told) => hooks.report(iteration, told))),
+      failAs('memory', 'The messages could not be stored'),
+      tap((change) => memoryChanges(change).forEach((event) => hooks.report(iteration, event))),
       ignoreElements(),
     );
   });

@@ -18,19 +18,18 @@ import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
 type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'values' | 'toolContext'>;
 
 export interface RunOutcome extends CostBelow {
-  /** As it was run, with the edits of those who decided on it. */
+  /** The tool call as it ran, with the edits of deciders. */
   readonly toolUse: ToolUseBlock;
   readonly output: ToolOutput;
-  /** Whether the tool was run, or answered without. */
   readonly executed: boolean;
-  /** The run failed, or could not begin for what the model said. A use that somebody would not have is no failure. */
+  /** Whether it failed, or could not start because of the model's arguments. A denied tool call has not failed. */
   readonly failed: boolean;
 }
 
 export interface PendingRun {
-  /** Runs it to its output. Emits exactly one, and never errors: what goes wrong is an output for the model. */
+  /** Runs the tool. Emits exactly one outcome and never errors, except fatally: problems are reported to the model. */
   readonly ran$: Observable<RunOutcome>;
-  /** What it has come to if it is cut now, with the reason for the model. */
+  /** The outcome if it is cut now, with the reason for the model. */
   readonly cutAs: (why: string) => RunOutcome;
 }
 
@@ -85,7 +84,7 @@ export const createToolRun = (
       deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
       abortsUnlessComplete(abort),
       catchError((error: unknown) => {
-        // The call's own errors: nothing must be recorded of a tool that was stopped with it.
+        // Fatal errors: the result of a tool that stopped with its call must not be recorded.
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
         return of(failedBy(context, run, name, error));
       }),
@@ -98,7 +97,7 @@ export const createToolRun = (
   };
 };
 
-/** The last output that a tool emits; what else it does is told. A tool that may run again gets its input anew each time. */
+/** The last output of a tool; progress is reported. Each attempt gets a fresh copy of the input. */
 const output$ = (
   context: Needs,
   { iteration }: OpenRun,
@@ -110,7 +109,7 @@ const output$ = (
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
   const attempt$ = defer(() => {
-    // It may have been taken away between two attempts.
+    // It may have been removed between two attempts.
     if (context.toolkit.find(name) === undefined) {
       return of<ToolEmission>({ type: 'output', output: gone(name) });
     }
@@ -144,13 +143,13 @@ const output$ = (
 };
 
 const gone = (name: string): ToolOutput =>
-  failedOutput(`Not run: there is no tool ${name} any more.`);
+  failedOutput(`Not run: the tool ${name} no longer exists.`);
 
-/** Marks an error as one of the moment: a tool with `retry` is run again after it. Pass on what was thrown, or say what is wrong. */
+/** Marks an error as transient, for the `retry` of a tool. Pass the original error or a message. */
 export const transient = (cause: unknown): MillraceError =>
   new MillraceError('tool', messageOf(cause), { cause, retryable: true });
 
-/** Runs a tool again after an error that `transient` has marked, and after no other. `onRetry` hears of it before the wait. */
+/** Retries after errors marked with `transient`. Calls `onRetry` before the delay. */
 const retryTransient = <T>(
   { attempts = 3, backoffMs = 800, growth = 'linear' }: ToolRetry,
   scheduler: SchedulerLike,

@@ -18,20 +18,20 @@ type Needs = Pick<
   'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
 >;
 
-/** Shows a delta of a message to those who listen. */
+/** Emits a delta of a message. */
 export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
 
-/** Responses that one message may be paused into before it is given up. */
+/** Maximum number of responses for one message that its provider pauses. */
 const maxResponses = 16;
 
-/** Feeds the draft until the message is whole, and emits how it finished. */
+/** Feeds the builder until the message is complete, and emits its finish. */
 export const streamMessage$ = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
   show: Show,
   asked: BeforeModel,
   draft: MessageBuilder,
-  /** Hears which model answers, where that is another than was asked. */
+  /** Called with the model that answers, if it is not the requested one. */
   answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
   const { hooks } = context;
@@ -43,7 +43,7 @@ export const streamMessage$ = (
     const delta = draft.add(chunk);
     if (delta !== undefined) show(hooks, iteration, delta);
     if (chunk.type !== 'restart') return;
-    // Earlier responses of a message that paused are part of the new one.
+    // Earlier responses of a paused message are part of the new one.
     draft.deltas().forEach((kept) => show(hooks, iteration, kept));
   };
   const fail = (cause: unknown): MillraceError =>
@@ -51,7 +51,7 @@ export const streamMessage$ = (
       withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft),
       draft,
     );
-  /** What comes of a response is in the draft. A message that its provider paused goes on in the next one. */
+  /** Adds a response to the builder. A paused message continues in the next response. */
   const finished$ = (nth: number): Observable<Finish> =>
     defer<Observable<MessageChunk>>(() => {
       const begun = draft.message();
@@ -125,7 +125,7 @@ const withPartial = (error: MillraceError, draft: MessageBuilder): MillraceError
 
 type Random = () => number;
 
-/** Makes the sequence of one step: the same for the same step id, so that a resumed run draws what it drew before. FNV-1a spreads the id over 32 bits when the first number is drawn, mulberry32 draws from there. */
+/** Random numbers of a step, the same on replay: mulberry32, seeded with the FNV-1a hash of the step id. */
 export const randomOf = (stepId: string): Random => {
   let state: number | undefined;
   return () => {

@@ -20,19 +20,19 @@ import { noMemory } from '../values/memory.js';
 
 export interface ToolCallResult extends CostBelow {
   readonly index: number;
-  /** As it was run, with the edits of interceptors. */
+  /** The tool call as it ran, with the edits of interceptors. */
   readonly toolUse: ToolUseBlock;
   readonly result: ToolResultBlock;
   readonly ms: number;
   readonly executed: boolean;
-  /** It failed, or could not begin for what the model said. */
+  /** Whether it failed, or could not start because of the model's arguments. */
   readonly failed: boolean;
-  /** What the tool passes on to others, past the model. */
+  /** Values for later tools, hidden from the model. */
   readonly extras: Extras;
-  /** All that the tool gave, where it is the answer. */
+  /** The complete content, if it is the answer. */
   readonly finalAnswer: readonly ContentBlock[] | undefined;
   readonly stop: boolean;
-  /** The groups of tools that were active behind it, where it has changed that. */
+  /** The active groups of tools after the call, if it changed them. */
   readonly groups?: readonly string[];
 }
 
@@ -43,7 +43,10 @@ type Needs = Parameters<typeof authorization$>[0] &
     'call' | 'limits' | 'holds' | 'isInterruptible' | 'local' | 'perform' | 'activateOnly'
   >;
 
-/** Answers a tool call in two steps, the decision and the run. Emits one result, with one `preActing` and one `postActing` event. `known` answers it without a run. */
+/**
+ * Answers a tool call in two steps, the decision and the run. Emits one result, and one `preActing` and `postActing`
+ * event. `known` answers it without running the tool.
+ */
 export const callTool$ = (
   context: Needs,
   run: OpenRun,
@@ -74,12 +77,12 @@ export const callTool$ = (
           .pipe(
             thenMap((given) => {
               const { groups } = given;
-              // A tool that is not run again has left them so.
+              // Replays the effect of a recorded tool call.
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
               const acted = sameUse(given, plan);
               const { toolUse, result, ms } = acted;
               context.local(progress).acting?.results.push(result);
-              // A layer has answered it, such as a cache.
+              // A layer, such as a cache, answered it.
               if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
                 context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });
               }
@@ -142,7 +145,7 @@ const createDeciding = (
   };
 };
 
-/** As an interceptor has made it: it is still the same use. Arguments that could not be read stay so, also in a copy, until there are others. */
+/** Applies the edits of an interceptor; the id stays. Unreadable arguments stay so unless they were replaced. */
 const edited = (
   { id, input, invalidInput }: ToolUseBlock,
   { invalidInput: stillInvalid, ...made }: ToolUseBlock,
@@ -157,20 +160,20 @@ const refusal = (
   { refusal: why }: Planned,
   vetoed: boolean,
 ): ToolOutput | undefined => {
-  if (vetoed) return failedOutput('Not run: this use of the tool was rejected.');
+  if (vetoed) return failedOutput('Not run: this tool call was rejected.');
   if (stopping) return failedOutput('Not run: the call was stopped.');
   return why === undefined ? undefined : failedOutput(why);
 };
 
 const notRun = 'Not run: the call was interrupted.';
 
-/** Runs a tool as it was decided, and leads what it gave through the interceptors after it: the work of a tool step, and its early end. */
+/** The work of a tool step, and its cut: runs the tool as decided, then the `postActing` interceptors. */
 const createActing = (
   context: Needs,
   run: OpenRun,
   plan: Planned,
   decision: Authorization,
-  /** It was decided in this process: no other one can have begun it. */
+  /** Whether it was decided in this process, so that no other one can have started it. */
   isNew: boolean,
 ) => {
   const { scheduler, toolkit } = context;
@@ -189,7 +192,7 @@ const createActing = (
     const note = noteOn(context, run, plan, failures);
     const groups = activeGroups(context.toolkit.groups);
     const changed = equal(groups, groupsBefore) ? {} : { groups };
-    // The longer a tool fails, the longer the model waits for the news of it.
+    // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
     const acted$ = finish$(
       context,
@@ -217,7 +220,7 @@ const createActing = (
       defer(() => {
         isReported = true;
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
-        // What it is kept back for, the model will not be asked any more.
+        // No backoff: the model will not be asked again.
         return finish$(
           context,
           run,
@@ -231,10 +234,10 @@ const createActing = (
 const runAgain = (position: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `A layer has run the step '${position}' again, whose tool has given its result. Try again within the tool.`,
+    `A layer ran the step '${position}' again after its tool had returned a result. Retry within the tool.`,
   );
 
-/** What a tool use comes to that is cut before it begins. A record cannot tell that from one that had begun, so both come to the same. */
+/** The outcome of a tool call cut before it started, equal to one cut later: a record cannot distinguish them. */
 const notBegun = (decision: Authorization, why: string): RunOutcome => ({
   toolUse: decision.toolUse,
   output: decision.answer ?? failedOutput(why),
@@ -254,7 +257,7 @@ const noteOn = (
   const isHopeless = failures > limits.maxToolErrors;
   if (isAgain && repeats > 1) {
     warn(
-      `The model has asked for the tool '${name}' with the same arguments ${repeats + 1} times in a row.`,
+      `The model called the tool '${name}' with the same arguments ${repeats + 1} times in a row.`,
     );
   }
   if (isHopeless) warn(`The tool '${name}' has failed ${failures} times in a row.`);
@@ -319,14 +322,14 @@ const failuresInRow = (uses: readonly Use[], name: string): number => {
 };
 
 const tooManyFailures = (name: string, failures: number): string =>
-  `The tool ${name} has failed ${failures} times in a row. Do not try it again: go on without it, or say what is missing.`;
+  `The tool ${name} has failed ${failures} times in a row. Do not call it again: continue without it, or say what is missing.`;
 
 const sameAgain = (name: string, repeats: number): string =>
-  `You have asked for ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or ask for something else.`;
+  `You have called ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or call something else.`;
 
 type Uncertain = Parameters<typeof createToolRun>[0] & Pick<Context, 'local' | 'memory'>;
 
-/** Answers a tool call that had begun when the process ended. The tool may or may not have run, so it is never run again silently. */
+/** Answers a tool call that was running when the process ended. It may have run, so it never runs again silently. */
 const createUncertain = (
   context: Uncertain,
   run: OpenRun,
@@ -350,6 +353,6 @@ const createUncertain = (
 export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
   then: 'report',
   output: failedOutput(
-    'It is not known whether this has run: the process ended before its result was written down. Find out before you ask for it again.',
+    'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.',
   ),
 });

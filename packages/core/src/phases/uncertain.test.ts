@@ -30,7 +30,7 @@ describe('a tool use of which nobody knows how it has ended', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'uncertain', then: 'report' }));
     const last = events.at(-1);
     expect(last?.type === 'postCall' && textOf(last.reply)).toContain(
-      'not known whether this has run',
+      'unknown whether this has run',
     );
   });
 });

@@ -8,15 +8,15 @@ import type { JsonSchema } from '../values/schema.js';
 import { type Check, ofError, tooIntricate } from './problems.js';
 import { uniqueItems } from './unique-items.js';
 
-/** Makes what tells whether a text matches a pattern, or throws where it cannot read the pattern. */
+/** Compiles a pattern, or throws if the engine does not support it. */
 export type PatternEngine = (pattern: string) => { test(text: string): boolean };
 
 export interface Compiled {
   /** Absent if the platform compiles no code. */
   readonly check: Check | undefined;
-  /** Loads what does without, and emits it. */
+  /** Loads and emits an interpreter that needs no code generation. */
   readonly check$: Observable<Check | undefined>;
-  /** Patterns that the engine cannot read: they are passed over. */
+  /** Patterns that the engine does not support: they are ignored. */
   readonly ignored: ReadonlySet<string>;
 }
 
@@ -30,10 +30,10 @@ const ajvOptions: Options = {
   logger: false,
 };
 
-/** One instance a draft checks schemas against their meta-schema: it keeps none of them. */
+/** One instance per draft checks schemas against their meta-schema. It stores none of them. */
 const metaValidators = new Map<typeof Ajv, Ajv>();
 
-/** A fresh instance a schema: a shared one refuses a repeated `$id`, and keeps all it has seen. */
+/** A new instance per schema: a shared one would reject a repeated `$id`, and keep every schema. */
 export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined): Compiled => {
   const Draft = draftOf(schema);
   const meta = metaValidators.get(Draft) ?? instanceOf(Draft, ajvOptions);
@@ -48,7 +48,7 @@ export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined)
       return { test: () => true };
     }
   };
-  // ajv tells patterns apart by their texts, and takes those of one text for one.
+  // ajv caches patterns by their text.
   const engine = (pattern: string) => {
     const matcher = matcherOf(pattern);
     return { test: (text: string) => matcher.test(text), toString: () => pattern };
@@ -57,18 +57,18 @@ export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined)
     ...ajvOptions,
     meta: JSON.stringify(schema).includes('"$ref":"http'),
     validateSchema: false,
-    // The code is for validators that are written to a file, which these are not.
+    // Only used for validators that are written to a file.
     code: { regExp: Object.assign(engine, { code: 'undefined' }) },
   };
-  if ('$async' in schema) throw misuse("jsonSchema(): the schema must not say '$async'.");
-  // What is said of the draft is understood above: ajv knows each by one spelling alone.
+  if ('$async' in schema) throw misuse("jsonSchema(): the schema must not have '$async'.");
+  // `$schema` was handled above: ajv knows one spelling of each draft.
   const { $schema: _draft, ...rules } = schema;
   const usable = (make: () => Check): Check | undefined => {
     try {
       return make();
     } catch (cause) {
       if (cause instanceof EvalError) return undefined;
-      throw misuse(`jsonSchema(): the schema is not a usable JSON Schema: ${messageOf(cause)}.`);
+      throw misuse(`jsonSchema(): the schema is not a valid JSON Schema: ${messageOf(cause)}.`);
     }
   };
   const check = usable(() => {
@@ -99,7 +99,7 @@ const instanceOf = (Draft: typeof Ajv, options: Options): Ajv => {
   return ajv;
 };
 
-/** JSON Schema means patterns with the flag `u`; many are written for an engine without it. */
+/** JSON Schema requires the flag `u`; many patterns are written for engines without it. */
 const native: PatternEngine = (pattern) => {
   try {
     return new RegExp(pattern, 'u');
@@ -116,11 +116,14 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema): typeof Ajv => {
   throw misuse(`jsonSchema(): '${id}' is not supported. Use draft 2020-12, 2019-09 or 07.`);
 };
 
-/** Branches that are looked at for one input: a hundred thousand take some tens of milliseconds. */
+/** Maximum number of branches evaluated per input; 100,000 take some tens of milliseconds. */
 const mostBranches = 200_000;
 const exhausted = new Error();
 
-/** Bounds what it costs to check an input. Where branches (`anyOf`, `oneOf`) refer to the whole, each level of an input may double the work, and twenty levels would stop the process. Other schemas are left as they are. */
+/**
+ * Bounds the cost of a check. If branches (`anyOf`, `oneOf`) refer to the whole schema, each level of an input may
+ * double the work. Other schemas stay unchanged.
+ */
 const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSchema => {
   const text = JSON.stringify(schema);
   const mayExplode = /"\$(recursive|dynamic)?[Rr]ef"/.test(text) && /"(any|one)Of"/.test(text);
@@ -136,7 +139,7 @@ const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSc
 
 const keyword = 'millraceBranch';
 
-/** The schema with a mark in each branch. Data that looks like branches, as in an `enum`, stays what it is. */
+/** Adds a keyword to each branch. Data that looks like branches, as in an `enum`, stays unchanged. */
 const withKeyword = (schema: JsonSchema, above = ''): JsonSchema => {
   const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
     const part = (it: unknown): unknown => (isRecord(it) ? withKeyword(it, key) : it);

@@ -19,7 +19,7 @@ describe('X13: drafts', () => {
     expect(verdictOn(schema, { a: 1 }).problems).toEqual(['a: must be string (received 1)']);
     expect(jsonSchema(schema).jsonSchema).toEqual(schema);
     expect(() => jsonSchema({ ...schema, required: 'a' })).toThrow(
-      /the schema is not a usable JSON Schema: .*required must be array/,
+      /the schema is not a valid JSON Schema: .*required must be array/,
     );
   });
 

@@ -26,26 +26,25 @@ interface ObjectSchema {
   readonly type: 'object';
 }
 
-/** What a JSON Schema makes of a value that passes it. */
+/** The type of a value that matches a JSON Schema. */
 type FromJsonSchema<Schema> = JsonSchema extends Schema
   ? Readonly<Record<string, unknown>>
   : Schema extends JSONSchema
     ? Read<Exact<Schema>>
     : unknown;
 
-/** How values are checked. */
 export interface JsonSchemaOptions {
-  /** Whether keys that the schema does not name are left out; else they are a problem. Default: true. */
+  /** Whether unknown keys are dropped; otherwise they are a problem. Default: true. */
   readonly pruneInput?: boolean;
-  /** Whether `"5"` is read as 5 where the schema says number, and `"true"` as true where it says boolean. Default: false. */
+  /** Whether strings are converted to numbers and booleans as the schema requires. Default: false. */
   readonly coerceInput?: boolean;
-  /** Runs the patterns of the schema. Use a linear-time engine for schemas that are not yours. Default: the platform's own. */
+  /** The engine for patterns. Use a linear-time engine for untrusted schemas. Default: that of the platform. */
   readonly patterns?: PatternEngine;
 }
 
 /**
- * Makes a schema for tools and outputs of a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. It is compiled once. Keys that the schema does not name are left out of a
- * value, unless it allows further ones. Defaults are shown to the model and never filled in. Throws a `config` error if the schema cannot be used.
+ * Creates a schema for tools and outputs from a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. Compiled once.
+ * Unknown keys are dropped, unless the schema allows them. Defaults are shown to the model, but not filled in. Throws a `config` error if the schema is invalid.
  */
 export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
   schema: Schema,
@@ -60,7 +59,7 @@ export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
     jsonSchema: rulesOf,
     warnings: Array.from(
       ignored,
-      (pattern) => `the pattern ${JSON.stringify(pattern)} cannot be checked: it is passed over.`,
+      (pattern) => `the pattern ${JSON.stringify(pattern)} is not supported: it is ignored.`,
     ),
     validation$: (input, hidden) => {
       const { value, unknown, infinite } = prune(
@@ -100,12 +99,12 @@ const notAt = (places: readonly Path[], problems: readonly Problem[]): readonly 
   return problems.filter(({ path }) => !known.has(JSON.stringify(path)));
 };
 
-/** Defaults are shown to the model and never filled in. */
+/** Defaults are not filled in. */
 type Read<Schema> = Schema extends JSONSchema
   ? FromSchema<Schema, { keepDefaultedPropertiesOptional: true }>
   : unknown;
 
-/** A schema for pruning: unnamed keys are left out unless further ones are allowed. Lists use `prefixItems`. Optional fields stop recursion. */
+/** A type without unknown keys, unless they are allowed. Lists use `prefixItems`. Optional fields stop recursion. */
 type Exact<Schema> = JSONSchema extends Schema
   ? Schema
   : Schema extends { readonly properties: object }
@@ -175,13 +174,13 @@ type OpenEnded =
 
 interface Pruned {
   readonly value: unknown;
-  /** Where the keys were that are left out. */
+  /** The paths of dropped keys. */
   readonly unknown: readonly Path[];
-  /** Where numbers are that no JSON can say again: `1e999` is read as infinite. */
+  /** The paths of infinite numbers, which JSON cannot express. */
   readonly infinite: readonly Path[];
 }
 
-/** Copies an input without keys that its schema neither names nor requires, except below keywords that allow more. With `coerces`, converts strings. */
+/** Copies an input without keys that its schema neither names, requires nor allows. `coerces` converts strings. */
 const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   const unknown: Path[] = [];
   const infinite: Path[] = [];
@@ -218,7 +217,7 @@ const prune = (input: unknown, schema: unknown, coerces = false): Pruned => {
   return { value: copy(input, schema, []), unknown, infinite };
 };
 
-/** A text as what a schema asks for: `"5"` as 5, `"true"` as true. A number that cannot be held as it is written stays a text. */
+/** Converts a string to a schema's type: `"5"` to 5, `"true"` to true; not a number that cannot be represented exactly. */
 const readAs = (type: unknown, text: string): unknown => {
   if ((type === 'number' || type === 'integer') && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu.test(text)) {
     const number = Number(text);
@@ -229,7 +228,7 @@ const readAs = (type: unknown, text: string): unknown => {
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
 };
 
-/** Keys that must be there, though their schema may be named nowhere. */
+/** Required keys, which may have no schema. */
 const requiredBy = ({ required, dependentRequired }: JsonSchema): ReadonlySet<unknown> => {
   const lists = isRecord(dependentRequired) ? Object.values(dependentRequired) : [];
   return new Set([required, ...lists].filter(Array.isArray).flat());

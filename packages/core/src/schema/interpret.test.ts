@@ -144,7 +144,7 @@ describe('X20: where no code can be compiled', () => {
       levels === 0 ? { child: 1 } : { child: tree(levels - 1) };
     const schema = { type: 'object', properties: { tree: { $ref: '#/$defs/node' } }, $defs };
     const [, deep] = await bothVerdictsOn(schema, { tree: tree(60) });
-    const problems = ['the input: is too intricate to be checked'];
+    const problems = ['the input: is too complex to check'];
     expect(deep).toEqual({ valid: false, problems });
     const list = { type: 'object', properties: { list: { type: 'array', uniqueItems: true } } };
     const many = { list: Array.from({ length: 5_000 }, (_, n) => n) };

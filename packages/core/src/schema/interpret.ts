@@ -8,18 +8,18 @@ import { duplicateIn } from './unique-items.js';
 type Unit = interpreter.OutputUnit;
 type PatternEngine = (pattern: string) => { test(text: string): boolean };
 
-/** Schemas that are looked at for one input, and characters of one whose items are compared with each other: some tenths of a second. */
+/** Maximum number of schemas evaluated per input, and of characters of compared items: some tenths of a second. */
 const mostSchemas = 500_000;
 const mostToCompare = 10_000;
 const tooMuch = new Error('The schema takes too long to check.');
 
-/** Checks inputs where the platform compiles no code. `ajv` need not compile anything to know its keywords, meta-schemas and words. */
+/** Checks inputs on platforms without code generation. `ajv` provides keywords, meta-schemas and messages. */
 export const interpret = (schema: JsonSchema, ajv: Ajv, patterns: PatternEngine): Check => {
   const [draft = ''] = Object.keys(ajv.schemas);
   const faults = checker({ $ref: draft }, draft, ajv, patterns)(schema);
   if (faults.length === 0) return checker(schema, draft, ajv, patterns);
-  const said = faults.map(({ path, message }) => `${['data', ...path].join('/')} ${message}`);
-  throw new Error(said.join(', '));
+  const lines = faults.map(({ path, message }) => `${['data', ...path].join('/')} ${message}`);
+  throw new Error(lines.join(', '));
 };
 
 const checker = (source: JsonSchema, draft: string, ajv: Ajv, patterns: PatternEngine): Check => {
@@ -27,7 +27,7 @@ const checker = (source: JsonSchema, draft: string, ajv: Ajv, patterns: PatternE
   let keys: readonly string[] = [];
   const formats: Record<string, (text: string) => boolean> = {};
 
-  /** The interpreter counts nothing, knows but one draft and runs patterns itself: they become formats, or the keys that match. */
+  /** Adapts a schema to the interpreter (no limits, one draft, own patterns): patterns become formats or matching keys. */
   const copied = (it: unknown, whole?: string): interpreter.Schema | boolean => {
     if (!isRecord(it)) return it !== false;
     const part = (value: unknown): unknown => (isRecord(value) ? copied(value, whole) : value);
@@ -49,7 +49,7 @@ const checker = (source: JsonSchema, draft: string, ajv: Ajv, patterns: PatternE
       ([keyword]) => keyword !== 'format' && isKnown(keyword),
     );
     const schema: interpreter.Schema = Object.fromEntries(known.map(entry));
-    // Without it the interpreter does not say what is wrong with the items.
+    // Without it, the interpreter does not report problems of items.
     if (schema.contains !== undefined) schema.minContains ??= 1;
     const { type, patternProperties = {} } = schema;
     const matchers = Object.entries(patternProperties).map(
@@ -109,14 +109,14 @@ const checker = (source: JsonSchema, draft: string, ajv: Ajv, patterns: PatternE
 
 const maps = new Set([...Object.keys(interpreter.schemaMapKeyword), 'dependencies']);
 
-/** Keywords that some drafts do not know. */
+/** Keywords that are missing in some drafts. */
 const later =
   /^(prefixItems|additionalItems|(min|max)Contains|dependent\w+|unevaluated\w+|\$(dynamic|recursive)\w+)$/;
 
 const exactly = (key: string): string =>
   `^${key.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)}$`;
 
-/** What the program gives may be more than JSON: `undefined` is not there, and the rest has no type that a schema knows. */
+/** Values of the program may not be JSON: drops `undefined`; other values have no type of JSON Schema. */
 const asJson = (input: unknown): unknown => {
   if (!isRecord(input)) return input;
   const isJson = (value: unknown): boolean =>
@@ -130,7 +130,7 @@ const keysIn = (value: unknown): readonly string[] =>
     ? Object.entries(value).flatMap(([key, it]) => [key, ...keysIn(it)])
     : [];
 
-/** As in ajv, what is wrong with each part comes before what is wrong with the whole. */
+/** As in ajv, problems of parts come before those of the whole. */
 const inOrder = (units: readonly Unit[]): readonly Unit[] => {
   const ordered: Unit[] = [];
   const wholes: Unit[] = [];
@@ -146,11 +146,11 @@ const inOrder = (units: readonly Unit[]): readonly Unit[] => {
   return [...ordered, ...wholes.reverse()];
 };
 
-/** Keywords whose units only contain those of problems. */
+/** Keywords whose units only contain other problems. */
 const containers =
   /^(\$ref|allOf|properties|patternProperties|dependentSchemas|prefixItems|items|additionalItems|unevaluatedItems)$/;
 
-/** Says what a unit reports in the words of ajv, or in its own if those need more than the value of the keyword. */
+/** The message of a unit, in ajv's words if they only need the value of the keyword. */
 const explaining =
   (ajv: Ajv, schema: unknown, lookup: Readonly<Record<string, unknown>>, input: unknown) =>
   (unit: Unit, index: number, units: readonly Unit[]): readonly Problem[] => {
@@ -162,7 +162,7 @@ const explaining =
         if (typeof address === 'string') return lookup[address];
         return Reflect.get(from, unescaped(decodeURIComponent(segment)));
       }, start);
-    // One location of the interpreter is misspelt.
+    // The interpreter misspells one location.
     const value = valueAt(keywordLocation.replace(/[^/]*$/, keyword), schema);
     const [, above = '', key = ''] = /^(.*)\/(.*)$/s.exec(instanceLocation) ?? [];
     const isName = /(?<!\/properties)\/propertyNames\//.test(keywordLocation);
@@ -172,7 +172,11 @@ const explaining =
     const problem = (message: unknown, params = {}, name = keyword): readonly Problem[] => [
       ofError({ instancePath, keyword: name, message: String(message), params, data }),
     ];
-    const say = (params: object = {}, name = keyword, schemaCode = value): readonly Problem[] => {
+    const explain = (
+      params: object = {},
+      name = keyword,
+      schemaCode = value,
+    ): readonly Problem[] => {
       const known = ajv.getKeyword(name);
       const words: unknown = typeof known === 'object' ? known.error?.message : undefined;
       const cxt = { keyword: name, schemaCode, params };
@@ -186,33 +190,33 @@ const explaining =
       case 'type':
         return problem(`must be ${String(value)}`);
       case 'enum':
-        return say({ allowedValues: value });
+        return explain({ allowedValues: value });
       case 'required':
-        return say({ missingProperty: named });
+        return explain({ missingProperty: named });
       case 'format':
-        return say({}, 'pattern', String(value).slice(1, -1));
+        return explain({}, 'pattern', String(value).slice(1, -1));
       case 'if':
-        return say({ ifClause: named });
+        return explain({ ifClause: named });
       case 'contains':
         return [];
       case 'minContains':
-        return say({ min: value }, 'contains');
+        return explain({ min: value }, 'contains');
       case 'dependencies':
       case 'dependentRequired': {
         const names = isRecord(value) ? value[named] : undefined;
         if (!Array.isArray(names)) return [];
-        return say({ property: named, depsCount: names.length, deps: names.join(', ') });
+        return explain({ property: named, depsCount: names.length, deps: names.join(', ') });
       }
       case 'uniqueItems':
         return problem(Array.isArray(data) ? duplicateIn(data)?.message : error);
       case 'additionalProperties':
       case 'unevaluatedProperties':
-        return value === false ? say() : [];
+        return value === false ? explain() : [];
       case 'false':
         return /^(additional|unevaluated)P/.test(units[index + 1]?.keyword ?? '')
           ? []
           : problem('boolean schema is false');
       default:
-        return containers.test(keyword) ? [] : say();
+        return containers.test(keyword) ? [] : explain();
     }
   };

@@ -41,7 +41,7 @@ describe('T5: numbers that JSON can write, but nothing can hold', () => {
   it('I13: are no number where the program gives them, and that is all the model is told', () => {
     const hidden = { number: Infinity };
     expect(verdictOn(schema, {}, { hidden }).problems).toEqual([
-      'number: what the program gives for it is not valid',
+      'number: the value that the program sets is not valid',
     ]);
     expect(verdictOn(schema, {}, { hidden: { any: Infinity } }).valid).toBe(true);
   });

@@ -1,12 +1,10 @@
 import type { ErrorObject } from 'ajv';
 import { brief, maxMessage, type Problem } from '../values/schema.js';
 
-/** What is wrong with an input: an empty list where it is valid. */
+/** Returns the problems of an input; empty if it is valid. */
 export type Check = (input: unknown) => readonly Problem[];
 
-export const tooIntricate: readonly Problem[] = [
-  { path: [], message: 'is too intricate to be checked' },
-];
+export const tooIntricate: readonly Problem[] = [{ path: [], message: 'is too complex to check' }];
 
 export const ofError = ({
   instancePath,

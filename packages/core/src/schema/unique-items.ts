@@ -13,7 +13,7 @@ export const uniqueItems = (): FuncKeywordDefinition => {
 
 const keyword = 'uniqueItems';
 
-/** What ajv would say of the last pair. */
+/** The error of ajv for the last pair. */
 export const duplicateIn = (items: readonly unknown[]) => {
   const canonical = canonicalForm();
   const places = new Map<string, number>();
@@ -29,7 +29,7 @@ export const duplicateIn = (items: readonly unknown[]) => {
   return { keyword, message, params };
 };
 
-/** Writes values so that those which JSON holds to be the same are written the same, whatever the order of their keys. What JSON cannot hold is the same only as itself. */
+/** Converts values that are equal in JSON to the same string, regardless of key order. Other values only equal themselves. */
 const canonicalForm = (): ((value: unknown) => string) => {
   const names = new Map<unknown, string>();
   const nameOf = (value: unknown): string => {

@@ -10,37 +10,37 @@ import type { Spending } from './spending.js';
 import type { Cell } from '../step.js';
 import type { Trampoline } from '../flow/trampoline.js';
 
-/** What one call owns, shares with its layers, and hands down to the calls that its tools make. It is made once, and never changes. */
+/** The state of one call, for its layers and for calls of its tools. Created once, never replaced. */
 export interface CallContext extends LayerContext {
-  /** What happens in the call from now on. Hot; ends with the call, and errors where it does. */
+  /** Events of the call from now on. Hot; completes or errors with the call. */
   readonly events$: Subject<AgentEvent>;
-  /** How the call ends: with its reply behind the last event, or with its error. */
+  /** Emits the reply after the last event, or errors. */
   readonly reply$: AsyncSubject<Reply>;
-  /** Holds the step of the call above whose tool makes this one; call what it returns once. */
+  /** Keeps the parent's tool step from being cut; call the returned function once to release it. */
   readonly holdAbove: () => () => void;
   readonly demand: JoinableDemand;
-  /** Those who hear this call, and all calls below it. */
+  /** Receivers of the events of this call and its sub-agents. */
   readonly listeners: readonly Listener[];
-  /** Delivers the events of a whole family of calls, one after the other. */
+  /** Delivers the events of the family of calls, one at a time. */
   readonly deliver: Trampoline;
-  /** Runs the turns of a whole family of calls, one after the other: nested ones would overflow the stack. */
+  /** Runs the turns of the family of calls, one at a time: nested ones would overflow the stack. */
   readonly turns: Trampoline;
-  /** The number of the last event of a whole family of calls. */
+  /** The `seq` of the family's last event. */
   readonly numbers: { last: number };
   readonly nextSeq: () => number;
-  /** The interruption of the call above, where there is one. */
+  /** The interruption of the parent. */
   readonly above: Interruption | undefined;
-  /** The call above has been interrupted, and begins no other one. */
+  /** The parent was interrupted, so no new call starts. */
   readonly isLate: boolean;
-  /** The interceptors of those whose words the call's are: its own, and those of the calls above that it speaks for. */
+  /** The interceptors of the call, and of the parents that it speaks for. */
   readonly voice: readonly Hook[];
-  /** Counts a cost in the calls above, if there are any. */
+  /** Adds a cost to the parents. */
   readonly spend: ((spending: Spending) => void) | undefined;
   readonly layers: readonly Layer[];
-  /** What is done once the last event has been heard, or the call was left. */
+  /** Runs after the last event was delivered, or on unsubscribe. */
   readonly afterwards: (() => void)[];
   readonly cells: Map<Cell<unknown>, unknown>;
-  /** Tells the tool that makes the call that it was stopped, and all above it with it. */
+  /** Reports a fatal error to the tool that made the call. */
   readonly reportHalt: (error: MillraceError) => void;
   readonly interceptors: readonly Hook[];
 }

@@ -10,76 +10,71 @@ import type { JsonSchema, Validation } from '../values/schema.js';
 import type { ToolkitCell } from '../tools/toolkit.js';
 import { addToPhase, type Usage, type UsageByPhase } from '../values/usage.js';
 
-/** What an answer must be. */
+/** The required form of an answer. */
 export interface AnswerForm {
   readonly jsonSchema: JsonSchema;
-  /** Reads the output in the text of an answer. Emits one verdict and completes. */
+  /** Parses and validates the text of an answer. Emits one result and completes. */
   readonly read$: (text: string) => Observable<Validation>;
-  /** Readies a model for requests that ask for this form. */
+  /** Prepares a model for requests with this form. */
   readonly ready: (model: Model) => Model;
 }
 
-/** One call on its way in. Layers edit it by named transitions before its loop runs; it never changes afterwards. */
+/** A call before its loop runs. Layers edit it by the functions below; afterwards it never changes. */
 export interface Call {
-  /** Whether the call is to run: it may have been interrupted before it began, or an interceptor of `prepare` may have vetoed it. */
+  /** `interrupted`: before it started. `vetoed`: by an interceptor of `prepare`. */
   readonly status: 'prepared' | 'interrupted' | 'vetoed';
-  /** What was asked. The layer that opens the call takes out the results that it brings for tools of earlier calls. */
+  /** The input. The layer that opens the call takes out results for tool calls of earlier calls. */
   readonly input: readonly Message[];
-  /** An agent made of steps has none. */
+  /** Absent for an agent made of steps. */
   readonly model: Model | undefined;
-  /** The tools, as they are just now. */
   readonly toolkit: ToolkitCell;
-  /** The names of tools that are shown whatever is selected. */
+  /** The names of tools that are shown in addition to selected ones. */
   readonly pinned: readonly string[];
-  /** The names of tools that the model is not shown. */
+  /** The names of tools that are hidden from the model. */
   readonly hidden: readonly string[];
-  /** Its requests, limits and time-outs, without the model and the tools. */
+  /** The options, without the model and the tools. */
   readonly options: Omit<PreparedOptions, 'model' | 'tools'>;
-  /** What the answer must be, if it must be something. */
   readonly output: AnswerForm | undefined;
-  /** Where the messages of the call are kept. */
+  /** The memory of the call's messages. */
   readonly memory: Memory;
-  /** What was said before, with results that came since in their places. */
+  /** The earlier conversation, including results that arrived since. */
   readonly history: readonly Message[];
-  /** What memory is to have first: these results, and before them what it lacks of what was said before. */
+  /** Messages to store first: these results, and earlier messages that memory lacks. */
   readonly late: readonly Message[];
-  /** What the agent tells the model in every request. */
   readonly instructions: string | undefined;
-  /** When it began, in milliseconds since the epoch. */
   readonly createdAt: number;
-  /** What is remembered of earlier conversations: shown, and never stored. */
+  /** Messages from earlier conversations: shown, and never stored. */
   readonly recalled: readonly Message[];
-  /** Where the model reads that; also right before the input if something that was found stands there. */
+  /** Their place in a request; `beforeInput` if findings are placed there. */
   readonly recalledPlacement: 'beforeHistory' | 'beforeInput';
-  /** What layers have found for it, by name. */
   readonly found: Findings;
-  /** The stand-alone form of the question, if it refers to what was said before. Passages, tools and memories are searched by it. */
+  /** The stand-alone form of a question that refers to earlier messages, for searching passages, tools and memories. */
   readonly question: string | undefined;
-  /** What every request tells the model beside the messages, by title. */
+  /** Notes in every request, by title. */
   readonly notes: Notes;
-  /** What has been spent before the loop, by phase. */
+  /** The usage before the loop, by phase. */
   readonly spent: UsageByPhase;
 }
 
-/** Adds messages that every request shows before the history, or before the input if something that was found stands there. They are never stored. */
+/** Adds messages to every request, before the history, or before the input like findings. They are never stored. */
 export const recall = (call: Call, ...messages: readonly Message[]): Call => ({
   ...call,
   recalled: [...call.recalled, ...messages],
 });
 
-/** Adds messages that every request shows, and puts everything recalled right before the input: what changes from call to call then stands after the history, which providers can cache. */
+/** As `recall`, but places all recalled messages right before the input: providers can then cache the history. */
 export const recallBeforeInput = (call: Call, ...messages: readonly Message[]): Call => ({
   ...recall(call, ...messages),
   recalledPlacement: 'beforeInput',
 });
 
-/** Replaces the history that memory gave. */
+/** Replaces the history. */
 export const withHistory = (call: Call, history: readonly Message[]): Call => ({
   ...call,
   history,
 });
 
-/** Tells the model something in every request, under a title. It is never stored. */
+/** Adds a note to every request, under a title. It is never stored. */
 export const addNote = (call: Call, title: string, text: string): Call => ({
   ...call,
   notes: { ...call.notes, [title]: text },
@@ -88,7 +83,7 @@ export const addNote = (call: Call, title: string, text: string): Call => ({
 /** Sets the stand-alone form of the question. */
 export const withQuestion = (call: Call, question: string): Call => ({ ...call, question });
 
-/** Adds what was spent before the loop, under the name of a phase. */
+/** Adds usage before the loop to a phase. */
 export const charge = (call: Call, phase: string, usage: Usage): Call => ({
   ...call,
   spent: addToPhase(call.spent, phase, usage),
@@ -100,32 +95,31 @@ export const hideTools = (call: Call, ...names: readonly string[]): Call => ({
   hidden: [...new Set([...call.hidden, ...names])],
 });
 
-/** Whether the call is to run: it was neither interrupted before it began nor vetoed. */
+/** Whether the call runs: it was neither interrupted before it started nor vetoed. */
 export const isOpen = ({ status }: Pick<Call, 'status'>): boolean => status === 'prepared';
 
-/** The text of the question, in its stand-alone form if there is one. If a call brings results and no words, it is what was asked last. */
+/** The question as text, in its stand-alone form if there is one. If a call only brings results: the last one. */
 export const questionOf = ({
   input,
   history,
   question,
 }: Pick<Call, 'input' | 'history' | 'question'>): string => {
   if (question !== undefined) return question;
-  const said = input.map(textOf).join('\n');
-  const asked = history.findLast(({ role }: Message) => role === 'user');
-  return said === '' && asked !== undefined ? textOf(asked) : said;
+  const text = input.map(textOf).join('\n');
+  const last = history.findLast(({ role }: Message) => role === 'user');
+  return text === '' && last !== undefined ? textOf(last) : text;
 };
 
-/** Something that was found for a call. */
+/** Information that a layer found for a call. */
 export interface Finding {
-  /** What every request shows of it under `[Retrieved Context]`, if anything. */
+  /** The text under `[Retrieved Context]` in every request; may be empty. */
   readonly text: string;
-  /** Where: in the system prompt, or right before the input and after what is recalled, so that everything before these is the same from call to call. */
+  /** In the system prompt, or right before the input and after recalled messages, so that the prefix can be cached. */
   readonly placement: 'system' | 'beforeInput';
-  /** Reported when the loop begins. */
+  /** Reported when the loop starts. */
   readonly event?: ReportedPayload;
-  /** What the reply has of it. */
+  /** Fields of the reply. */
   readonly reply?: Partial<Reply>;
 }
 
-/** What layers have found, by name. */
 export type Findings = Readonly<Record<string, Finding>>;

@@ -16,58 +16,54 @@ import type { ContextValues } from '../tools/context-key.js';
 import type { Trampoline } from '../flow/trampoline.js';
 import type { ToolContext } from '../tools/types.js';
 
-/** To whom a context is lent: a tool use in a step, and what for, if not for its run. */
+/** The receiver of a tool context: the tool call, its step, and the purpose if it is not the run itself. */
 export interface Lending {
   readonly toolUseId: string;
   readonly stepId: string;
   readonly purpose?: string | undefined;
-  /** What its calls say is said for the call that lends it. */
+  /** Calls made with it speak for this call. */
   readonly speaks?: boolean;
 }
 
-/** What the phases of one call share. A phase asks for the part it uses. */
+/** The context of the phases of a call. A phase declares the part it uses. */
 export interface Context {
   readonly call: CallInfo;
   readonly model: Model;
-  /** Wraps a model, whichever is asked for the call, in the call's layers. Every request goes through it. */
+  /** Wraps a model in the layers of the call. Every request goes through it. */
   throughLayers(model: Model): Model;
-  /** The tools there are just now. */
   readonly toolkit: Toolkit;
   readonly memory: Memory;
   readonly hooks: Hooks;
   readonly interruption: Interruption;
-  /** Whether an interrupt can come. */
+  /** Whether the call can be interrupted. */
   readonly isInterruptible: boolean;
-  /** What must end before a step is cut. */
+  /** Work that must end before a step is cut. */
   readonly holds: Holds;
-  /** Runs messages that reach the call late through the `prepare` interceptors. Completes empty if one of them vetoes. */
+  /** Runs messages of a running call through the `prepare` interceptors. Completes empty if one of them vetoes. */
   prepareInput$(
     messages: readonly UserMessage[],
     place: string,
   ): Observable<readonly UserMessage[]>;
   readonly demand: Demand;
   readonly scheduler: SchedulerLike;
-  /** Runs the turns of a whole family of calls, one after the other. */
+  /** Runs the turns of the family of calls, one at a time. */
   readonly turns: Trampoline;
   readonly limits: Limits;
-  /** What a whole family of calls may send again. It only shrinks. */
+  /** The remaining retries of the family of calls. */
   readonly retryBudget: RetryBudget;
-  /** What tools find under context keys. */
   readonly values: ContextValues;
-  /** What the answer must be, where it must be something. */
   readonly output: AnswerForm | undefined;
-  /** What layers have found for the call, by name. */
   readonly found: Findings;
-  /** What every request says beside its messages and tools. */
+  /** Options of every request, without messages and tools. */
   readonly request: RequestOptions;
-  /** The tool uses that the conversation knows: ids must not repeat. It only grows. */
+  /** The ids of all tool calls of the conversation, which must not repeat. It only grows. */
   readonly toolUseIds: Set<string>;
-  /** Performs a step of the call: the only way to ask the outside world. */
+  /** Performs a step: the only way to ask the outside world. */
   readonly perform: Perform;
   /** Returns the value of a cell of the call or of its family. */
   readonly local: Locals;
-  /** Has just these groups of tools active, as a tool has left them that is not run again. */
+  /** Activates exactly these groups of tools, to replay the effect of a recorded tool call. */
   activateOnly(groups: readonly string[]): void;
-  /** What the run of one tool is lent. */
+  /** Creates the context of one tool call. */
   toolContext(lending: Lending, run: OpenRun, abort: LazyAbort): ToolContext;
 }

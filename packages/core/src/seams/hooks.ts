@@ -23,15 +23,14 @@ import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Trampoline } from '../flow/trampoline.js';
 import { isRecord } from '../values/json.js';
 
-/** The one way by which a call tells what happens, and lets it be changed. */
+/** Emits the events of a call, and runs them through interceptors. */
 export interface Hooks {
-  /** Sends an event through its interceptors, delivers it, and continues with the result, or with `undefined` after a veto. */
+  /** Runs an event through its interceptors, delivers it, and continues with the result, or `undefined` after a veto. */
   emit$<Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
     next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T>;
-  /** Whether there are interceptors of a type of event. */
   intercepts(type: ModifiableType): boolean;
   /** As `emit$`, but leaves the delivery to the caller. */
   intercepted$<Payload extends ModifiablePayload, T>(
@@ -39,35 +38,34 @@ export interface Hooks {
     payload: Payload,
     next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T>;
-  /** Leads the chunks of one message through the transforms there are. */
+  /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
-  /** Delivers an event as it is. */
+  /** Delivers an event without interceptors. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
-  /** Delivers a delta. It is what there is most of, so no object is made but the event. */
+  /** Delivers a delta. Deltas are the most frequent events, so it only allocates the event. */
   show(iteration: number, type: 'reasoningChunk' | 'summaryChunk', chunk: ChunkOf): void;
-  /** The iteration of the last event. */
   iteration(): number;
-  /** Lets something take part in the delivery of events, before there are any. */
+  /** Adds an attendant, before the first event. */
   attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
   isSettled(): boolean;
 }
 
-/** Takes part in the delivery of a call's events. */
+/** Takes part in the delivery of events. */
 export interface Attendant {
-  /** Hears each event of the call as it happens, also while another one is delivered: what records events records them before what comes of them. */
+  /** Receives each event immediately, even while another one is delivered, so events are recorded in causal order. */
   readonly listener?: Listener;
-  /** Delivers an event with `now()`: at once, later or never. `isEnd` is the last one of the call. */
+  /** Delivers an event by calling `now()`: immediately, later or never. `isEnd` marks the last event of the call. */
   readonly deliver?: (type: EventType, isEnd: boolean, now: () => void) => void;
 }
 
 export interface HooksInit {
   readonly call: CallInfo;
   readonly interceptors: readonly Hook[];
-  /** Those whose transforms its messages pass. Default: `interceptors`. */
+  /** The interceptors whose transforms apply to its messages. Default: `interceptors`. */
   readonly voice?: readonly Hook[];
   readonly scheduler: SchedulerLike;
-  /** Delivers the events of a whole family of calls, one after the other. */
+  /** Delivers the events of the family of calls, one at a time. */
   readonly deliver: Trampoline;
   readonly listeners: readonly Listener[];
   readonly nextSeq: () => number;
@@ -86,12 +84,12 @@ export const createHooks = ({
   let latest = 0;
   let settled = false;
   let deliverBy: Attendant['deliver'];
-  /** All in one literal: an object that grows field by field costs more than everything else that is done to a delta. */
+  /** One literal: adding fields one by one would dominate the cost of a delta. */
   const envelope = <Type extends EventType>(type: Type, iteration: number, seq: number) => {
     const at = scheduler.now();
     return { type, rootId, callId, agent, ...kin, iteration, seq, at };
   };
-  const tell = <Type extends EventType>(
+  const deliverEvent = <Type extends EventType>(
     type: Type,
     iteration: number,
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
@@ -99,11 +97,11 @@ export const createHooks = ({
     if (settled) return;
     settled = type === 'postCall' || type === 'error';
     latest = iteration;
-    if (deliverBy === undefined) tellNow(type, iteration, seal);
-    else deliverBy(type, settled, () => tellNow(type, iteration, seal));
+    if (deliverBy === undefined) deliverNow(type, iteration, seal);
+    else deliverBy(type, settled, () => deliverNow(type, iteration, seal));
   };
-  /** An event that nobody hears is counted, and not made. */
-  const tellNow = <Type extends EventType>(
+  /** An event without observers is counted, but not created. */
+  const deliverNow = <Type extends EventType>(
     type: Type,
     iteration: number,
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
@@ -115,7 +113,7 @@ export const createHooks = ({
     deliver(() => everyone.forEach((listener) => listener.next(event)));
   };
   const report: Hooks['report'] = (iteration, payload) =>
-    tell(payload.type, iteration, (around) => Object.assign(around, payload));
+    deliverEvent(payload.type, iteration, (around) => Object.assign(around, payload));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -133,10 +131,10 @@ export const createHooks = ({
     arrive: (event: EventOf<Payload['type']>) => void,
     next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
   ): Observable<T> => {
-    // Frozen before, too: who edits in place would edit what later requests are made of.
+    // Frozen before interceptors run: an edit in place would change later requests.
     const own: ModifiablePayload = payload;
     const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
-    // Every stage makes sure of the type; this tells the compiler.
+    // Every stage checks the type; this informs the compiler.
     const isOfType = (out: ModifiableEvent): out is EventOf<Payload['type']> =>
       isEvent(out, payload.type);
     const ofType = stages.filter(({ type }) => type === payload.type);
@@ -158,11 +156,11 @@ export const createHooks = ({
   const delivers =
     <Type extends ModifiableType>(iteration: number, type: Type) =>
     (event: EventOf<Type>): void =>
-      tell(type, iteration, (around) => ({ ...event, ...around }));
+      deliverEvent(type, iteration, (around) => ({ ...event, ...around }));
   return {
     report,
     show: (iteration, type, chunk) =>
-      tell(type, iteration, (around) => Object.assign(around, chunk)),
+      deliverEvent(type, iteration, (around) => Object.assign(around, chunk)),
     intercepted$: (iteration, payload, next) => passed$(iteration, payload, noop, next),
     emit$: (iteration, payload, next) =>
       passed$(iteration, payload, delivers(iteration, payload.type), next),
@@ -203,7 +201,7 @@ const stageOf = (
     operate$: (event) => (operate ??= open(call))(event),
     isUsable: (value) => isUsable(type, value),
     onVeto: (event) => {
-      // Progress that is held back is no news.
+      // A veto of progress is not reported.
       if (event.type === 'actingChunk') return;
       const about = 'toolUse' in event ? { toolUseId: event.toolUse.id } : {};
       report(event.iteration, { type: 'vetoed', of: type, name, ...about });
@@ -213,7 +211,7 @@ const stageOf = (
   });
 };
 
-/** Handlers must not disturb those who listen beside them. */
+/** A handler's error must not affect other observers. */
 const watchersOf = (
   interceptors: readonly Hook[],
   call: CallInfo,
@@ -223,7 +221,7 @@ const watchersOf = (
     hears: true,
     next: (event) => {
       const fail = (cause: unknown): void => {
-        // One that fails at the news of a failure would never end.
+        // A handler that fails on `handlerError` would loop forever.
         if (event.type === 'handlerError') return;
         const error = toMillraceError(cause, 'unknown', `The handler ${name} failed`);
         report({ type: 'handlerError', of: event.type, name, error });
@@ -237,10 +235,10 @@ const watchersOf = (
     },
   }));
 
-/** An event that was frozen by an interceptor may be so at its surface only. A tool's `details` are its own. */
+/** Freezes an event deeply: an interceptor may have frozen it shallowly. A tool's `details` belong to the tool. */
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
-  // What a tool emits is its own.
+  // Progress values belong to the tool.
   const fields = event.type === 'actingChunk' ? [event.toolUse] : Object.values(event);
   for (const field of fields) {
     if (typeof field === 'object') frozen(field);

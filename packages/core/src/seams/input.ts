@@ -16,15 +16,15 @@ import {
 import { isRecord } from '../values/json.js';
 import { unpaired } from '../run.js';
 
-/** A message as a caller may write it: the call gives it its id. */
+/** A message of a caller. The call assigns its id. */
 export type InputMessage =
   Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
 
-/** Input of a call: a string, content blocks, a message, or a list of messages and strings. Messages of other agents become user messages. */
+/** Input of a call: a string, content blocks, a message, or a list of messages and strings. */
 export type Input =
   string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
 
-/** Reads an input as messages of a call, or throws `invalidRequest`. Results for tools of earlier calls come first, in a message of their own. */
+/** Converts an input to messages, or throws `invalidRequest`. Results for earlier tool calls come first. */
 export const readInput = (
   input: unknown,
   { callId, agent }: Pick<CallInfo, 'callId' | 'agent'>,
@@ -55,27 +55,27 @@ const fromUser = (message: Message): UserMessage => {
   if (message.role === 'user') return message;
   throw new MillraceError(
     'invalidRequest',
-    `A running call takes messages of the user, not of the role '${message.role}'. Pass a text, content blocks or user messages.`,
+    `A running call takes messages of the user, not of the role '${message.role}'. Pass a string, content blocks or user messages.`,
   );
 };
 
-/** Reads the history of a call, or throws `invalidRequest`. Of other agents it has the text, without their tool calls. */
+/** Converts the history of a call, or throws `invalidRequest`. Tool calls of other agents are dropped. */
 export const readHistory = (
   history: unknown,
   { agent }: Pick<CallInfo, 'agent'>,
 ): readonly Message[] => {
-  if (!Array.isArray(history)) throw unreadable('history', 'it is no list');
+  if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
   const parts: readonly unknown[] = history;
   const isOthers = (part: unknown): boolean =>
     isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
-  const isSaid = (part: unknown, index: number): boolean => {
+  const isReadable = (part: unknown, index: number): boolean => {
     if (isRecord(part) && part['role'] === 'tool') return !isOthers(parts[index - 1]);
     return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
   };
-  const read = parts.filter(isSaid).map((message, index) => ({
+  const read = parts.filter(isReadable).map((message, index) => ({
     ...toMessage('history', message, own),
-    // They are not the call's: its id would make them a part of its task.
+    // With the id of the call they would become part of its task.
     id: `history/${index}`,
   }));
   return Object.freeze(read.map(freezeMessage));
@@ -86,7 +86,7 @@ type What = 'input' | 'history';
 const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
   if (typeof part === 'string') return { id: '', role: 'user', content: [textBlock(part)] };
   if (!isMessage(part)) {
-    throw unreadable(what, 'it is neither a text, a content block nor a message');
+    throw unreadable(what, 'it is neither a string, a content block nor a message');
   }
   const message = copy(what, part);
   if (message.role !== 'assistant' || (own !== undefined && (message.name ?? own) === own)) {
@@ -104,7 +104,7 @@ const copy = (what: What, { role, content, ...rest }: Message): Message => {
   const plain = what === 'input' ? plainResult : waitingResult;
   const name = 'name' in rest && typeof rest.name === 'string' ? { name: rest.name } : {};
   try {
-    // The role and the content of one message belong together, which a spread cannot say.
+    // Role and content of a message belong together; a spread cannot express that.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     return {
       id: '',
@@ -139,7 +139,7 @@ const isResult = (block: unknown): block is ToolResultBlock =>
   typeof block['isError'] === 'boolean' &&
   areContentBlocks(block['content']);
 
-/** Only what is known: a result that comes from outside says nothing else. */
+/** Copies the known fields of a result from outside. */
 const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultBlock) => ({
   type,
   toolUseId,
@@ -158,7 +158,7 @@ const unreadable = (what: What, why: string): MillraceError =>
 
 const hints = {
   input:
-    "Pass a text, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.",
+    "Pass a string, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.",
   history:
-    "Pass a list of messages, such as { role: 'user', content: [{ type: 'text', text: '…' }] }, each tool use with its result behind it.",
+    "Pass a list of messages, such as { role: 'user', content: [{ type: 'text', text: '…' }] }, each tool call followed by its result.",
 } as const;

@@ -8,23 +8,22 @@ import { isRecord } from '../values/json.js';
 import { checkOptions, isFlag, isNumber, isText, type Rule } from '../values/options.js';
 import type { Preparation } from './preparation.js';
 
-/** How an interceptor is placed, and what its failure means. */
+/** Name, order and error handling of an interceptor. */
 export interface InterceptorOptions {
-  /** What events and errors call it. Default: its kind and place. */
+  /** The name in events and errors. Default: its kind and position. */
   readonly name?: string;
-  /** The lower goes first; equals go in the order they were given. Default: 100. */
+  /** Lower runs first; equal ones run in the given order. Default: 100. */
   readonly priority?: number;
-  /** An error is passed over with a `handlerError` event, instead of failing the call. Default: false. */
+  /** Whether an error is ignored, with a `handlerError` event, instead of failing the call. Default: false. */
   readonly failOpen?: boolean;
 }
 
-/** A layer that intercepts or watches the events of a call: what `on`, `onCall`, `prepare`, `transformChunks` and `watch` return, for `use`. */
+/** A layer that intercepts or watches events: of `on`, `onCall`, `prepare`, `transformChunks` and `watch`. */
 export interface Interceptor {
   readonly name: string;
   readonly hook: Hook;
 }
 
-/** What an interceptor does, by its kind. */
 export type Hook = EventHook | PrepareHook | ChunkHook | WatchHook;
 
 interface Placed extends InterceptorOptions {
@@ -32,11 +31,9 @@ interface Placed extends InterceptorOptions {
   readonly failOpen: boolean;
 }
 
-/** An operator on one type of event. */
 export interface EventHook extends Placed {
   readonly kind: 'event';
   readonly type: ModifiableType;
-  /** Readies it for one call. */
   readonly open: (call: CallInfo) => (event: ModifiableEvent) => Observable<AgentEvent>;
 }
 
@@ -55,14 +52,17 @@ interface WatchHook extends Placed {
   readonly handle: (event: AgentEvent, call: CallInfo) => unknown;
 }
 
-/** Applies an operator to every event of one type, each on a stream of its own: emit one value to continue, edited or not, none to veto; two, or another type, are an error. The loop waits until it completes. */
+/**
+ * Applies an operator to every event of one type, each in a separate stream. Emit one value, edited or not, to
+ * continue, none to veto; two, or another type, are an error. The loop waits until it completes.
+ */
 export const on = <Type extends ModifiableType>(
   type: Type,
   operator: MonoTypeOperatorFunction<EventOf<Type>>,
   options: InterceptorOptions = {},
 ): Interceptor => onCall(type, () => operator, options);
 
-/** As `on`, with an operator built anew for each call: the place for an interceptor's own state. */
+/** As `on`, but creates the operator for each call, so it can have state. */
 export const onCall = <Type extends ModifiableType>(
   type: Type,
   build: (call: CallInfo) => MonoTypeOperatorFunction<EventOf<Type>>,
@@ -70,7 +70,7 @@ export const onCall = <Type extends ModifiableType>(
 ): Interceptor => {
   if (!modifiableTypes.includes(type)) {
     throw misuse(
-      `on(): '${type}' cannot be intercepted, only watched. Those that can: ${modifiableTypes.join(', ')}.`,
+      `on(): '${type}' cannot be intercepted, only watched. Types that can be: ${modifiableTypes.join(', ')}.`,
     );
   }
   return interceptor({
@@ -84,7 +84,10 @@ export const onCall = <Type extends ModifiableType>(
   });
 };
 
-/** Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end the call with reason `stopped`; two are an error. `preCall` shows the original input. */
+/**
+ * Applies an operator to the input and the options of a call before it starts: emit one value to continue, none to end
+ * the call with reason `stopped`; two are an error. `preCall` shows the original input.
+ */
 export const prepare = (
   operator: MonoTypeOperatorFunction<Preparation>,
   options: InterceptorOptions = {},
@@ -92,8 +95,12 @@ export const prepare = (
   interceptor({ kind: 'prepare', operator, ...placed('prepare()', operator, options) });
 
 /**
- * Applies an operator to the content of every message of the model while it streams: it may map, drop, merge or add chunks, and is subscribed to for each message. If it completes early, or emits `stopMessage()`, the request is cancelled and the call ends with the text so far, reason `stopped`; with feedback, the message
- * is discarded and the model asked again, up to twice in a row, then the call errors with `guardRejected`. With `failOpen`, chunks that a failed operator has not passed on are passed on unchanged; text that it had split may be lost. If a provider pauses a message, each of its responses is transformed by itself.
+ * Applies an operator to the content of each message while it streams: it may map, drop, merge or add chunks. It is
+ * subscribed to once per message, or per response if a provider pauses a message.
+ *
+ * If it completes early, or emits `stopMessage()`, the request is aborted and the call ends with the text so far, reason
+ * `stopped`. With feedback, the message is discarded and the model asked again, up to twice in a row; then the call errors
+ * with `guardRejected`. With `failOpen`, chunks that a failed operator did not emit are passed on; text it had split may be lost.
  */
 export const transformChunks = (
   operator: ChunkTransform,
@@ -101,7 +108,7 @@ export const transformChunks = (
 ): Interceptor =>
   interceptor({ kind: 'chunks', operator, ...placed('transformChunks()', operator, options) });
 
-/** Passes every event of the agent's calls to a handler. Its errors are reported by `handlerError` events and harm nothing. */
+/** Passes every event of the agent's calls to a handler. Errors of the handler only emit `handlerError`. */
 export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
   options: Pick<InterceptorOptions, 'name'> = {},
@@ -122,7 +129,7 @@ export const ordered = <Kind extends Hook['kind']>(
   kind: Kind,
 ): readonly (Extract<Hook, { kind: Kind }> & { readonly name: string })[] =>
   hooks
-    .map((hook, index) => ({ name: `${labelOf(hook)} at place ${index + 1}`, ...hook }))
+    .map((hook, index) => ({ name: `${labelOf(hook)} at position ${index + 1}`, ...hook }))
     .filter((hook): hook is Extract<typeof hook, { kind: Kind }> => hook.kind === kind)
     .sort((a, b) => a.priority - b.priority);
 

@@ -37,100 +37,103 @@ import type { InputSchema } from '../values/schema.js';
 import type { Locals, Perform, Step } from '../step.js';
 import type { ContextEntry, ContextValues } from '../tools/context-key.js';
 
-/** What the layers of one call share. It is made once and never changes; a layer asks for the part it uses. */
+/** The context of the layers of a call. Created once, never changed. A layer declares the part it uses. */
 export interface LayerContext {
   readonly call: CallInfo;
-  /** Reports events of the call, and sends them through its interceptors. */
+  /** Emits events, and runs them through interceptors. */
   readonly hooks: Hooks;
-  /** What happens in the call, and in those below it, from now on. Hot; ends with the call. */
+  /** Events of the call and its sub-agents, from now on. Hot; ends with the call. */
   readonly events$: Observable<AgentEvent>;
-  /** How the call ends: emits its reply after the last event, or errors. */
+  /** Emits the reply after the last event, or errors. */
   readonly reply$: Observable<Reply>;
   readonly scheduler: SchedulerLike;
   readonly demand: JoinableDemand;
-  /** Returns the value of a cell, created the first time it is asked for. */
+  /** Returns the value of a cell, created on first use. */
   readonly local: Locals;
-  /** Performs a step of the call, through all its layers: the only way to ask the outside world. Errors with `invalidState` if the call has had a step of this `id`. */
+  /** Performs a step, the only way to ask the outside world. Errors with `invalidState` if the `id` was used before. */
   readonly perform: Perform;
-  /** Wraps a model, whichever is asked for the call, in the layers of the call. Not for use within the `model` of a layer. */
+  /** Wraps a model in the layers of the call. Not for use within the `model` of a layer. */
   readonly throughLayers: (model: Model) => Model;
   readonly interruption: Interruption;
-  /** Whether an interrupt can come. A call that nobody can interrupt needs nothing that waits for it. */
+  /** Whether the call can be interrupted. */
   readonly isInterruptible: boolean;
-  /** What must end before a step is cut. */
+  /** Work that must end before a step is cut. */
   readonly holds: Holds;
-  /** How often a family of calls may send requests again. It only shrinks. */
+  /** The remaining retries of the family of calls. */
   readonly retryBudget: RetryBudget;
-  /** What tools find under context keys. */
   readonly values: ContextValues;
-  /** The calls above this one, the outermost first, and itself. */
+  /** The ancestors of this call, outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
-  /** Those of its layers and of the calls above. */
   readonly labels: CallLabels;
-  /** Does something once the last event of the call has been heard, or the call was left. */
+  /** Runs work after the last event was delivered, or on unsubscribe. */
   readonly whenOver: (work: () => void) => void;
-  /** What the caller said, without the defaults of the agent. */
+  /** The options of the caller, without the defaults of the agent. */
   readonly given: Readonly<Record<string, unknown>>;
-  /** Lets the events of the call and of those around it count on from a number. */
+  /** Continues the `seq` of the family of calls from a number. */
   readonly countFrom: (seq: number) => void;
 }
 
-/** Answers one call, from its input to its reply. Cold; emits one reply and completes. */
+/** Answers a call. Cold; emits one reply and completes. */
 export type Answer = (call: Call) => Observable<Reply>;
 
-/** An ability that is added to an agent or a call through `use`. Each part is made once per call. The loop knows none of them, so an agent without a layer neither bundles nor runs it. */
+/** A feature that `use` adds to an agent or a call. Each part is created once per call. */
 export interface Layer {
-  /** Named in errors, and what `single` goes by. */
+  /** The name in errors and for `single`. */
   readonly name: string;
   /** Lower is further out. Default: 100. */
   readonly priority?: number;
   /** Also applies to sub-agents; with `voice`, only to those that speak for this agent. */
   readonly inherit?: true | 'voice';
-  /** What calls with this layer are known by, in events too. */
+  /** Information about calls with this layer. */
   readonly info?: {
     readonly labels?: CallLabels;
-    /** What tools find under context keys. It overrides what the agent gives. */
+    /** Values of context keys. They override those of the agent. */
     readonly context?: readonly ContextEntry[];
-    /** The call began before, and is resumed. */
+    /** Whether the call is resumed. */
     readonly resumed?: true;
   };
-  /** Replaces an earlier layer of its name. An inherited one replaces the sub-agent's own. */
+  /** Replaces an earlier layer of the same name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
-  /** Wraps the whole call, from before its first event until after its last, outside of every `call`. Errors before it has subscribed to the call keep all layers from starting, and fail the call. */
+  /**
+   * Wraps the whole call, from before its first event until after its last, outside of every `call`. An error before
+   * it subscribes fails the call before any layer starts.
+   */
   readonly open?: (context: LayerContext) => <T>(call$: Observable<T>) => Observable<T>;
   /**
-   * Wraps the call: passes it on with `next(call)`, as it is or edited, at most once; answers it without the loop, as with `answerWith`; or errors, which
-   * fails the call. It emits one reply, which is passed on when the layer completes. An interrupt does not wait for a layer that has not passed the call on yet: the
-   * call is passed on as it was. A layer that waits in a step of its context is not passed over: the interrupt cuts the step, and the layer decides.
+   * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
+   * errors, which fails the call. Emits one reply, which is passed on when the layer completes. If an interrupt comes before the
+   * layer passed the call on, the layer is skipped, unless it waits in a step of its context: then the step is cut, and the layer decides.
    */
   readonly call?: (context: LayerContext) => (next: Answer) => Answer;
-  /** Wraps every step. Pass it on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call. Completing empty is a cut too: `step.cut({ reason: 'interrupted' })` takes its place, so that layers further out see one value. */
+  /**
+   * Wraps every step: pass it on with `next(step)`, end it with `step.cut(why)`, or error, which fails the call.
+   * Completing empty cuts it with the reason `interrupted`, so outer layers always see one value.
+   */
   readonly step?: (context: LayerContext) => (next: Perform) => Perform;
-  /** Wraps every model that the call asks, whichever it is. What it throws fails the call. */
+  /** Wraps every model of the call. An error it throws fails the call. */
   readonly model?: (context: LayerContext) => (next: Model) => Model;
-  /** Edits the phases of a turn. Of equal priority, earlier layers edit first. A list without functions is a `config` error of `createAgent`. */
+  /** Edits the phases of a turn, all of them functions. At equal priority, earlier layers edit first. */
   readonly turn?: (phases: readonly PhaseFactory[]) => readonly PhaseFactory[];
-  /** Intercepts and watches events. An interceptor is such a layer by itself: within another one it is inherited with it. */
+  /** Interceptors and watchers. Within a layer, they are inherited with it. */
   readonly on?: readonly Interceptor[];
 }
 
-/** A layer that says what an answer must be: `reply.output` is of its schema. */
+/** A layer that sets the type of `reply.output` by its schema. */
 export interface OutputLayer<
   out Output extends InputSchema | undefined = InputSchema | undefined,
 > extends Layer {
-  /** Of an object. */
   readonly schema: Output;
 }
 
-/** What `use` takes: layers, interceptors among them, and lists of layers that belong together. */
+/** The option `use`: layers, interceptors, and lists of layers that belong together. */
 export type Use<Output extends InputSchema | undefined = InputSchema | undefined> =
-  // The empty list has a literal list keep the types of its items.
+  // `[]` makes TypeScript keep the types of the items of a literal list.
   | readonly (
       Layer | OutputLayer<Output> | readonly (Layer | OutputLayer<Output>)[] | readonly []
     )[]
   | readonly [];
 
-/** The layers of a call, outermost first: its own and those that calls above it hand down, each once. */
+/** The layers of a call, outermost first: its own and inherited ones, without duplicates. */
 export const layersOf = (own: readonly Layer[], inherited: readonly Layer[]): readonly Layer[] => {
   const all = new Set([...inherited, ...replaced(own)]);
   const above = new Set(inherited);
@@ -163,13 +166,13 @@ export const answerThrough = (
 
 const trustedOnes = new WeakSet<Layer>();
 
-/** Marks a layer of this package: it passes a call on once, emits one reply, and one value for a step. Nothing checks that, and no interrupt passes over it. */
+/** Marks a layer of this package as correct: it is not checked at run time, and interrupts do not skip it. */
 export const trusted = <Own extends Layer>(layer: Own): Own => {
   trustedOnes.add(layer);
   return layer;
 };
 
-/** Whether a layer may interrupt its call: any may that is not of this package nor an interceptor, and one that resumes. */
+/** Whether a layer may interrupt its call: layers of other packages may, and those that resume. */
 export const mayInterrupt = (layer: Layer): boolean =>
   layer.info?.resumed === true || !(trustedOnes.has(layer) || isInterceptor(layer));
 
@@ -190,7 +193,7 @@ export const openThrough = <T>(
     call$,
   );
 
-/** Holds a layer to passing a call on once and to one reply. An interrupt passes over it until it has passed the call on or failed, unless it waits in a step, which is cut. */
+/** Checks that a layer passes a call on once and emits one reply. An interrupt skips it until then, or cuts its step. */
 const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: Answer): Answer => {
   const answer$: Answer = (call) =>
     defer(() => {
@@ -230,7 +233,7 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
         filter(() => !hasPassed),
         map(() => next(call)),
       );
-      // NEVER: if nothing is passed over, the race goes on.
+      // NEVER: without an interrupt, only the reply can win.
       return race(replied$, concat(passedOver$, NEVER)).pipe(
         take(1),
         concatMap((reply$) => reply$),
@@ -239,7 +242,7 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
   return answer$;
 };
 
-/** A reply that was kept from another call is a message of this one: memory would take it for the one that it has. */
+/** Gives a cached reply of another call an id of this call: memory would take it for a known message. */
 const ownReply = (reply: Reply, { callId }: CallInfo): Reply =>
   reply.id.startsWith(`${callId}/`) ? reply : { ...reply, id: `${callId}/answer` };
 
@@ -252,7 +255,7 @@ const isReply = (value: unknown): value is Reply =>
 const odd = (name: string, what: string, cause?: unknown): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The layer '${name}' has ${what}. Pass a call on at most once, and emit one reply: that of 'next', or one of answerWith().`,
+    `The layer '${name}' has ${what}. Pass a call on no more than once, and emit one reply: that of 'next', or one of answerWith().`,
     { cause },
   );
 
@@ -275,7 +278,7 @@ export const performThrough = (layers: readonly Layer[], context: LayerContext):
     (next, { name, wrap, isTrusted }) => (isTrusted ? wrap(next) : oneValue(name, wrap(next))),
     runs,
   );
-  // Who never cuts or runs a step again needs no memory of its value.
+  // Trusted layers need no memory of the value: they neither cut nor repeat a step.
   if (wraps.every(({ isTrusted }) => isTrusted)) return through;
   const cutsAt = layers.findIndex(({ name, priority }) => name === 'interrupt' && priority === 40);
   const isEdited = cutsAt >= 0 && layers.some(({ step }, index) => step && index > cutsAt);
@@ -292,7 +295,7 @@ export const modelThrough = (
   return (model) => wraps.reduceRight((next, wrap) => wrap(next), model);
 };
 
-/** Lets the layers edit the phases of a turn: the outermost last, equals in their order. */
+/** Runs the phases of a turn through the layers: the outermost last, equal ones in order. */
 export const turnThrough = (
   layers: readonly Layer[],
   phases: readonly PhaseFactory[],
@@ -305,11 +308,14 @@ export const priorityOf = ({ priority = 100 }: Layer): number => priority;
 
 const runs: Perform = (step) => step.run(1);
 
-/** Performs a step through its layers, and remembers its value: cutting the step then gives that one, and nothing is reported twice. Holds let an interrupt wait until the layers have passed the value on: they may be redacting it. */
+/**
+ * Performs a step through its layers, and remembers its value: a later cut emits that value. Holds delay an interrupt
+ * until the layers, which may redact it, have passed the value on.
+ */
 const remembering = (through: Perform, holds: Holds | undefined): Perform => {
   const performed: Perform = <T>(step: Step<T>) => {
     const { cut: early$ } = step;
-    // Each layer counts attempts from 1, on top of those that were recorded before.
+    // Each layer counts attempts from 1; recorded attempts are added.
     let earlier = 0;
     let value: { readonly made: T } | undefined;
     let letGo = noop;
@@ -351,7 +357,7 @@ const oneValue =
       },
     );
 
-/** Passes on the one value of a source when it completes. A second one is an error. */
+/** Emits the one value of a source when it completes. A second value is an error. */
 const oneOf$ = <T>(
   source: () => Observable<T>,
   several: () => MillraceError,
@@ -384,7 +390,7 @@ export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   return use.flat().map((layer: unknown) => {
     if (!isLayer(layer)) throw noLayer(owner);
     const isPart = (name: string): boolean => name !== 'name' && Object.hasOwn(rules, name);
-    // What else a layer has, such as its verbs, is its own. One without any part has misspelt it.
+    // A layer may have other properties, such as methods. Without any known part, one was misspelt.
     const hasPart = isInterceptor(layer) || Object.keys(layer).some(isPart);
     const parts = Object.entries(layer).filter(([name]) => !hasPart || isPart(name));
     const { name: _, ...rest } = Object.fromEntries(parts);

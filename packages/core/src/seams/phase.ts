@@ -3,15 +3,13 @@ import { thenMap } from '../flow/contained.js';
 import type { Context } from './context.js';
 import type { OpenRun, Run } from '../run.js';
 
-/** An operator on the run: one step of a turn. */
 export type Phase = MonoTypeOperatorFunction<Run>;
 
-/** Makes a phase for one call. */
 export type PhaseFactory = (context: Context) => Phase;
 
 const seeing = new WeakSet<PhaseFactory>();
 
-/** Marks a phase that is given ended runs too: it may look at their ends, or put another in their place. All others are passed over by them. */
+/** Marks a phase that also gets ended runs, and may replace them. Other phases only get open runs. */
 export const alsoEnded = (create: PhaseFactory): PhaseFactory => {
   seeing.add(create);
   return create;
@@ -19,7 +17,7 @@ export const alsoEnded = (create: PhaseFactory): PhaseFactory => {
 
 export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
 
-/** Makes a phase that works on an open run; an ended one passes it untouched. */
+/** Creates a phase that works on open runs; ended runs pass unchanged. */
 export const phase = (work: (run: OpenRun) => Run | Observable<Run>): Phase =>
   thenMap((run) => (run.status === 'open' ? work(run) : run));
 

@@ -7,7 +7,7 @@ import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export interface Spending {
   readonly usage: Usage;
-  /** By the name of the model that answered. */
+  /** Usage by the name of the model that answered. */
   readonly models: Readonly<Record<string, Usage>>;
   readonly toolCalls: number;
 }
@@ -32,7 +32,7 @@ export const addSpending = (a: Spending, b: Spending): Spending => ({
   toolCalls: a.toolCalls + b.toolCalls,
 });
 
-/** What a tool call has cost below it, as its steps carry it: whoever replays them makes its calls no more. */
+/** The cost of the sub-agents of a tool call, stored in its step: a replayed step does not make its calls again. */
 export interface CostBelow {
   readonly usage: Usage;
   readonly below?: Pick<Spending, 'models' | 'toolCalls'>;
@@ -55,15 +55,14 @@ export const costBelow = ({ usage, models, toolCalls }: Spending): CostBelow =>
     ? { usage }
     : { usage, below: { models, toolCalls } };
 
-/** Hears what the steps of a call cost. */
 export interface SpendingListener {
-  /** A step was run: a request and its usage, also of one that failed, or a tool. What the calls below a tool cost, they tell themselves. */
+  /** A request, failed ones included, or a tool has run. Sub-agents report their own costs. */
   readonly live: (spending: Spending) => void;
-  /** A step was replayed, or cut before it began: all that it had cost, with the calls below it. */
+  /** A step was replayed, or cut before it started: its cost, including sub-agents. */
   readonly replayed: (spending: Spending) => void;
 }
 
-/** Performs steps, and tells what they cost once they have their values. `model` is the name of a model that a value does not name. */
+/** Performs steps and reports their costs. `model` is the name for values that do not name their model. */
 export const watchingSpending = (
   next: Perform,
   model: string,
@@ -84,7 +83,7 @@ export const watchingSpending = (
         return early$(why);
       });
     const run = (attempt: number): Observable<T> => {
-      // The cost of a tool includes that of deciding on it.
+      // The cost of a tool call includes that of deciding on it.
       const before = hasRun || kind !== 'tool' ? undefined : decided.get(`${id}/intent`);
       hasRun = true;
       if (before !== undefined) replayed(before);
@@ -97,7 +96,7 @@ export const watchingSpending = (
           if (kind === 'intent') {
             if (!hasRun && replayedIds.has(id)) decided.set(id, spending);
           } else if (!hasRun) {
-            // What a layer has answered, such as a cache, costs nothing.
+            // An answer of a layer, such as a cache, costs nothing.
             if (isCut || replayedIds.has(id)) replayed(spending);
           } else if (kind === 'model') live(spending);
           else if (isExecuted(value)) live({ ...noSpending, toolCalls: 1 });

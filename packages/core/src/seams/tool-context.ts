@@ -10,21 +10,21 @@ import { type CallContext, randomId } from './call-context.js';
 import { cell } from '../step.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
-/** What tells the idempotency keys of a family of calls from those of others with the same ids. */
+/** Makes the idempotency keys of a family of calls unique, even if ids are reused. */
 export const keySeed = cell('family', () => ({ id: `/${randomId()}` }));
 
-/** Tells whether a tool that makes a call runs, at whatever depth, within another one: that one waits for it. */
+/** Whether the tool that makes a call runs within another call, at any depth. */
 export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
   parent !== undefined && toolScopeOf(parent).scope.lineage.includes(call);
 
-/** Makes what a run of a tool is lent. A call that names it as its parent belongs to this scope. */
+/** Creates the context of a tool call. Calls with it as `parent` belong to this scope. */
 export const createToolContext = (
   scope: CallContext,
   toolkit: ToolkitCell,
   { toolUseId, stepId, purpose, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
-  /** Whether a call may still begin. */
+  /** Whether the tool call has ended, so that no call may start. */
   isOver: () => boolean = () => false,
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
@@ -49,7 +49,7 @@ export const createToolContext = (
     },
     get: (key) => valueOf(key, values),
   };
-  // Who decides on a run makes calls of other ids than the run does: that may be resumed without.
+  // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const below = `${callId}/${idPartOf(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noSpending;
   let halt: MillraceError | undefined;
@@ -74,19 +74,19 @@ export const createToolContext = (
   return context;
 };
 
-/** Makes contexts for parallel branches of one tool run: the calls of each branch have ids of their own, the same after a resume. */
+/** Creates contexts for parallel branches of a tool call: calls of each branch get their own, reproducible ids. */
 export const forkToolContext = (context: ToolContext, ways: number): readonly ToolContext[] => {
   const { callIds } = toolScopeOf(context);
   return callIds.aside(ways).map((own) => elsewhere(context, { callIds: own }));
 };
 
-/** The same context, for calls that are made otherwise. */
+/** The same context with another scope. */
 const elsewhere = (
   context: ToolContext,
   change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,
 ): ToolContext => {
   const place = toolScopeOf(context);
-  // It is the same in all but what it is.
+  // A proxy: equal in all fields, with its own identity.
   const own = new Proxy(context, {});
   const { callIds = place.callIds, speaks = place.speaks } = change;
   scopes.set(own, {
@@ -109,29 +109,27 @@ const heard = <Options extends { readonly parent?: ToolContext }>(
   return { ...options, parent: elsewhere(parent, { speaks }) };
 };
 
-/** Returns the options for calls that speak for the call above: `text()` includes what they say, and UIs show it as the answer. Only for calls whose words are the answer. Without a `parent` nothing changes. */
+/** Returns options for calls that speak for their parent: `text()` and UIs show their text as the answer. */
 export const speaking = <Options extends { readonly parent?: ToolContext }>(
   options: Options,
 ): Options => heard(options, true);
 
-/** Returns the options for calls that take part in an answer, and do not give it: what they say is not shown as the answer. */
+/** Returns options for calls whose text is not shown as the answer. */
 export const silent = <Options extends { readonly parent?: ToolContext }>(
   options: Options,
 ): Options => heard(options, false);
 
 interface ToolScope {
   readonly scope: CallContext;
-  /** Keeps the step in which the tool runs from being cut. */
+  /** Keeps the tool step from being cut. */
   readonly hold: () => () => void;
   readonly isOver: () => boolean;
-  /** What has stopped a call below: whatever the tool makes of it, it is not what the tool gives. */
+  /** The fatal error of a sub-agent: it overrides the tool's result. */
   readonly halt: MillraceError | undefined;
   readonly haltBy: (error: MillraceError) => void;
-  /** What the calls below have cost until now, at any depth. */
   readonly spent: Spending;
   readonly spend: (spending: Spending) => void;
   readonly callIds: CallIds;
-  /** Whether a call from here speaks for the call above. */
   readonly speaks: boolean;
 }
 
@@ -145,7 +143,7 @@ const createCallIds = (below: string): CallIds => {
   return {
     next: () => {
       const index = nth();
-      // No position of a step has a plus: what the second call does is not taken for the first one's.
+      // No step position has a plus, so positions of the second call differ from the first one's.
       return index === 1 ? below : `${below}+${index}`;
     },
     aside: (ways) => {
@@ -159,7 +157,7 @@ const createCallIds = (below: string): CallIds => {
 
 export const spentBelow = (lent: ToolContext): CostBelow => costBelow(toolScopeOf(lent).spent);
 
-/** Throws if a call below ended by a fatal error: nothing must be recorded of a tool that was stopped with it. */
+/** Throws if a sub-agent ended by a fatal error: the result of such a tool call must not be recorded. */
 export const refuseHalted = (lent: ToolContext): void => {
   const { halt } = toolScopeOf(lent);
   if (halt) throw halt;
@@ -178,7 +176,7 @@ export const counter = (from = 0): (() => number) => {
   return () => (last += 1);
 };
 
-/** The part of the ids of the calls that a tool makes that stands for its use. Ids of tool uses are the model's: one must not read like the position of a step. */
+/** The tool call's part of the ids of its calls. Models choose these ids: escaped, they differ from step positions. */
 export const idPartOf = (toolUseId: string): string =>
   /^[^\d/+][^/+]*$/.test(toolUseId)
     ? toolUseId

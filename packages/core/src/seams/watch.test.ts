@@ -49,7 +49,7 @@ describe('watch', () => {
     expect(events.filter(({ type }) => type === 'handlerError')).toMatchObject([
       {
         of: 'preCall',
-        name: 'watch() at place 1',
+        name: 'watch() at position 1',
         error: { message: expect.stringMatching(/Late/) },
       },
     ]);

@@ -11,18 +11,18 @@ import type {
 import type { Check } from './verify-events.js';
 import { isMillraceError } from '../values/errors.js';
 
-/** Two ways into one store of calls, as two processes have them. */
+/** Two handles of one store of calls, as of two processes. */
 export interface CallStoreHandles {
   readonly first: CallStoreDriver;
-  /** Default: the first, of a store that one process has alone. */
+  /** Default: the first, for a store of a single process. */
   readonly second?: CallStoreDriver;
-  /** Has the lease of a call run out, as when its holder hangs. Default: leases do not run out. */
+  /** Expires the lease of a call, as if its holder hung. Default: leases do not expire. */
   readonly expire?: (callId: string) => Promise<unknown>;
-  /** Closes the first, and resolves when that is done. Default: there is nothing to close. */
+  /** Closes the first. Default: nothing to close. */
   readonly close?: () => Promise<unknown>;
 }
 
-/** What every store of calls must do. `create` makes one that is empty. */
+/** The contract of stores of calls. `create` returns an empty one. */
 export const journalContract = (
   create: () => CallStoreHandles | Promise<CallStoreHandles>,
 ): readonly Check[] => {
@@ -37,12 +37,12 @@ export const journalContract = (
     },
   });
   return [
-    check('begins empty', async ({ first }) => {
+    check('starts empty', async ({ first }) => {
       deepStrictEqual(await read(first, 'c'), []);
       deepStrictEqual(await list(first), []);
       await lastValueFrom(first.remove$('c'), { defaultValue: undefined });
     }),
-    check('does nothing before it is subscribed to', async ({ first }) => {
+    check('is cold', async ({ first }) => {
       void first.claim$('c');
       void first.remove$('c');
       const hold = await holdCall(first, 'c');
@@ -50,17 +50,17 @@ export const journalContract = (
       deepStrictEqual(await read(first, 'c'), []);
       hold.leave();
     }),
-    check('gives back what was written, in its order and place', async ({ first, second }) => {
+    check('returns records in order, with their positions', async ({ first, second }) => {
       await write(first, 'c', [step('a', 0), event('said', 3)], [step('b', 3)]);
       await write(second, 'c', [event('said', 4)]);
       const expected = [step('a', 0), event('said', 3), step('b', 3), event('said', 4)];
       for (const driver of [first, second]) deepStrictEqual(await read(driver, 'c'), at(expected));
     }),
-    check('writes nothing of an empty list', async ({ first }) => {
+    check('appends nothing for an empty list', async ({ first }) => {
       await write(first, 'c', [], [step('a')], []);
       deepStrictEqual(await read(first, 'c'), at([step('a')]));
     }),
-    check('reads what a range names', async ({ first }) => {
+    check('reads a range', async ({ first }) => {
       const all = at([step('a', 0), event('x', 1), event('y', 2), step('b', 2), event('z', 3)]);
       await write(first, 'c', all.slice(0, 2).map(asNew), all.slice(2).map(asNew));
       const ranges: readonly RecordRange[] = [
@@ -79,7 +79,7 @@ export const journalContract = (
         deepStrictEqual(await read(first, 'c', range), all.filter(isIn(range)));
       }
     }),
-    check('keeps thousands of records', async ({ first, second }) => {
+    check('stores thousands of records', async ({ first, second }) => {
       const batches = Array.from({ length: 25 }, (_, batch) =>
         Array.from({ length: 100 }, (_, index) => event('e', batch * 100 + index)),
       );
@@ -88,7 +88,7 @@ export const journalContract = (
       deepStrictEqual(all, at(batches.flat()));
       deepStrictEqual(await read(second, 'c', { after: 2_490 }), all.slice(2_490));
     }),
-    check('keeps texts of a megabyte, and whatever is in them', async ({ first, second }) => {
+    check('stores any text of a megabyte', async ({ first, second }) => {
       const odd = ['\u0000', '\ud800', '\udc00x', '🍵é', '\ufdd00000', '\n\r\u2028', '\'\\"%'];
       const records = [
         ...odd.map((text) => step(text, 0, JSON.stringify(text))),
@@ -102,7 +102,7 @@ export const journalContract = (
       const [call] = await list(second);
       strictEqual(call?.last?.seq, 2);
     }),
-    check('shows what was appended whole or not at all', async ({ first, second }) => {
+    check('appends all records or none', async ({ first, second }) => {
       const hold = await holdCall(first, 'c');
       const batch = Array.from({ length: 40 }, (_, index) => event('e', index, 'x'.repeat(2_000)));
       const appending = (async () => {
@@ -115,7 +115,7 @@ export const journalContract = (
       strictEqual((await read(second, 'c')).length, 15 * batch.length);
       hold.leave();
     }),
-    check('takes or refuses any call id, and takes none for another', async ({ first, second }) => {
+    check('accepts or rejects any call id, and confuses no two', async ({ first, second }) => {
       const taken: string[] = [];
       for (const callId of hostileIds) {
         if (await isTaken(first, callId)) taken.push(callId);
@@ -141,7 +141,7 @@ export const journalContract = (
       deepStrictEqual(await read(second, 'c'), at([step('a')]));
       hold.leave();
     }),
-    check('gives a call to one of those who want it at once', async ({ first, second }) => {
+    check('lets one of several concurrent writers claim a call', async ({ first, second }) => {
       const tries = await Promise.allSettled(
         [first, second, first, second].map((driver) => holdCall(driver, 'c')),
       );
@@ -149,7 +149,7 @@ export const journalContract = (
       strictEqual(holds.length, 1);
       holds.forEach((hold) => hold.leave());
     }),
-    check('gives a call on that was given back', async ({ first, second }) => {
+    check('lets a released call be claimed again', async ({ first, second }) => {
       for (const driver of [first, second, second, first]) {
         await write(driver, 'c', [step('a')]);
       }
@@ -158,7 +158,7 @@ export const journalContract = (
       left.unsubscribe();
       await write(second, 'c', [step('b')]);
     }),
-    check('writes nothing for who has given the call back', async ({ first, second }) => {
+    check('writes nothing after the claim was released', async ({ first, second }) => {
       const left = await holdCall(first, 'c');
       left.leave();
       await rejects(append(left, [step('late')]), { code: 'conflict' });
@@ -168,7 +168,7 @@ export const journalContract = (
       deepStrictEqual(await read(first, 'c'), at([step('a')]));
       hold.leave();
     }),
-    check('writes nothing for who has lost its lease', async ({ first, second, expire }) => {
+    check('writes nothing after the lease was lost', async ({ first, second, expire }) => {
       if (expire === undefined) return;
       const lost = await holdCall(first, 'c');
       await append(lost, [step('a')]);
@@ -183,7 +183,7 @@ export const journalContract = (
       deepStrictEqual(await read(first, 'c'), at(['a', 'b', 'c'].map((name) => step(name))));
       hold.leave();
     }),
-    check('tells of what others write', async ({ first, second }) => {
+    check('emits when another handle writes', async ({ first, second }) => {
       const hold = await holdCall(first, 'c');
       const seen = new Promise<void>((resolve, reject) => {
         const changes = second.changes$('c').subscribe({
@@ -202,14 +202,14 @@ export const journalContract = (
       await seen;
       hold.leave();
     }),
-    check('lists calls, the one first that was last written to', async ({ first, second }) => {
+    check('lists calls, the last written first', async ({ first, second }) => {
       await write(first, 'a', [step('a1')], [step('a2')]);
       await nextMillisecond();
       await write(second, 'b', [step('b1')]);
       await nextMillisecond();
       const hold = await holdCall(first, 'a');
       await append(hold, [event('a3', 7)]);
-      // It may take a moment until one that was given back is seen to be.
+      // A release may become visible with a delay.
       const calls = await until(
         () => list(second),
         (found) => found.some(({ isOpen }) => !isOpen),
@@ -230,7 +230,7 @@ export const journalContract = (
       const calls = await list(second);
       deepStrictEqual(calls.map(({ callId }) => callId).sort(), [...ids].sort());
     }),
-    check('lists the calls of a session, the last begun first', async ({ first, second }) => {
+    check('lists the calls of a session, the newest first', async ({ first, second }) => {
       const begun = (id: string, sessionId?: string) =>
         step(`${id}/call`, 0, JSON.stringify({ version: 1, agent: 'a', sessionId, input: [] }));
       const ids = Array.from({ length: 12 }, (_, index) => `c${index}`);
@@ -256,16 +256,16 @@ export const journalContract = (
           const [only, ...others] = await list(driver, id);
           deepStrictEqual([only?.callId, others], [id, []]);
         }
-        deepStrictEqual(await list(driver, 'nobody'), []);
+        deepStrictEqual(await list(driver, 'unknown'), []);
       }
     }),
-    check('lists a call of which nothing is written', async ({ first, second }) => {
+    check('lists an open call without records', async ({ first, second }) => {
       const hold = await holdCall(first, 'c');
       const [call] = await list(second);
       deepStrictEqual([call?.callId, call?.isOpen, call?.last], ['c', true, undefined]);
       hold.leave();
     }),
-    check('keeps nothing of a call to which nothing was written', async ({ first, second }) => {
+    check('keeps nothing of a call without records', async ({ first, second }) => {
       for (const driver of [first, second]) {
         const hold = await holdCall(driver, 'c');
         hold.leave();
@@ -278,7 +278,7 @@ export const journalContract = (
       await write(second, 'c', [step('a')]);
       deepStrictEqual(await read(first, 'c'), at([step('a')]));
     }),
-    check('deletes a call, but none that is open', async ({ first, second }) => {
+    check('deletes a call, unless it is open', async ({ first, second }) => {
       await write(first, 'kept', [step('a')]);
       const hold = await holdCall(first, 'c');
       await append(hold, [step('a')]);
@@ -294,10 +294,10 @@ export const journalContract = (
         (await list(first)).map(({ callId }) => callId),
         ['kept'],
       );
-      await write(first, 'c', [step('anew')]);
-      deepStrictEqual(await read(second, 'c'), at([step('anew')]));
+      await write(first, 'c', [step('again')]);
+      deepStrictEqual(await read(second, 'c'), at([step('again')]));
     }),
-    check('ends what is held and followed when it is closed', async ({ first, second, close }) => {
+    check('ends claims and change streams when it is closed', async ({ first, second, close }) => {
       if (close === undefined) return;
       const hold = await holdCall(first, 'c');
       const followed = lastValueFrom(first.changes$('c'), { defaultValue: undefined });

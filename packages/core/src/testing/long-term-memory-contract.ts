@@ -37,10 +37,10 @@ const recall = async (
 
 const sorted = (texts: readonly string[]): readonly string[] => [...texts].sort();
 
-/** What every long-term memory must do. `create` makes one that is empty. */
+/** The contract of long-term memories. `create` returns an empty one. */
 export const longTermMemoryContract = (create: () => LongTermMemory): readonly Check[] => [
   {
-    name: 'begins empty',
+    name: 'starts empty',
     run: async () => {
       deepStrictEqual(await recall(create(), ann), []);
       deepStrictEqual(await recall(create(), ann, 'tea'), []);
@@ -48,7 +48,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'gives back all that an entry was recorded with',
+    name: 'returns entries as they were recorded',
     run: async () => {
       const memory = create();
       const given = { id: 'm', text: ' Likes\ntea 🍵 ', kind: 'odd', createdAt: 7 };
@@ -63,7 +63,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'records facts with an id of their own and the time, unless told otherwise',
+    name: 'gives facts an id and the time by default',
     run: async () => {
       const kept = await record(create(), ann, 'tea', 'milk');
       strictEqual(new Set(kept.map(({ id }) => id)).size, 2);
@@ -74,7 +74,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'finds what holds the words first, and no more than it is asked for',
+    name: 'ranks entries with the words first, up to the limit',
     run: async () => {
       const memory = create();
       await record(memory, ann, 'The cat is grey.', 'Tea, and no milk.', 'Lives in Oslo.');
@@ -92,7 +92,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'gives the newest first where nothing is looked for',
+    name: 'returns the newest first without a query',
     run: async () => {
       const memory = create();
       await record(memory, ann, { text: 'b', createdAt: 2 }, { text: 'a', createdAt: 1 });
@@ -102,7 +102,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'takes any text to look for',
+    name: 'accepts any query',
     run: async () => {
       const memory = create();
       await record(memory, ann, 'tea');
@@ -112,7 +112,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'records nothing twice, by id or by text, and no blank text',
+    name: 'records no id or text twice, and no blank text',
     run: async () => {
       const memory = create();
       const first = await record(memory, ann, { id: 'm', text: 'tea', createdAt: 1 });
@@ -124,7 +124,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'does nothing before it is subscribed to, and does it for each who subscribes',
+    name: 'is cold, for each subscription',
     run: async () => {
       const memory = create();
       const record$ = memory.record$(ann, [{ text: 'tea' }]);
@@ -140,7 +140,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'keeps users apart, whatever their ids, also where ids and texts are the same',
+    name: 'separates users with any ids, even for equal ids and texts',
     run: async () => {
       const memory = create();
       const users = hostileIds.map((userId) => ({ userId }));
@@ -157,7 +157,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'shows in a session what is of the user and of it, and elsewhere only what is of the user',
+    name: 'shows entries of a session only in that session',
     run: async () => {
       const memory = create();
       await record(memory, ann, 'always');
@@ -170,7 +170,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'takes no ids of user and session for those of others that they could be joined to',
+    name: 'does not confuse ids of users and sessions that concatenate equally',
     run: async () => {
       const memory = create();
       await record(memory, { userId: 'a', sessionId: 'b/c' }, 'one');
@@ -181,14 +181,14 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'forgets entries by their ids, and only those that can be seen',
+    name: 'forgets visible entries by id',
     run: async () => {
       const memory = create();
       for (const scope of [ann, bob, annToday, annLater]) {
         const text = `${scope.userId} ${scope.sessionId ?? ''}`;
         await record(memory, scope, { id: text, text });
       }
-      const ids = ['ann ', 'bob ', 'ann today', 'ann later', 'nobody', 'ann '];
+      const ids = ['ann ', 'bob ', 'ann today', 'ann later', 'unknown', 'ann '];
       strictEqual(await lastValueFrom(memory.forget$(annToday, ids)), 2);
       deepStrictEqual(await recall(memory, annToday), []);
       deepStrictEqual(await recall(memory, annLater), ['ann later']);
@@ -201,7 +201,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'forgets all of a session, and all of a user',
+    name: 'forgets a session, and a user',
     run: async () => {
       const memory = create();
       for (const scope of [ann, bob, annToday, annLater]) await record(memory, scope, 'tea');
@@ -214,7 +214,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'leaves a list alone that it has given out',
+    name: 'does not change a returned list',
     run: async () => {
       const memory = create();
       await record(memory, ann, 'a');
@@ -225,7 +225,7 @@ export const longTermMemoryContract = (create: () => LongTermMemory): readonly C
     },
   },
   {
-    name: 'refuses a scope without a user, and never takes it for the scope of all',
+    name: 'rejects a scope without a user',
     run: async () => {
       const memory = create();
       await record(memory, ann, 'tea');

@@ -10,19 +10,22 @@ import {
   toolUse,
 } from './scripted-model.js';
 
-/** The log of one cold Observable, for `expectSubscriptions`. */
+/** The subscriptions to one cold Observable, for `expectSubscriptions`. */
 export type Subscriptions = Parameters<RunHelpers['expectSubscriptions']>[0];
 
-/** A scripted model whose answers are marbles. */
+/** A scripted model whose answers are marble diagrams. */
 export interface MarbleModel extends ScriptedModel {
-  /** For each answer, when it was subscribed to and left. */
+  /** The subscriptions to each answer. */
   readonly subscriptions: readonly Subscriptions[];
 }
 
-/** RxJS's helpers for a test in virtual time, and those for a model. */
+/** RxJS's helpers for tests in virtual time, with one for models. */
 export interface MarbleHelpers extends RunHelpers {
   readonly scheduler: TestScheduler;
-  /** Makes a model that answers with marbles, one diagram an answer. Without `values`, `t` is a text, `h` a thought, `c` a use of the tool named `tool`, and `f` the finish: `model('--t-(cf)|')`. */
+  /**
+   * Creates a model that answers with marble diagrams, one per answer. Default values: `t` text, `h` thinking, `c` a
+   * call of the tool `tool`, `f` the finish: `model('--t-(cf)|')`.
+   */
   model(
     diagrams: string | readonly string[],
     values?: Readonly<Record<string, ModelChunk>>,
@@ -36,7 +39,7 @@ const letters: Readonly<Record<string, ModelChunk>> = {
   f: finish(),
 };
 
-/** Runs a test in virtual time, on a scheduler of its own. One frame is a millisecond. */
+/** Runs a test in virtual time, with a new scheduler. One frame is a millisecond. */
 export const marbles = (test: (helpers: MarbleHelpers) => void): void => {
   const scheduler = new TestScheduler((actual, expected) => {
     deepStrictEqual(actual, expected);

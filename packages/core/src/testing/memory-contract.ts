@@ -5,7 +5,11 @@ import type { MemoryFactory } from '../memories/in-process-memory.js';
 import { type Message, textBlock } from '../values/message.js';
 import type { Check } from './verify-events.js';
 
-const said = (id: string): Message => ({ id, role: 'user', content: [textBlock(`I am ${id}.`)] });
+const message = (id: string): Message => ({
+  id,
+  role: 'user',
+  content: [textBlock(`I am ${id}.`)],
+});
 
 const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memory.load$());
 
@@ -18,84 +22,84 @@ const replace = (memory: Memory, ...messages: readonly Message[]): Promise<unkno
 const all = (memory: Memory): Promise<readonly Message[]> =>
   lastValueFrom(memory.all$?.() ?? memory.load$());
 
-/** What every memory must do, and one with `replace$` besides. `create` makes a factory that has not been used. */
+/** The contract of memories, with or without `replace$`. `create` returns an unused factory. */
 export const memoryContract = (create: () => MemoryFactory): readonly Check[] => [
   {
-    name: 'begins empty',
+    name: 'starts empty',
     run: async () => deepStrictEqual(await load(create()('s')), []),
   },
   {
-    name: 'gives back what was added, oldest first',
+    name: 'returns messages, the oldest first',
     run: async () => {
       const memory = create()('s');
-      await append(memory, said('a'), said('b'));
-      await append(memory, said('c'));
-      deepStrictEqual(await load(memory), [said('a'), said('b'), said('c')]);
+      await append(memory, message('a'), message('b'));
+      await append(memory, message('c'));
+      deepStrictEqual(await load(memory), [message('a'), message('b'), message('c')]);
     },
   },
   {
-    name: 'adds a message only once, whatever is repeated',
+    name: 'adds a repeated message once',
     run: async () => {
       const memory = create()('s');
-      await append(memory, said('a'), said('b'), said('a'));
-      await append(memory, said('b'), said('c'));
-      deepStrictEqual(await load(memory), [said('a'), said('b'), said('c')]);
+      await append(memory, message('a'), message('b'), message('a'));
+      await append(memory, message('b'), message('c'));
+      deepStrictEqual(await load(memory), [message('a'), message('b'), message('c')]);
     },
   },
   {
-    name: 'does nothing before it is subscribed to',
+    name: 'is cold',
     run: async () => {
       const memory = create()('s');
-      void memory.append$([said('a')]);
+      void memory.append$([message('a')]);
       deepStrictEqual(await load(memory), []);
     },
   },
   {
-    name: 'leaves a list alone that it has given out',
+    name: 'does not change a returned list',
     run: async () => {
       const memory = create()('s');
-      await append(memory, said('a'));
+      await append(memory, message('a'));
       const before = await load(memory);
-      await append(memory, said('b'));
+      await append(memory, message('b'));
       strictEqual(before.length, 1);
     },
   },
   {
-    name: 'keeps sessions apart, and finds each again, whatever its id',
+    name: 'separates sessions with any ids',
     run: async () => {
       const factory = create();
       const ids = ['a', 'b', '__proto__', 'constructor', '../../a', 'a\u0000b', 'é'.repeat(2000)];
-      for (const id of ids) await append(factory(id), said(id));
-      for (const id of ids) deepStrictEqual(await load(factory(id)), [said(id)]);
+      for (const id of ids) await append(factory(id), message(id));
+      for (const id of ids) deepStrictEqual(await load(factory(id)), [message(id)]);
     },
   },
   {
-    name: 'gives all that it keeps',
+    name: 'returns every stored message',
     run: async () => {
       const memory = create()('s');
-      await append(memory, said('a'), said('b'));
-      deepStrictEqual(await all(memory), [said('a'), said('b')]);
+      await append(memory, message('a'), message('b'));
+      deepStrictEqual(await all(memory), [message('a'), message('b')]);
     },
   },
   {
-    name: 'takes other messages in the place of all, where it can',
+    name: 'replaces all messages, if it supports that',
     run: async () => {
       const factory = create();
       const memory = factory('s');
       if (memory.replace$ === undefined) return;
-      await append(memory, said('a'), said('b'));
-      await append(factory('t'), said('t'));
+      await append(memory, message('a'), message('b'));
+      await append(factory('t'), message('t'));
       void memory.replace$([]);
       const before = await all(memory);
       strictEqual(before.length, 2);
-      await replace(memory, said('c'), said('a'));
+      await replace(memory, message('c'), message('a'));
       strictEqual(before.length, 2);
-      deepStrictEqual(await all(memory), [said('c'), said('a')]);
-      await append(memory, said('a'), said('b'));
-      deepStrictEqual(await all(factory('s')), [said('c'), said('a'), said('b')]);
+      deepStrictEqual(await all(memory), [message('c'), message('a')]);
+      await append(memory, message('a'), message('b'));
+      deepStrictEqual(await all(factory('s')), [message('c'), message('a'), message('b')]);
       await replace(memory);
       deepStrictEqual(await all(memory), []);
-      deepStrictEqual(await load(factory('t')), [said('t')]);
+      deepStrictEqual(await load(factory('t')), [message('t')]);
     },
   },
 ];

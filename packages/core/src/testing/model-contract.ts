@@ -6,7 +6,7 @@ import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/mo
 import { randomOf } from '../phases/stream-message.js';
 import type { Check } from './verify-events.js';
 
-/** What a call lends to a model, for a test that asks one directly. */
+/** A model context, for tests that ask a model directly. */
 export const lentContext = (lent: Partial<ModelContext> = {}): ModelContext => ({
   demand: openDemand,
   scheduler: asyncScheduler,
@@ -45,7 +45,7 @@ const afterTools: ModelRequest = {
   ],
 };
 
-/** What every model must do. `create` makes one that can be asked any number of times. */
+/** The contract of models. `create` returns one that can be asked any number of times. */
 export const modelContract = (create: () => Model): readonly Check[] => {
   const answer = (request: ModelRequest): Promise<readonly ModelChunk[]> =>
     lastValueFrom(create().stream$(frozen(request), lentContext()).pipe(toArray()));
@@ -58,19 +58,19 @@ export const modelContract = (create: () => Model): readonly Check[] => {
       },
     },
     {
-      name: 'ends every answer with one finish, behind which there is at most usage',
+      name: 'ends every answer with one finish, followed only by usage',
       run: async () => {
         for (const request of [question, { ...question, tools: [add] }, afterTools]) {
           const chunks = await answer(request);
           const finishes = chunks.filter(({ type }) => type === 'finish');
           strictEqual(finishes.length, 1);
-          const behind = chunks.slice(chunks.findIndex(({ type }) => type === 'finish') + 1);
-          ok(behind.every(({ type }) => type === 'usage'));
+          const rest = chunks.slice(chunks.findIndex(({ type }) => type === 'finish') + 1);
+          ok(rest.every(({ type }) => type === 'usage'));
         }
       },
     },
     {
-      name: 'leaves the request as it is',
+      name: 'does not change the request',
       run: async () => {
         const before = JSON.stringify(afterTools);
         await answer(afterTools);
@@ -78,7 +78,7 @@ export const modelContract = (create: () => Model): readonly Check[] => {
       },
     },
     {
-      name: 'is cold: nothing is sent before a subscription, and each one gets a whole answer',
+      name: 'is cold, and each subscription gets a complete answer',
       run: async () => {
         const answer$ = create().stream$(question, lentContext()).pipe(toArray());
         const [first, second] = [await lastValueFrom(answer$), await lastValueFrom(answer$)];
@@ -87,7 +87,7 @@ export const modelContract = (create: () => Model): readonly Check[] => {
       },
     },
     {
-      name: 'can be left after its first chunk, and asked again',
+      name: 'can be unsubscribed from after its first chunk, and asked again',
       run: async () => {
         const model = create();
         await lastValueFrom(model.stream$(question, lentContext()).pipe(take(1)));
@@ -96,7 +96,7 @@ export const modelContract = (create: () => Model): readonly Check[] => {
       },
     },
     {
-      name: 'asks for no tool that it was not given',
+      name: 'calls only tools of the request',
       run: async () => {
         const chunks = await answer(question);
         ok(chunks.every(({ type }) => type !== 'toolUse'));

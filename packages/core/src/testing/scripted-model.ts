@@ -2,7 +2,7 @@ import { defer, from, isObservable, type Observable } from 'rxjs';
 import type { Finish } from '../values/message.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../models/model.js';
 
-/** One answer of the script: its chunks, a stream of them, or a function of the request that gives either. */
+/** One answer of a script: chunks, a stream of chunks, or a function of the request that returns either. */
 export type ScriptedAnswer =
   | readonly ModelChunk[]
   | Observable<ModelChunk>
@@ -11,15 +11,18 @@ export type ScriptedAnswer =
       context: ModelContext,
     ) => readonly ModelChunk[] | Observable<ModelChunk>);
 
-/** A model that plays a script, and remembers what it was asked. */
+/** A model that plays a script and records its requests. */
 export interface ScriptedModel extends Model {
-  /** The requests it has got, oldest first. */
+  /** The requests so far, oldest first. */
   readonly requests: readonly ModelRequest[];
-  /** Throws where answers of the script have not been asked for. */
+  /** Throws if the script has unused answers. */
   verify(): void;
 }
 
-/** Makes a model that gives the next answer of the script to each request, and errors on one too many. A list of chunks that does not end with a `finish` gets one; a stream must bring its own. */
+/**
+ * Creates a model that gives the next answer of the script to each request, and errors if none is left. A list of
+ * chunks without a `finish` gets one; a stream must have its own.
+ */
 export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedModel => {
   const requests: ModelRequest[] = [];
   return {
@@ -55,7 +58,7 @@ export const text = (delta: string): ModelChunk => ({ type: 'text', text: delta 
 /** A delta of thinking. */
 export const thinking = (delta: string): ModelChunk => ({ type: 'thinking', text: delta });
 
-/** A whole tool use. Without an id, the call gives it one. */
+/** A complete tool call. Without an id, the call assigns one. */
 export const toolUse = (
   name: string,
   input: Readonly<Record<string, unknown>> = {},

@@ -56,12 +56,12 @@ const hostileIds: readonly string[] = [
   'x'.repeat(10_000),
 ];
 
-/** What every store of sessions must do. `create` makes one that is empty; what it makes may be a Promise. */
+/** The contract of session stores. `create` returns an empty one, or a Promise of it. */
 export const sessionStoreContract = (
   create: () => SessionStore | Promise<SessionStore>,
 ): readonly Check[] => [
   {
-    name: 'begins empty',
+    name: 'starts empty',
     run: async () => {
       const store = await create();
       strictEqual(await load(store, 's'), undefined);
@@ -69,7 +69,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'gives back what was saved, under a version of its own',
+    name: 'returns the saved state with a new version',
     run: async () => {
       const store = await create();
       const state = stateOf('Tea 🍵', '\u2028 "quoted" \\', '');
@@ -81,7 +81,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'saves nothing that does not follow what is there',
+    name: 'rejects a state that does not follow the stored one',
     run: async () => {
       const store = await create();
       await rejects(save(store, 's', stateOf('x'), 1), conflict);
@@ -96,7 +96,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'lets one win of many who save at once, in each round',
+    name: 'lets one of several concurrent saves win',
     run: async () => {
       const store = await create();
       let version: number | undefined;
@@ -117,7 +117,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'gives and takes copies',
+    name: 'copies states',
     run: async () => {
       const store = await create();
       const state = { ...stateOf('a'), groups: { web: true } };
@@ -129,13 +129,13 @@ export const sessionStoreContract = (
       try {
         Reflect.set(Object(Reflect.get(Object(given), 'groups')), 'web', 'no');
       } catch {
-        // A frozen copy is as good.
+        // A frozen copy is fine.
       }
       deepStrictEqual((await load(store, 's'))?.state, stateOf('a'));
     },
   },
   {
-    name: 'does nothing before it is subscribed to',
+    name: 'is cold',
     run: async () => {
       const store = await create();
       void store.save$('s', stateOf('a'), undefined);
@@ -146,7 +146,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'keeps sessions apart, or refuses an id, whatever it is',
+    name: 'separates sessions with any ids, or rejects an id',
     run: async () => {
       const store = await create();
       const kept: string[] = [];
@@ -164,7 +164,7 @@ export const sessionStoreContract = (
     },
   },
   {
-    name: 'removes a session, and no other',
+    name: 'removes only the given session',
     run: async () => {
       const store = await create();
       const version = await save(store, 'a', stateOf('a'));
@@ -175,8 +175,8 @@ export const sessionStoreContract = (
       deepStrictEqual(await list(store), ['b']);
       strictEqual(await load(store, 'a'), undefined);
       await rejects(save(store, 'a', stateOf('x'), version), conflict);
-      await save(store, 'a', stateOf('anew'));
-      deepStrictEqual((await load(store, 'a'))?.state, stateOf('anew'));
+      await save(store, 'a', stateOf('again'));
+      deepStrictEqual((await load(store, 'a'))?.state, stateOf('again'));
     },
   },
 ];

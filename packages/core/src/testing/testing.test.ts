@@ -71,12 +71,10 @@ describe('the contracts see what breaks them', () => {
     const endless: Model = { name: 'm', stream$: () => of(text('4')) };
     const pushy: Model = { name: 'm', stream$: () => from([toolUse('rm'), finish()]) };
     expect(await failures(modelContract(() => endless))).toEqual([
-      'ends every answer with one finish, behind which there is at most usage',
-      'can be left after its first chunk, and asked again',
+      'ends every answer with one finish, followed only by usage',
+      'can be unsubscribed from after its first chunk, and asked again',
     ]);
-    expect(await failures(modelContract(() => pushy))).toEqual([
-      'asks for no tool that it was not given',
-    ]);
+    expect(await failures(modelContract(() => pushy))).toEqual(['calls only tools of the request']);
   });
 
   it('a memory that forgets, repeats and confuses', async () => {

@@ -6,21 +6,21 @@ import { type ContextEntry, contextValues, valueOf } from '../tools/context-key.
 import type { Check } from './verify-events.js';
 import type { Tool, ToolContext } from '../tools/types.js';
 
-/** Inputs that a tool must take, and such as it must refuse. */
+/** Inputs that a tool must accept, and inputs it must reject. */
 export interface ToolSamples {
   readonly valid: readonly Readonly<Record<string, unknown>>[];
   readonly invalid: readonly unknown[];
-  /** What the tool finds under context keys. */
+  /** Values of context keys. */
   readonly context?: readonly ContextEntry[];
 }
 
-/** What of a run's context is to be otherwise. */
+/** Overrides of the tool context. */
 export interface LentToolContextOptions extends Partial<Omit<ToolContext, 'get'>> {
-  /** What the tool finds under context keys: `[db.of(pool)]`. */
+  /** Values of context keys: `[db.of(pool)]`. */
   readonly context?: readonly ContextEntry[];
 }
 
-/** What a call lends to a tool, for a test that runs one directly: with `run$`, which takes its input as it is. */
+/** A tool context, for tests that run a tool directly with `run$`, which does not validate. */
 export const lentToolContext = ({
   context = [],
   ...lent
@@ -41,7 +41,6 @@ export const lentToolContext = ({
   ...lent,
 });
 
-/** What every tool must do. */
 export const toolContract = (
   create: () => Tool,
   { valid, invalid, context = [] }: ToolSamples,

@@ -24,19 +24,18 @@ interface Heard {
   readonly isHeard: boolean;
 }
 
-/** What holds for the events that are verified. */
 export interface VerifyEventsOptions {
-  /** Whether something changes what the calls below say for the root when it has been shown, such as an interceptor of `postCall`. Default: false. */
+  /** Whether emitted text of sub-agents may be edited later, as by an interceptor of `postCall`. Default: false. */
   readonly edits?: boolean;
 }
 
 type Texts = Map<string, string[]>;
 
 /**
- * Passes the events of a call on, and errors at the first that cannot come where it does: events must be
- * numbered upwards; a call begins with `preCall`, or with `stepReplayed` where it goes on; a request is opened before its chunks and closed before the next; each tool use that
- * was asked for begins once and ends once; nothing follows the last event of a call, and each call has one; what a call
- * below says for the root is what the root's reply says.
+ * Passes the events of a call on, and errors at the first one that violates their grammar: `seq` increases; a call starts with
+ * `preCall`, or with `stepReplayed` if it is resumed; a request is opened before its chunks and closed before the next; each tool
+ * call starts once and ends once; each call has one last event, and nothing follows it; the text of sub-agents that speak for
+ * the root is the text of its reply.
  */
 export const verifyEvents =
   ({ edits = false }: VerifyEventsOptions = {}): MonoTypeOperatorFunction<AgentEvent> =>
@@ -118,7 +117,7 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       move(event, heard, event.toolUse.id, 'acting');
       return;
     case 'postActing':
-      // A result that was brought for a suspended tool of an earlier call.
+      // A result for a suspended tool call of an earlier call.
       if (event.iteration === 0) return;
       move(event, heard, event.toolUse.id, 'acting', 'done');
       return;
@@ -199,7 +198,7 @@ const move = (
   from: 'asked' | 'acting' | 'done',
   to = from,
 ): void => {
-  // What was asked for before the call was broken off is not told again.
+  // Tool calls before the resume are not reported again.
   const stage = toolUses.get(id) ?? (isResumed ? from : undefined);
   if (stage !== from) fail(event, `the tool use '${id}' is ${stage ?? 'not asked for'}`);
   toolUses.set(id, to);
@@ -217,11 +216,11 @@ const fail = (event: AgentEvent, why: string): never => {
   );
 };
 
-/** Makes a call, and gives its events once it has completed; rejects where they break the grammar of events. */
+/** Makes a call, and resolves to its events; rejects if they violate the grammar of events. */
 export const record = (events$: Observable<AgentEvent>): Promise<readonly AgentEvent[]> =>
   lastValueFrom(events$.pipe(verifyEvents(), toArray()));
 
-/** One rule of a contract. Hand `name` and `run` to the test runner of your choice. */
+/** One rule of a contract. Pass `name` and `run` to your test runner. */
 export interface Check {
   readonly name: string;
   readonly run: () => Promise<void>;

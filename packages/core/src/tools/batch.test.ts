@@ -127,8 +127,7 @@ describe('what is decided before a batch', () => {
   });
 
   it('T16, T3: a use that is renamed does not get past the limit, nor runs beside others what must run alone', async () => {
-    const why = (name: string) =>
-      `Not run: ${name} has to be asked for by its own name. Ask for it again.`;
+    const why = (name: string) => `Not run: ${name} must be called by its own name. Call it again.`;
     const unknown = [toolUse('Echo', { q: 1 }), toolUse('Echo', { q: 2 })];
     const limited = await played([counting('echo')], [unknown], [renames({ Echo: 'echo' })], 1);
     expect(limited.outputs).toEqual([why('echo'), why('echo')]);

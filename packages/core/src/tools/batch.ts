@@ -4,37 +4,36 @@ import type { Toolkit } from './toolkit.js';
 import type { Extras } from '../values/tool-output.js';
 import type { Tool } from './types.js';
 
-/** A tool use with all that is decided on it before its batch begins, in the order in which the model asked. */
+/** A tool call with the decisions made before its batch starts. */
 export interface Planned {
   readonly index: number;
   readonly toolUse: ToolUseBlock;
-  /** Values that earlier tools have passed on to it, past the model. */
+  /** Values that earlier tools passed to it, hidden from the model. */
   readonly extras: Extras;
-  /** The tool there is of that name. One that comes while the batch runs is for the next turn. */
+  /** The tool of that name. Tools added while the batch runs are for the next turn. */
   readonly tool: Tool | undefined;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
-  /** Why it is not run. */
   readonly refusal?: string;
-  /** The id of an earlier use, whose result answers this one, too. */
+  /** The id of an earlier tool call whose result is reused. */
   readonly sameAs?: string;
 }
 
-/** What is planned, what nobody has taken of the extras, and whether the limit of tool calls has been reached. */
+/** The planned batch, the extras that no tool took, and whether the limit of tool calls is reached. */
 export interface Plan {
   readonly uses: readonly Planned[];
   readonly extras: Extras;
   readonly isLimited: boolean;
 }
 
-/** A use that was asked for, as the model did, and what is remembered of its run. */
+/** A tool call as the model asked for it, and facts about its run. */
 export interface Use {
   readonly toolUse: ToolUseBlock;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
-  /** The run failed, or could not begin for what the model said. */
+  /** The tool failed, or could not start because of the model's arguments. */
   readonly failed: boolean;
-  /** The tool whose result this is, where the result answers another use of the kind as well. */
+  /** The tool, if an identical tool call may reuse the result. */
   readonly reusable: Tool | undefined;
 }
 
@@ -44,7 +43,6 @@ interface Before {
   readonly executed: number;
 }
 
-/** Decides on a batch of tool uses, one after the other. */
 export const planned = (
   { uses: before, extras: passedOn, executed }: Before,
   asked: readonly ToolUseBlock[],
@@ -85,11 +83,11 @@ export const planned = (
   return { uses: here, extras, isLimited };
 };
 
-/** Arguments that could not be read are no input: they are the same only where their texts are. */
+/** Arguments that could not be parsed are equal only if their texts are. */
 const isSame = (a: ToolUseBlock, b: ToolUseBlock): boolean =>
   a.name === b.name && a.invalidInput === b.invalidInput && equal(a.input, b.input);
 
-/** The use whose result answers this one: what has failed may succeed the next time, and what passes values on has more to give than its result. */
+/** An earlier tool call whose result can be reused: it did not fail, and passed no extras on. */
 const sameBefore = (
   toolUse: ToolUseBlock,
   tool: Tool,

@@ -160,12 +160,12 @@ describe('T9: a tool that fails', () => {
     });
     const turns = [1, 2, 3, 4, 5, 6].map((n): Uses => [['odd', { n }]]);
     const { outputs: given } = await outputs([odd], turns);
-    expect(given.map((output) => output.includes('Do not try it again'))).toEqual([
+    expect(given.map((output) => output.includes('Do not call it again'))).toEqual([
       ...[false, false, false],
       ...[false, false, true],
     ]);
     expect(given[5]).toBe(
-      'The tool odd has failed 3 times in a row. Do not try it again: go on without it, or say what is missing.\nFailed: no',
+      'The tool odd has failed 3 times in a row. Do not call it again: continue without it, or say what is missing.\nFailed: no',
     );
   });
 
@@ -205,9 +205,9 @@ describe('T15: the very same call', () => {
       ...['2', '3'],
       ...[undefined, undefined],
     ]);
-    expect(given[1]).toMatch(/^You have asked for look .* Use the result that you have.*\nsame$/);
+    expect(given[1]).toMatch(/^You have called look .* Use the result that you have.*\nsame$/);
     expect(warnings).toEqual([
-      "The model has asked for the tool 'look' with the same arguments 3 times in a row.",
+      "The model called the tool 'look' with the same arguments 3 times in a row.",
     ]);
   });
 

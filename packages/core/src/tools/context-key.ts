@@ -1,30 +1,28 @@
 import { misuse } from '../values/errors.js';
 
-/** What the program gives to the tools of a call, such as a connection or who is asking. No model sees it. */
+/** Values that the program passes to the tools of a call, such as a connection or the user. Hidden from the model. */
 export interface ContextValues {
   readonly entries: readonly ContextEntry[];
 }
 
-/** A value under its key. */
 export interface ContextEntry {
   readonly name: string;
-  /** Lays the value down where its key finds it. */
   put(values: ContextValues): void;
 }
 
-/** Names a value of a type. Two keys are never the same, also where they have one name. */
+/** A typed key. Each key is unique, even if names repeat. */
 export interface ContextKey<Value> {
   readonly name: string;
-  /** Gives the value: `createAgent({ context: [db.of(pool)] })`. */
+  /** Pairs the key with a value: `createAgent({ context: [db.of(pool)] })`. */
   of(value: Value): ContextEntry;
-  /** What was given; `undefined` where nothing was. */
+  /** Returns the value, or `undefined`. */
   from(values: ContextValues): Value | undefined;
 }
 
-/** Also of a key that another copy of this package has made. */
+/** Also recognizes keys of another copy of this package. */
 const brand = Symbol.for('millrace.contextKey');
 
-/** Makes a key for what tools need beside what the model says. The name is for error messages. */
+/** Creates a key for a value that tools need besides their arguments. The name is for error messages. */
 export const contextKey = <Value>(name: string): ContextKey<Value> => {
   const held = new WeakMap<ContextValues, Value>();
   return Object.freeze({
@@ -40,7 +38,7 @@ export const contextKey = <Value>(name: string): ContextKey<Value> => {
   });
 };
 
-/** Lays values over each other: of one key, the later one counts. */
+/** Merges values: later ones override earlier ones. */
 export const contextValues = (
   ...layers: readonly (readonly ContextEntry[] | undefined)[]
 ): ContextValues => {
@@ -57,7 +55,7 @@ export const valueOf = <Value>(key: ContextKey<Value>, values: ContextValues): V
   const value = key.from(values);
   if (value !== undefined) return value;
   throw misuse(
-    `Nothing was given for the context key '${key.name}'. Give it to the agent, the session or the call: { context: [key.of(value)] }.`,
+    `The context key '${key.name}' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.`,
   );
 };
 

@@ -89,7 +89,7 @@ describe('what the program sets for a tool', () => {
     const { session } = run1(preset(whole, { key: 'SECRET' }));
     const reply = await session.call('?');
     expect(reply.toolUses[0]?.output).toBe(
-      'The arguments for t are invalid:\n- the input: is not valid as a whole',
+      'The arguments for t are invalid:\n- the input as a whole is not valid',
     );
   });
 });
@@ -119,7 +119,7 @@ describe('I13: what is run', () => {
     const input = { type: 'object', $async: true } as JsonSchema;
     expect(() =>
       tool({ name: 't', description: 'Is odd.', input: jsonSchema(input), run: () => 1 }),
-    ).toThrow("jsonSchema(): the schema must not say '$async'.");
+    ).toThrow("jsonSchema(): the schema must not have '$async'.");
     const silent: Tool = { ...numbers(), validation$: () => of() };
     expect((await run1(silent).session.call('?')).toolUses[0]?.isError).toBe(true);
   });
@@ -228,7 +228,7 @@ describe('X12, I2: an output with content blocks', () => {
     const model = scriptedModel([toolUse('odd'), toolUse('send')], [text('done')]);
     const reply = await createAgent({ model, tools: [odd, send] }).call('?');
     expect(reply).toMatchObject({ reason: 'answer', toolUses: [{}, { output: 'sent' }] });
-    expect(reply.toolUses[0]?.output).toMatch(/^said$|^The tool's output is broken: no/);
+    expect(reply.toolUses[0]?.output).toMatch(/^said$|^The tool's output is invalid: no/);
   });
 });
 
@@ -247,7 +247,7 @@ describe('limits and notes', () => {
     });
     expect(reply.toolUses.map(({ output }) => output.split('.')[0])).toEqual([
       'Active groups: late',
-      ...[1, 2, 3].map(() => 'Not run: the tool x can be used from your next step on'),
+      ...[1, 2, 3].map(() => 'Not run: the tool x is available from your next step on'),
     ]);
   });
 

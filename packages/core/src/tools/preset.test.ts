@@ -67,7 +67,7 @@ describe('T2: parameters that are set', () => {
     const own = preset(weather, { unit: 'C', user });
     const { output } = await use(own, { city: 5 }, [user.of('s3')]);
     expect(output).toBe(
-      'The arguments for weather are invalid:\n- city: must be string (received 5)\n- user: what the program gives for it is not valid',
+      'The arguments for weather are invalid:\n- city: must be string (received 5)\n- user: the value that the program sets is not valid',
     );
   });
 
@@ -318,12 +318,12 @@ describe('T2: the context of a call', () => {
     const events = await record(createAgent({ model: model(), tools: [asks] }).stream$('?'));
     const [told] = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
     expect(told === undefined ? undefined : textOf(told)).toBe(
-      'Failed: the tool is not set up. Go on without it.',
+      'Failed: the tool is not configured. Continue without it.',
     );
     const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
     expect(failure).toMatchObject({ of: 'tool', name: 'asks', error: { code: 'config' } });
     expect(failure?.error.message).toBe(
-      "Nothing was given for the context key 'user'. Give it to the agent, the session or the call: { context: [key.of(value)] }.",
+      "The context key 'user' has no value. Pass one to the agent or the call: { context: [key.of(value)] }.",
     );
   });
 
@@ -332,7 +332,7 @@ describe('T2: the context of a call', () => {
     const output = await outputOf(
       createAgent({ model: model(), tools: [asks] }).call('?', { context }),
     );
-    expect(output).toContain('is not set up');
+    expect(output).toContain('is not configured');
   });
 
   it('T2: takes data for data, also where it looks like a key', async () => {

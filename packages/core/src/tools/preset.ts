@@ -7,16 +7,14 @@ import { type HiddenInput, type JsonSchema, withoutKeys } from '../values/schema
 import { type ContextValues, isContextKey, noValues, valueOf } from './context-key.js';
 import type { Tool } from './types.js';
 
-/** How parameters are set. */
 export interface PresetOptions {
-  /** Whether the model sees the parameters and may say otherwise. Default: false, it neither sees nor overrides them. */
+  /** Whether the model sees the parameters and may override them. Default: false. */
   readonly overridable?: boolean;
 }
 
 /**
- * Sets parameters of a tool: to a value, or to what a call is given under a context key. The model does not see them, and what it says
- * of them counts for nothing; what is set is validated with the rest. Throws a `config` error for a parameter that the tool
- * does not have.
+ * Sets parameters of a tool to a value, or to the call's value of a context key. The model does not see them, and its values are ignored;
+ * the set values are validated with the rest. Throws a `config` error for an unknown parameter.
  */
 export const preset = <Value>(
   tool: Tool<Value>,
@@ -37,14 +35,17 @@ export const preset = <Value>(
     hidden: [...(tool.hidden ?? []), ...(overridable ? [] : names)],
     inputSchema: (overridable ? optional : withoutParameters)(tool.inputSchema, names),
     validation$: (input, values, hidden) => {
-      const said = overridable && isRecord(input) ? input : {};
-      const set = own.filter(([name]) => !Object.hasOwn(said, name));
+      const given = overridable && isRecord(input) ? input : {};
+      const set = own.filter(([name]) => !Object.hasOwn(given, name));
       return tool.validation$(input, values, { ...resolved(set, values), ...hidden });
     },
   };
 };
 
-/** Takes parameters of a tool from the `extras` that earlier tools pass on. The model does not see them, and what it says of them counts for nothing. Throws a `config` error for a parameter that the tool does not have. */
+/**
+ * Sets parameters of a tool from the `extras` of earlier tools. The model does not see them, and its values are
+ * ignored. Throws a `config` error for an unknown parameter.
+ */
 export const acceptExtras = <Value>(
   tool: Tool<Value>,
   ...names: readonly string[]
@@ -69,7 +70,7 @@ const resolved = (
     own.map(([name, value]) => [name, isContextKey(value) ? valueOf(value, values) : value]),
   );
 
-/** The schema that a model is shown, without some parameters: it cannot say what it does not know of. */
+/** The schema without some parameters, for the model. */
 const withoutParameters = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
   properties: {},
   ...relax(schema, { names, hides: true }),
@@ -88,19 +89,19 @@ const checkParameters = (owner: string, schema: JsonSchema, names: readonly stri
 };
 
 interface Relaxation {
-  /** Keys of the object that the schema is for, not of those within it. */
+  /** Keys of the object itself, not of nested objects. */
   readonly names: readonly string[];
   readonly hides: boolean;
 }
 
-/** Takes keys out of all that a schema says of an object: what fits the rest of the object fits the schema that comes of it. Where that cannot be said without the keys, nothing is said. */
+/** Removes keys from a schema: valid objects without these keys pass. Rules that depend on them are dropped. */
 const relax = (schema: JsonSchema, relaxation: Relaxation): JsonSchema => {
   const { oneOf, ...rest } = Object.fromEntries(
     Object.entries(schema)
       .map(([keyword, value]) => [keyword, relaxed(keyword, value, schema, relaxation)] as const)
       .filter(([, value]) => value !== undefined),
   );
-  // Those that told two alternatives apart may be gone.
+  // The keys that made alternatives exclusive may be gone.
   if (oneOf === undefined || isSame(oneOf, schema['oneOf'])) {
     return oneOf === undefined ? rest : { ...rest, oneOf };
   }
@@ -120,7 +121,7 @@ const relaxed = (
   switch (keyword) {
     case 'properties': {
       const left = hides ? without(value, names) : value;
-      return saysNothing(left) ? undefined : left;
+      return isUnconstrained(left) ? undefined : left;
     }
     case 'required':
       return unlessEmpty(others(value, names));
@@ -129,20 +130,20 @@ const relaxed = (
     case 'anyOf':
     case 'oneOf': {
       const parts = listOf(value).map(part);
-      return parts.some(saysNothing) && !isSame(parts, value) ? undefined : parts;
+      return parts.some(isUnconstrained) && !isSame(parts, value) ? undefined : parts;
     }
     case 'allOf':
       return unlessEmpty(
         listOf(value)
           .map(part)
-          .filter((it) => !saysNothing(it)),
+          .filter((it) => !isUnconstrained(it)),
       );
     case 'not':
-      return speaksOf(value, names) ? undefined : value;
+      return constrains(value, names) ? undefined : value;
     case 'if':
     case 'then':
     case 'else':
-      if (speaksOf(schema['if'], names)) return undefined;
+      if (constrains(schema['if'], names)) return undefined;
       return keyword === 'if' ? value : part(value);
     case 'dependentRequired':
     case 'dependentSchemas':
@@ -161,7 +162,7 @@ const relaxed = (
       return hides ? ofNames(keyword, value, names) : value;
     case 'additionalProperties':
     case 'unevaluatedProperties':
-      // Keys of a pattern that is not shown are further ones.
+      // Keys of a hidden pattern count as additional ones.
       return hides && mentions(schema['patternProperties'], names) ? undefined : value;
     default:
       return value;
@@ -175,11 +176,11 @@ const dependent = (value: unknown, relaxation: Relaxation): unknown => {
       if (Array.isArray(it)) return [key, unlessEmpty(others(it, relaxation.names))] as const;
       return [key, isRecord(it) ? relax(it, relaxation) : it] as const;
     })
-    .filter(([, it]) => it !== undefined && !saysNothing(it));
+    .filter(([, it]) => it !== undefined && !isUnconstrained(it));
   return left.length === 0 ? undefined : Object.fromEntries(left);
 };
 
-/** The values that are allowed: where the keys need only not be given, those with and those without them. */
+/** The allowed values: without the keys, and also with them if the keys are optional. */
 const each = (values: unknown, names: readonly string[], hides: boolean): unknown => {
   if (!Array.isArray(values)) return values;
   const bare = values.map((it: unknown) => without(it, names));
@@ -203,10 +204,10 @@ const mentions = (value: unknown, names: readonly string[]): boolean => {
   return names.some((name) => text.includes(JSON.stringify(name).slice(1, -1)));
 };
 
-const speaksOf = (schema: unknown, names: readonly string[]): boolean =>
+const constrains = (schema: unknown, names: readonly string[]): boolean =>
   isRecord(schema) && !isSame(relax(schema, { names, hides: true }), schema);
 
-const saysNothing = (schema: unknown): boolean =>
+const isUnconstrained = (schema: unknown): boolean =>
   schema === true || (isRecord(schema) && Object.keys(schema).length === 0);
 
 const isSame = (one: unknown, other: unknown): boolean =>

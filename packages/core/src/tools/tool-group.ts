@@ -5,7 +5,7 @@ import type { Validator } from '../values/schema.js';
 import { tool } from './tool.js';
 import type { Tool, ToolGroup, ToolGroupDefinition } from './types.js';
 
-/** Groups tools, so that a session need not show all of them to the model all the time. */
+/** Groups tools: the model only sees the tools of active groups. */
 export const toolGroup = (definition: ToolGroupDefinition): ToolGroup => {
   checkOptions('toolGroup()', definition, rules, ['name', 'description', 'tools']);
   const { name, description, tools, active = false, managed = true } = definition;
@@ -41,7 +41,7 @@ const manageTools = (groups: readonly ToolGroup[]): Tool => {
   });
 };
 
-/** Names of groups to activate and to deactivate. Checked by hand: whoever writes no JSON Schema loads nothing that checks one. */
+/** Names of groups to activate and deactivate. Checked by hand: it saves loading a JSON Schema validator. */
 const changesTo = (
   known: readonly string[],
 ): Validator<Partial<Record<'activate' | 'deactivate', readonly string[]>>> => {

@@ -5,11 +5,14 @@ import { emissions, type NoParameters, tool, type ToolDefinition } from './tool.
 
 import type { Tool, ToolContext } from './types.js';
 
-/** What a method is made a tool with: all that `tool()` takes but the code. The name is the method's, where none is given. */
+/** The options of `tool()` without `run`. Default of `name`: the name of the method. */
 export type ToolMethodOptions<Schema> = Omit<ToolDefinition<Schema>, 'name' | 'run'> &
   Partial<Pick<ToolDefinition<Schema>, 'name'>>;
 
-/** Decorates a method, so that `toolsOf` makes a tool of it. The schema is compiled once, with the class. It is a standard decorator: TypeScript needs no flag for it, and does not take it with `experimentalDecorators`. */
+/**
+ * Decorates a method as a tool for `toolsOf`. The schema is compiled once, with the class. A standard decorator: it
+ * works without compiler flags, and not with `experimentalDecorators`.
+ */
 export const toolMethod =
   <const Schema extends InputSchema = NoParameters>(options: ToolMethodOptions<Schema>) =>
   <This extends object>(
@@ -26,14 +29,14 @@ export const toolMethod =
         ...shape,
         run$: (input, context) =>
           made$(() => {
-            // Read anew, so that a subclass may override it.
+            // Read at each call: a subclass may override it.
             const method = decorated.access.get(this);
-            // What the validator has passed is of the schema's type, which no guard can say.
+            // The validator guarantees the schema's type; no type guard can express that.
             // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
             return emissions(method.call(this, input as Infer<Schema>, context), context.demand);
           }),
       };
-      // A subclass may decorate its own version of the method: it is the last to come.
+      // A subclass may decorate its own version of the method, which comes last.
       const tools = toolsOfInstance.get(this) ?? new Map<string | symbol, Tool>();
       toolsOfInstance.set(this, tools.set(decorated.name, own));
     });
@@ -41,7 +44,7 @@ export const toolMethod =
 
 const toolsOfInstance = new WeakMap<object, Map<string | symbol, Tool>>();
 
-/** The tools that an object has by `toolMethod`, each bound to it. Throws a `config` error where it has none. */
+/** Returns the tools of an object's `toolMethod` methods, bound to it. Throws `config` if it has no such method. */
 export const toolsOf = (instance: object): readonly Tool[] => {
   const tools = toolsOfInstance.get(instance);
   if (tools !== undefined) return [...tools.values()];

@@ -19,19 +19,21 @@ import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
 /** The schema of a tool that declares no input. */
 export type NoParameters = typeof noParameters;
 
-/** What `tool()` makes a tool of. */
 export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'accepts'> {
-  /** What the model calls it: up to 256 characters of any script. A name that a provider refuses is mapped on the wire. */
+  /** The name for the model: up to 256 characters of any script. Names a provider rejects are mapped on the wire. */
   readonly name: string;
-  /** Tells the model what it is for, and when to use it. */
+  /** Describes to the model what the tool does and when to use it. */
   readonly description: string;
   /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
   readonly input?: Schema;
-  /** Does the work. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; values of the latter three are progress. The output is what a generator returns, else all emitted strings joined, else the last value. Errors are reported to the model. */
+  /**
+   * Runs the tool. Returns a value, a Promise, a generator, an AsyncIterable or an Observable; the emitted values of the
+   * latter three are progress. The output is the return value of a generator, otherwise the joined strings, otherwise the last value. Errors are reported to the model.
+   */
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
 }
 
-/** Makes a tool, or throws a `config` error that names the fix where the definition cannot work. */
+/** Creates a tool. Throws a `config` error that names the fix if the definition is invalid. */
 export const tool = <const Schema extends InputSchema = NoParameters>(
   definition: ToolDefinition<Schema>,
 ): Tool<Infer<Schema>> => {
@@ -47,13 +49,13 @@ export const tool = <const Schema extends InputSchema = NoParameters>(
     ...(warnings.length > 0 && { warnings: warnings.map((it) => `${owner}: ${it}`) }),
     validation$: (value, _values, hidden) => validation$(value, hidden),
     run$: (value, context) =>
-      // What the validator has passed is of the schema's type, which no guard can say.
+      // The validator guarantees the schema's type; no type guard can express that.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       made$(() => emissions(run(value as Infer<Schema>, context), context.demand)),
   };
 };
 
-/** Any Unicode but what breaks lines or turns text around. Names that a provider refuses are mapped on the wire. */
+/** Any Unicode except line breaks, control and bidirectional characters. */
 const toolName = /^[^\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]{1,256}$/u;
 
 const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
@@ -86,7 +88,7 @@ const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {
   growth: oneOf('linear', 'exponential'),
 };
 
-/** Reads whatever the code of a tool returned: a value, a Promise, a generator, an AsyncIterable or an Observable. */
+/** Converts the return value of a tool: a value, a Promise, a generator, an AsyncIterable or an Observable. */
 export const emissions = (
   returned: unknown,
   demand: Demand,
@@ -106,7 +108,7 @@ export const emissions = (
 const has = (value: unknown, key: PropertyKey): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
 
-/** An Observable of another copy of RxJS, or of another library, is recognized by the symbol that they share. */
+/** Recognizes Observables of other copies of RxJS and of other libraries by their common symbol. */
 const isObservableLike = (value: unknown): value is ObservableInput<unknown> =>
   isObservable(value) || has(value, observableSymbol);
 
@@ -130,7 +132,7 @@ const asAsync = (generator: Generator<unknown, unknown>): AsyncIterable<unknown,
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => has(value, 'then');
 
-/** Reads an iterator: values are progress; the output is the returned value, else a final `ToolOutput`, else the joined strings or the last value. */
+/** Reads an iterator of progress; the output is the return value, a final `ToolOutput`, joined strings or the last value. */
 const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,
 ): Observable<ToolEmission> =>

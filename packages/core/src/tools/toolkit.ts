@@ -3,21 +3,20 @@ import { isRecord } from '../values/json.js';
 import type { ToolChoice, ToolDeclaration } from '../models/model.js';
 import type { LiveToolkit, Tool, ToolEntry, ToolGroup } from './types.js';
 
-/** The tools there are at one time, each under a name of its own. It never changes: what changes it makes another. */
+/** An immutable set of tools with unique names. */
 export interface Toolkit {
-  /** As they were given, with the groups that are not active. */
+  /** All tools and groups, including inactive ones. */
   readonly entries: readonly ToolEntry[];
-  /** Those that can be used. */
   readonly tools: readonly Tool[];
   readonly names: readonly string[];
   readonly declarations: readonly ToolDeclaration[];
   readonly groups: readonly ToolGroup[];
-  /** What of the tools' schemas is not held to. */
+  /** Parts of the tools' schemas that are not checked. */
   readonly warnings: readonly string[];
   find(name: string): Tool | undefined;
 }
 
-/** Gathers tools; two of one name are an error, also where one of them cannot be used now. */
+/** Creates a toolkit. Repeated names are a `config` error, even in inactive groups. */
 export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
   const groups = entries.filter(isToolGroup);
   const managed = groups.filter((group) => group.managed);
@@ -56,7 +55,7 @@ const refuseRepeats = (tools: readonly Tool[], groups: readonly ToolGroup[]): vo
   const unasked = tools.find((tool) => 'approve' in tool);
   if (unasked !== undefined) {
     throw misuse(
-      `The tool '${unasked.name}' has a property 'approve', which nobody asks. Use requireApproval(tool, approver).`,
+      `The tool '${unasked.name}' has a property 'approve', which has no effect. Use requireApproval(tool, approver).`,
     );
   }
   const tool = repeatIn(tools.map(({ name }) => name));
@@ -78,7 +77,7 @@ const repeatIn = (names: readonly string[]): string | undefined => {
   return names.find((name) => seen.size === seen.add(name).size);
 };
 
-/** No model can be made to use a tool that it is not told of. */
+/** Rejects a `toolChoice` of a tool that the model does not have. */
 export const refuseUnknownChoice = (
   toolChoice: ToolChoice | undefined,
   { names }: Toolkit,
@@ -95,7 +94,7 @@ export const isToolGroup = (value: unknown): value is ToolGroup =>
 export const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value['name'] === 'string' && typeof value['run$'] === 'function';
 
-/** Holds the tools of a session or a call, which may change. */
+/** The current toolkit of a call, which may change. */
 export interface ToolkitCell {
   current: Toolkit;
 }
@@ -142,7 +141,7 @@ export const liveToolkit = (cell: ToolkitCell): LiveToolkit => {
   };
 };
 
-/** Has just these groups active. Such as are not there any more are passed over. */
+/** Activates exactly these groups. Groups that no longer exist are ignored. */
 export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void => {
   cell.current = createToolkit(
     cell.current.entries.map((entry) =>
@@ -154,7 +153,7 @@ export const activateOnly = (cell: ToolkitCell, active: readonly string[]): void
 export const activeGroups = (groups: readonly ToolGroup[]): readonly string[] =>
   groups.filter(({ active }) => active).map(({ name }) => name);
 
-/** Without the tools and groups of these names, those in groups too. */
+/** Removes tools and groups by name, also tools in groups. */
 export const withoutNamed = (
   entries: readonly ToolEntry[],
   names: readonly string[],
@@ -179,7 +178,7 @@ const refuseUnknown = (what: string, names: readonly string[], known: readonly s
   throw misuse(`There is no ${what} named '${unknown}'. There are: ${known.join(', ') || 'none'}.`);
 };
 
-/** Shows a toolkit without some of its tools, as it is just now. */
+/** A live view of a toolkit without some tools. */
 export const createView = (
   cell: { readonly current: Toolkit },
   hidden: readonly string[],
@@ -188,7 +187,7 @@ export const createView = (
   let whole: Toolkit | undefined;
   let part: Toolkit | undefined;
   return () => {
-    // The same declarations each time, as they are written for the wire but once.
+    // Cached: equal declarations are serialized once.
     if (part === undefined || whole !== cell.current) {
       whole = cell.current;
       part = without(whole, hidden);

@@ -9,34 +9,37 @@ import type { Locals } from '../step.js';
 import type { ToolEmission } from '../values/tool-output.js';
 import type { ContextKey, ContextValues } from './context-key.js';
 
-/** What a run of a tool gets. Pass it on as `parent` if the tool calls another agent. */
+/** The context of a running tool. Pass it as `parent` if the tool calls another agent. */
 export interface ToolContext extends CallLabels {
   readonly callId: string;
   readonly toolUseId: string;
-  /** The same for each attempt of this tool call, also after a resume, and never that of another one, even if a `callId` is used again: for services that accept one act only once. */
+  /**
+   * A key for services that deduplicate requests: the same for each attempt of this tool call, also in a resumed call,
+   * and never repeated, even if a `callId` is.
+   */
   readonly idempotencyKey: string;
-  /** The names of the agents, from the outermost to the one that uses the tool. */
+  /** The names of the agents, from the outermost to the one that called the tool. */
   readonly agent: readonly string[];
   readonly iteration: number;
-  /** The conversation up to the message that asks for the tool, without the edits of interceptors. */
+  /** The conversation up to the message with the tool call, without the edits of interceptors. */
   readonly messages: readonly Message[];
-  /** What phases keep in the run, such as a plan: `planKey.of(context)`. */
+  /** State of phases, such as a plan: `planKey.of(context)`. */
   readonly kept: Readonly<Record<string, unknown>>;
   /** Aborts when the run is cut or fails. */
   readonly signal: AbortSignal;
-  /** While it is closed, nothing more is pulled from an AsyncIterable that the tool returns. */
+  /** While it is closed, an AsyncIterable that the tool returned is not pulled. */
   readonly demand: Demand;
-  /** Every wait runs on it. */
+  /** The scheduler for every wait. */
   readonly scheduler: SchedulerLike;
-  /** What the caller gave with the call. */
+  /** The `metadata` option of the call. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Returns the value of a context key: the call overrides its layers, and these its agent. Throws if there is none. */
+  /** Returns the value of a context key: the call overrides its layers, these the agent. Throws if it has no value. */
   get<Value>(key: ContextKey<Value>): Value;
-  /** The tools that the call has. A tool may change them. */
+  /** The tools of the call, which a tool may change. */
   readonly toolkit: LiveToolkit;
 }
 
-/** What holds for every run of a tool. */
+/** Rules for every run of a tool. */
 export interface ToolPolicy {
   /** Runs while no other tool of its batch does. Default: false. */
   readonly exclusive?: boolean;
@@ -44,46 +47,45 @@ export interface ToolPolicy {
   readonly timeoutMs?: number;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
   readonly retry?: ToolRetry;
-  /** Parameters that come from the `extras` of an earlier tool's output, as `acceptExtras` says. The model does not see them. Default: none. */
+  /** Parameters from the `extras` of an earlier tool, see `acceptExtras`. Hidden from the model. Default: none. */
   readonly accepts?: readonly string[];
-  /** Running twice with the same `idempotencyKey` has the effect of running once, so a resumed call may run it again. Default: false. */
+  /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again. Default: false. */
   readonly idempotent?: boolean;
   /** Answers an identical tool call with the earlier result, within a call. Default: false. */
   readonly dedupe?: boolean;
 }
 
-/** Something that a model may ask to run. `tool()` makes one. */
+/** A tool that a model can call. Created by `tool()`. */
 export interface Tool<out Value = unknown> extends ToolPolicy {
   readonly name: string;
   readonly description: string;
-  /** What a model is shown. */
+  /** The schema that the model gets. */
   readonly inputSchema: JsonSchema;
   /** Parameters that the program sets. Values from a model or a decider are ignored. */
   readonly hidden?: readonly string[];
-  /** Decide on each run before it begins, one after the other: `requireApproval` adds one. */
+  /** Decide on each tool call before it runs, in order. */
   readonly deciders?: readonly Decider[];
-  /** What of the schema is not held to, and why. */
+  /** Parts of the schema that are not checked, and why. */
   readonly warnings?: readonly string[];
-  /** Validates what the model passed: emits one result and completes. `hidden` overrides the model's values. */
+  /** Validates the model's arguments: emits one result and completes. Cold. `hidden` overrides the model's values. */
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
-  /** Says the type of a valid input; never there. */
+  /** The type of a valid input. Never set: it exists for inference only. */
   readonly type?: Value;
-  /** Runs on a valid input. Cold. An error becomes an observation for the model. */
+  /** Runs on a valid input. Cold. An error becomes a tool result for the model. */
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
 }
 
-/** Decides on a tool call whose arguments are valid, before it runs: passes it on, changes it or refuses it. */
+/** Decides on a tool call with valid arguments before it runs: accepts, edits or refuses it. */
 export interface Decider {
-  /** Names the calls that it makes. */
+  /** Part of the ids of its calls. */
   readonly name: string;
   /** Emits one value. An error is an error of the tool. */
   readonly decide$: (use: PendingUse, checked: ReadyUse) => Observable<CheckedUse>;
 }
 
-/** What a decider gets of the call. */
+/** The tool call that a decider decides on. */
 export interface PendingUse {
   readonly tool: Tool;
-  /** For calls that it makes. */
   readonly lent: ToolContext;
   /** Validates the tool call with other arguments. */
   readonly check$: (toolUse: ToolUseBlock) => Observable<CheckedUse>;
@@ -91,17 +93,15 @@ export interface PendingUse {
   readonly local: Locals;
 }
 
-/** A tool call that is valid. */
 export interface ReadyUse {
   readonly status: 'ready';
   readonly toolUse: ToolUseBlock;
-  /** The input as it was said, with what the program has set. */
+  /** The model's input, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** What the schema has made of it. */
+  /** The input as the schema transformed it. */
   readonly value: unknown;
 }
 
-/** A tool call that was validated. */
 export type CheckedUse =
   | ReadyUse
   | {
@@ -111,50 +111,43 @@ export type CheckedUse =
       readonly why: string;
     };
 
-/** How a tool is run again that failed for a moment. */
 export interface ToolRetry {
-  /** Runs in all, the first among them. Default: 3. */
+  /** Maximum number of runs, including the first. Default: 3. */
   readonly attempts?: number;
-  /** How long is waited before the second, in milliseconds. Default: 800. */
+  /** The delay before the second run, in milliseconds. Default: 800. */
   readonly backoffMs?: number;
-  /** How the wait grows: by so much each time (`linear`, the default), or to twice as much (`exponential`). */
+  /** How the delay grows: by `backoffMs` each time (`linear`, the default), or doubling (`exponential`). */
   readonly growth?: 'linear' | 'exponential';
 }
 
-/** A tool, or a group of tools. */
 export type ToolEntry = Tool | ToolGroup;
 
-/** The definition of a group of tools. */
 export interface ToolGroupDefinition {
-  /** What the model calls the group. */
+  /** The name for the model. */
   readonly name: string;
-  /** Tells the model what its tools are for. */
+  /** Describes its tools to the model. */
   readonly description: string;
   readonly tools: readonly Tool[];
-  /** Whether its tools can be used from the beginning. Default: false. */
+  /** Whether it is active at the start. Default: false. */
   readonly active?: boolean;
   /** Whether the model may activate and deactivate it, with the tool `manage_tools`. Default: true. */
   readonly managed?: boolean;
 }
 
-/** Tools that come and go together. */
 export interface ToolGroup extends Required<ToolGroupDefinition> {
-  /** Makes the tool by which the model activates and deactivates these groups. */
+  /** Creates the tool that activates and deactivates these groups. */
   readonly manager?: (groups: readonly ToolGroup[]) => Tool;
 }
 
-/** The tools that a call has. Changes apply to the next request, also of running calls. Each is made as a whole, or throws a `config` error and changes nothing. */
+/** The tools of a call. Changes apply from the next request on; a failing one throws `config` and has no effect. */
 export interface LiveToolkit {
-  /** The names of those that can be used. */
+  /** The names of the usable tools. */
   readonly names: readonly string[];
   readonly groups: readonly ToolGroup[];
-  /** Adds tools and groups. A name that is there already is an error. */
+  /** Adds tools and groups. An existing name is an error. */
   add(...entries: readonly ToolEntry[]): void;
-  /** Takes tools and groups away by their names. */
   remove(...names: readonly string[]): void;
-  /** Puts tools in the place of those of the same names. */
   replace(...tools: readonly Tool[]): void;
-  /** Makes the tools of groups usable. */
   activate(...groups: readonly string[]): void;
   deactivate(...groups: readonly string[]): void;
 }

@@ -2,7 +2,6 @@ import type { Usage } from './usage.js';
 
 const retryableCodes: readonly string[] = ['rateLimited', 'timeout', 'connection', 'server'];
 
-/** All that can go wrong. */
 export const errorCodes = [
   'rateLimited',
   'timeout',
@@ -33,28 +32,28 @@ export const errorCodes = [
   'unknown',
 ] as const;
 
-/** What went wrong. Branch on this; messages are for people and change. */
+/** The kind of an error. Branch on this; messages are for people and may change. */
 export type MillraceErrorCode = (typeof errorCodes)[number];
 
-/** What a `MillraceError` may carry beside its code and message. */
+/** Details of a `MillraceError` beside its code and message. */
 export interface MillraceErrorOptions {
-  /** What was thrown beyond the seam. */
+  /** The error of a library, tool or server that this one wraps. */
   readonly cause?: unknown;
-  /** Whether the same request may succeed later. Default: by the code. */
+  /** Whether a retry may succeed. Default: true for `rateLimited`, `timeout`, `connection` and `server`. */
   readonly retryable?: boolean;
-  /** What an end user may read: no internals and no secrets. Default: a sentence for the code. */
+  /** A message for end users, without internals or secrets. Default: a sentence for the code. */
   readonly userMessage?: string;
-  /** The text that had arrived when a model's stream broke off. */
+  /** The text received before a model's stream failed. */
   readonly partial?: string;
-  /** What a model's request had cost when it failed, as far as its provider has told. */
+  /** The usage of a failed model request, as far as its provider reported it. */
   readonly usage?: Usage;
-  /** How long the other side asked to be left alone, in milliseconds. */
+  /** How long the server asked to wait before the next request, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** The HTTP status, where there was a response. */
+  /** The HTTP status, if there was a response. */
   readonly status?: number;
-  /** What the other side calls the request: its support can find it by that. */
+  /** The server's id of the request, for its support. */
   readonly requestId?: string;
-  /** How many tokens a request is too long by, where that is known. */
+  /** By how many tokens a request is too long, if known. */
   readonly over?: number;
 }
 
@@ -64,7 +63,7 @@ export class MillraceError extends Error {
   readonly code: MillraceErrorCode;
   readonly retryable: boolean;
   readonly userMessage: string;
-  // Only declared, so that one who prints the error sees those that it has.
+  // Declared without a value: a printed error shows only the details it has.
   declare readonly partial?: string;
   declare readonly usage?: Usage;
   declare readonly retryAfterMs?: number;
@@ -99,15 +98,15 @@ export const revised = (
   return new MillraceError(code, message, { ...known, ...present(more) });
 };
 
-/** Tells whether a value is a `MillraceError`, also one of another copy of this package. */
+/** Whether a value is a `MillraceError`, including one of another copy of this package. */
 export const isMillraceError = (value: unknown): value is MillraceError =>
   value instanceof MillraceError ||
   (value instanceof Error && value.name === 'MillraceError' && 'code' in value);
 
-/** The error for a misuse of the interface: thrown at once, with the fix in its message. */
+/** The error for a misuse of the API, with the fix in its message. It is thrown synchronously. */
 export const misuse = (message: string): MillraceError => new MillraceError('config', message);
 
-/** Makes a `MillraceError` of whatever was thrown; one that is it already stays as it is. */
+/** Wraps a thrown value in a `MillraceError`; returns a `MillraceError` unchanged. */
 export const toMillraceError = (
   cause: unknown,
   code: MillraceErrorCode = 'unknown',
@@ -128,34 +127,34 @@ export const messageOf = (thrown: unknown): string => {
 const userMessageFor = (code: MillraceErrorCode): string => {
   switch (code) {
     case 'busy':
-      return 'The last request is still being worked on. Please wait until it is done.';
+      return 'The previous request is still in progress. Please wait until it is done.';
     case 'rateLimited':
     case 'queueFull':
-      return 'There is too much going on just now. Please try again in a moment.';
+      return 'There are too many requests right now. Please try again in a moment.';
     case 'timeout':
     case 'connection':
     case 'server':
-      return 'The service did not answer as it should. Please try again.';
+      return 'The service did not respond as expected. Please try again.';
     case 'contextTooLong':
     case 'tooLarge':
-      return 'That is too long to be worked on. Please shorten it.';
+      return 'That is too long to process. Please shorten it.';
     case 'guardRejected':
     case 'refused':
       return 'This request cannot be answered.';
     case 'aborted':
       return 'The request was cancelled.';
     case 'maxIterations':
-      return 'The task took more steps than are allowed.';
+      return 'The task needed more steps than are allowed.';
     case 'budget':
-      return 'The limit of what may be used is reached.';
+      return 'The usage limit is reached.';
     case 'conflict':
-      return 'This is being worked on elsewhere just now. Please try again.';
+      return 'This is being processed elsewhere right now. Please try again.';
     case 'store':
     case 'memory':
-      return 'What was said could not be read or kept. Please try again later.';
+      return 'The conversation could not be loaded or saved. Please try again later.';
     case 'invalidState':
     case 'invalidResume':
-      return 'What was begun earlier cannot be continued. Please begin anew.';
+      return 'The earlier request cannot be resumed. Please start again.';
     default:
       return 'Something went wrong.';
   }
@@ -163,7 +162,7 @@ const userMessageFor = (code: MillraceErrorCode): string => {
 
 const fatals = new WeakSet<object>();
 
-/** Marks an error that ends the call and those above it, whatever tool it passes through. */
+/** Marks an error that ends the call and its parents, even if it passes through a tool. */
 export const fatal = (error: MillraceError): MillraceError => {
   fatals.add(error);
   return error;

@@ -4,11 +4,11 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** Tells whether a value is an object with keys, and neither an array nor null. */
+/** Whether a value is an object, and neither an array nor null. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses JSON; `undefined`, which no JSON says, where the text is none. */
+/** Parses JSON; returns `undefined` if the text is not JSON. */
 export const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -17,7 +17,7 @@ export const parsedJson = (text: string): unknown => {
   }
 };
 
-/** Whether a JSON text may have a key twice in one object: it has more keys than its value. Strings may hold such marks, too. */
+/** Whether JSON may repeat a key in one object: it has more keys than its value. Strings can cause false positives. */
 export const mayRepeatKeys = (json: string, value: unknown): boolean =>
   (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);
 
@@ -30,14 +30,14 @@ const keysIn = (value: unknown): number => {
   );
 };
 
-/** Levels of nesting that a value from outside may have: much of what handles it later is recursive. */
+/** Maximum depth of a value from outside: much of the code that handles it is recursive. */
 const maxDepth = 100;
 
 export const isTooDeep = (value: unknown): boolean => {
   let level: readonly object[] = isObject(value) ? [value] : [];
   for (let depth = 0; depth <= maxDepth; depth += 1) {
     if (level.length === 0) return false;
-    // What stands in many places is looked at once: what holds itself would grow without end.
+    // A shared object is visited one time: a cyclic one would never end.
     level = [...new Set(level.flatMap((item) => Object.values(item).filter(isObject)))];
   }
   return true;

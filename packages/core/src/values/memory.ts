@@ -2,32 +2,28 @@ import { defer, type Observable, of, reduce } from 'rxjs';
 import { isRecord } from './json.js';
 import type { Message } from './message.js';
 
-/** Where one conversation is kept. */
 export interface Memory {
   /** Emits the conversation once, oldest first, and completes. Cold. */
   load$(): Observable<readonly Message[]>;
   /**
-   * Adds messages, all of them or none, and completes. Known ids are skipped, so an append may be repeated. A memory that edits or drops
-   * messages emits a `MemoryChange`; other values are ignored. `hasFailed`: the messages are what a failed call leaves, and no answer follows. Cold.
+   * Adds messages, all of them or none, and completes. Known ids are skipped, so an append may be repeated. A memory
+   * that edits or drops messages emits a `MemoryChange`; other values are ignored. `hasFailed`: the call failed, so no answer follows. Cold.
    */
   append$(messages: readonly Message[], hasFailed?: boolean): Observable<unknown>;
-  /** Emits all that is kept, as it was written, and completes. Cold. Default: what `load$` emits. */
+  /** Emits every stored message as it was appended, and completes. Cold. Default: `load$`. */
   all$?(): Observable<readonly Message[]>;
-  /** Puts messages in the place of all there are, all of them or none, and completes. Loading a saved state needs it. Cold. */
+  /** Replaces all messages, or none if it fails, and completes. Needed to load a saved state. Cold. */
   replace$?(messages: readonly Message[]): Observable<unknown>;
 }
 
-/** What an append has done to a memory. */
 export interface MemoryChange {
-  /** As they are kept. */
+  /** The appended messages, as they are stored. */
   readonly appended: readonly Message[];
-  /** The ids of those that have been dropped. */
   readonly removed: readonly string[];
 }
 
 export const noMemory: Memory = { load$: () => of([]), append$: () => of(undefined) };
 
-/** Appends, and emits what has changed by it. */
 export const appended$ = (
   memory: Memory,
   messages: readonly Message[],

@@ -1,121 +1,114 @@
 import { isRecord, parsedJson } from './json.js';
 
-/** Plain text. */
 export interface TextBlock {
   readonly type: 'text';
   readonly text: string;
 }
 
-/** What a model thought before it spoke. A vendor that signs its thinking wants the signature back. */
+/** The reasoning of a model. A vendor that signs it needs the signature in later requests. */
 export interface ThinkingBlock {
   readonly type: 'thinking';
   readonly text: string;
   readonly signature?: string;
-  /** The vendor hid the text; only the signature says what it was. */
+  /** The vendor hides the text; the signature stands for it. */
   readonly redacted?: boolean;
 }
 
-/** Where the bytes of an image, a recording or a file are: inline as base64, or at an address. */
+/** The bytes of an image, a recording or a file: inline as base64, or at a URL. */
 export type MediaSource =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string };
 
-/** A picture. */
 export interface ImageBlock {
   readonly type: 'image';
   readonly source: MediaSource;
 }
 
-/** A recording. */
 export interface AudioBlock {
   readonly type: 'audio';
   readonly source: MediaSource;
 }
 
-/** A document. */
 export interface FileBlock {
   readonly type: 'file';
   readonly source: MediaSource;
   readonly name?: string;
 }
 
-/** The model asks for one run of one tool. */
+/** A tool call: the model asks to run one tool. */
 export interface ToolUseBlock {
   readonly type: 'tool_use';
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** What the model wrote where its arguments were not a JSON object; `input` is then empty. */
+  /** The model's arguments if they were not a JSON object; `input` is then empty. */
   readonly invalidInput?: string;
-  /** It is not run, and this is what the model is told instead. */
+  /** The tool is not run; the model gets this text as the result. */
   readonly refusal?: string;
 }
 
-/** What one run of a tool gave: the answer to the `tool_use` with the id `toolUseId`. */
+/** The result of the tool call with the id `toolUseId`. */
 export interface ToolResultBlock {
   readonly type: 'tool_result';
   readonly toolUseId: string;
   readonly content: readonly ContentBlock[];
   readonly isError: boolean;
-  /** What the model is told before the content: it is no part of what the tool gave. */
+  /** A note that the model reads before the content. It is not part of the tool's output. */
   readonly note?: string;
-  /** For the user interface only; never sent to a model, and not frozen. */
+  /** Data for the user interface. Never sent to a model, and not frozen. */
   readonly details?: unknown;
-  /** The result is still to come. */
+  /** The result arrives later. */
   readonly suspended?: Suspended;
 }
 
-/** Why a result is still to come. */
+/** A result that arrives later. */
 export interface Suspended {
-  /** What the tool has asked for: plain JSON, never sent to a model. */
+  /** The request of the tool: plain JSON, never sent to a model. */
   readonly request: unknown;
 }
 
-/** A tool use whose result is still to come. */
+/** A tool call that waits for its result. */
 export interface Suspension {
   readonly toolUse: ToolUseBlock;
-  /** What the tool has asked for. */
   readonly request: unknown;
 }
 
-/** What people and tools say. */
+/** Content of users and tools. */
 export type ContentBlock = TextBlock | ImageBlock | AudioBlock | FileBlock;
 
-/** What a model says. */
 export type AssistantBlock = ContentBlock | ThinkingBlock | ToolUseBlock;
 
-/** Any part of a message. */
 export type Block = AssistantBlock | ToolResultBlock;
 
-/** What a person, or another agent, said. */
+/** A message of a user, or of another agent. */
 export interface UserMessage {
   readonly id: string;
   readonly role: 'user';
   readonly content: readonly ContentBlock[];
-  /** Who said it, where there is more than one. */
+  /** The author, if there is more than one. */
   readonly name?: string;
 }
 
-/** Why the provider ended its answer: `stop` also where it asked for tools. */
+/** Why the provider ended its answer; `stop` includes tool calls. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
 
-/** What the model said. */
+/** A message of the model. */
 export interface AssistantMessage {
   readonly id: string;
   readonly role: 'assistant';
   readonly content: readonly AssistantBlock[];
-  /** The agent that said it. */
+  /** The agent that wrote it. */
   readonly name?: string;
 }
 
-/** The results of all tools that the assistant message before it asked for, in the order it asked. */
+/** The results of all tool calls of the preceding assistant message, in their order. */
 export interface ToolMessage {
   readonly id: string;
   readonly role: 'tool';
   readonly content: readonly ToolResultBlock[];
 }
 
-/** One step of a conversation: immutable and frozen. */
+/** A message of a conversation: immutable and frozen. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
 const contentTypes: readonly string[] = ['text', 'image', 'audio', 'file'];
@@ -142,7 +135,7 @@ const isMediaSource = (source: unknown): source is MediaSource => {
         looksLikeBase64(data);
 };
 
-/** A path or a data URL shows itself at its beginning; the rest is for the vendor to read. */
+/** Detects paths and data URLs by their first characters; the vendor checks the rest. */
 const looksLikeBase64 = (data: string): boolean =>
   data !== '' && /^[A-Za-z0-9+/_\-\s]*=*\s*$/.test(data.slice(0, 256));
 
@@ -177,18 +170,17 @@ export const areBlocks = (value: unknown): value is readonly Block[] =>
     (block) => isContentBlock(block) || (isBlock(block) && !contentTypes.includes(block.type)),
   );
 
-/** Makes a block of text. */
 export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
 
-/** Joins the text blocks of a message, a reply or a tool result; other blocks have no text. */
+/** Returns the joined text blocks of a message, a reply or a tool result. */
 export const textOf = ({ content }: { readonly content: readonly Block[] }): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
-/** Lists the tools that a message asks for, in its order. */
+/** Returns the tool calls of a message, in order. */
 export const toolUsesOf = ({ content }: AssistantMessage): readonly ToolUseBlock[] =>
   content.filter((block) => block.type === 'tool_use');
 
-/** Freezes plain data deeply and returns it. Skips what is frozen already and whatever is more than data: bytes, dates, instances of classes. */
+/** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {
   if (!isPlain(value) || Object.isFrozen(value)) return value;
   Object.freeze(value);
@@ -203,20 +195,20 @@ export const isPlain = (value: unknown): value is object => {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** Freezes a message through and through, but for the `details` of results: those are the tool's own. */
+/** Freezes a message deeply, except the `details` of results, which belong to the tool. */
 export const freezeMessage = (message: Message): Message =>
   message.role === 'tool' && !Object.isFrozen(message)
     ? Object.freeze({ ...message, content: Object.freeze(message.content.map(freezeResult)) })
     : frozen(message);
 
-/** Freezes a tool's result, but for its `details`. */
+/** Freezes a tool result, except its `details`. */
 export const freezeResult = (result: ToolResultBlock): ToolResultBlock => {
   frozen(result.content);
   frozen(result.suspended);
   return Object.freeze(result);
 };
 
-/** Copies plain data through and through, so that whoever gets it may do with it what he wants. What is more than data is shared: bytes, dates, instances of classes. */
+/** Copies plain data deeply, so the receiver may change it. Bytes, dates and class instances are shared. */
 export const copied = (value: unknown, copies = new Map<object, unknown>()): unknown => {
   if (!isPlain(value)) return value;
   const before = copies.get(value);
@@ -241,7 +233,7 @@ export const copied = (value: unknown, copies = new Map<object, unknown>()): unk
   return record;
 };
 
-/** What a tool gives for user interfaces may be anything: what JSON cannot hold of it is left out where a result is written down. */
+/** Converts `details`, which may be any value, to plain JSON for storage; drops what JSON cannot express. */
 export const withPlainDetails = ({ details, ...result }: ToolResultBlock): ToolResultBlock => {
   const plain = details === undefined ? undefined : plainOf(details);
   return plain === undefined ? result : { ...result, details: plain };

@@ -1,10 +1,10 @@
 import { misuse } from './errors.js';
 import { isRecord } from './json.js';
 
-/** What an option may be: a test, and the words for it. */
+/** The allowed values of an option: a test, and a description for the error message. */
 export type Rule = readonly [accepts: (value: unknown) => boolean, what: string];
 
-/** Refuses an option that does not exist, and names those that do: a misspelt one must not be passed over. Refuses one that cannot be what it is. An option that is `undefined` is as good as absent. */
+/** Rejects unknown options, naming the known ones, and invalid values. `undefined` counts as not set. */
 export const checkOptions = (
   owner: string,
   given: unknown,
@@ -29,10 +29,10 @@ export const checkOptions = (
   }
 };
 
-/** Options without those that are `undefined`: these are as good as absent. */
+/** Drops options that are `undefined`: they count as not set. */
 export const defined = <T extends object>(given: T | undefined): Partial<T> => {
   const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  // What is left of an object has its types, which its entries have lost.
+  // Entries lose the types of their object.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   return Object.fromEntries(entries) as Partial<T>;
 };
@@ -51,36 +51,32 @@ const nameOf = (value: unknown): string => {
 };
 
 export const isNumber: Rule = [Number.isFinite, 'a number'];
-export const isText: Rule = [(value) => typeof value === 'string', 'a text'];
+export const isText: Rule = [(value) => typeof value === 'string', 'a string'];
 export const isFlag: Rule = [(value) => typeof value === 'boolean', 'true or false'];
 export const isFunction: Rule = [(value) => typeof value === 'function', 'a function'];
 export const isObject: Rule = [isRecord, 'an object'];
 
-/** A whole number of at least so much. */
 export const wholeNumber = (least: number): Rule => [
   (value) => Number.isInteger(value) && Number(value) >= least,
   `a whole number of at least ${least}`,
 ];
 
-/** A number of at least so much. */
 export const numberFrom = (least: number): Rule => [
   (value) => Number.isFinite(value) && Number(value) >= least,
   `a number of at least ${least}`,
 ];
 
-/** What a timer can wait for: a longer wait than 2^31-1 ms would fire at once. */
+/** A delay that timers support: one longer than 2^31-1 ms would fire immediately. */
 export const isDelay: Rule = [
   (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) < 2 ** 31,
   'a number of milliseconds from 0 to 2,147,483,647',
 ];
 
-/** One of some words. */
 export const oneOf = (...words: readonly (string | true)[]): Rule => [
   (value) => words.some((word) => word === value),
   words.map((word) => (word === true ? 'true' : `'${word}'`)).join(' or '),
 ];
 
-/** Something that has this method. */
 export const having = (method: string, what: string): Rule => [
   (value) => isRecord(value) && typeof value[method] === 'function',
   what,
@@ -90,7 +86,6 @@ export const isScheduler = having('schedule', 'a scheduler of RxJS');
 
 export const isModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
-/** A list, whatever is in it. */
 export const listOf = (what: string): Rule => [
   (value) => Array.isArray(value),
   `a list of ${what}`,

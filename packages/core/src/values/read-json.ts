@@ -54,9 +54,9 @@ export const readStrictly = (text: string): JsonReading | undefined => {
 
 const tooDeep = 'The JSON is nested too deeply.';
 const backslashes =
-  'The JSON has a backslash that may be no escape: write each backslash of a text as \\\\.';
+  'The JSON has a backslash that may not be an escape: write each backslash in a string as \\\\.';
 
-const cut = 'The JSON is not whole: a text or a bracket in it is not closed.';
+const cut = 'The JSON is incomplete: a string or a bracket is not closed.';
 const invalid = (text: string): string => `It is not valid JSON${reasonOf(text)}.`;
 
 const reasonOf = (text: string): string => {
@@ -88,7 +88,7 @@ const onlyClosers = /^[\s}\],]*$/;
 
 type Entries = Map<string | number, unknown>;
 
-/** A recursive descent over the text. Its functions return `undefined` where the text does not have one reading. */
+/** A recursive descent parser. Its functions return `undefined` if the text has no unambiguous reading. */
 const readTolerantly = (text: string): JsonReading => {
   let at = 0;
   let depth = 0;
@@ -109,12 +109,12 @@ const readTolerantly = (text: string): JsonReading => {
     return text.slice(from, at);
   };
   const startsKey = (from: number): boolean => endOf(key, from) > from;
-  /** A quote ends a string if a mark of JSON follows, or the next key. */
+  /** A quote ends a string if JSON punctuation or the next key follows. */
   const endsString = (from: number): boolean => {
     const next = endOf(space, from);
     return next === text.length || ',:}]'.includes(text.charAt(next)) || startsKey(next);
   };
-  /** Quotes within a string that nobody escaped: words in pairs of them, and only brackets after the string, so that no other item can begin at one of them. */
+  /** Unescaped quotes in a string: pairs around words, with only brackets after the string. */
   const areQuotations = (inner: readonly number[]): boolean =>
     inner.length % 2 === 0 &&
     inner.every(
@@ -148,11 +148,13 @@ const readTolerantly = (text: string): JsonReading => {
     return undefined;
   };
   const bare = (): unknown => {
-    const said = take(word);
-    if (said === '') at = endOf(cutWord, at);
-    if (constants.has(said)) return constants.get(said);
-    if (number.test(said)) return Number(said);
-    return /^[\p{L}_]/u.test(said) && !/^(?:undefined|NaN|Infinity)$/.test(said) ? said : undefined;
+    const token = take(word);
+    if (token === '') at = endOf(cutWord, at);
+    if (constants.has(token)) return constants.get(token);
+    if (number.test(token)) return Number(token);
+    return /^[\p{L}_]/u.test(token) && !/^(?:undefined|NaN|Infinity)$/.test(token)
+      ? token
+      : undefined;
   };
   const value = (): unknown => {
     const character = text.charAt(at);
@@ -160,7 +162,7 @@ const readTolerantly = (text: string): JsonReading => {
     if (character === '[') return nested(']', item);
     return Object.hasOwn(quotes, character) ? string() : bare();
   };
-  /** An object or an array. Its brackets may be missing at the end of the text, after something that is complete. */
+  /** An object or an array. Closing brackets may be missing at the end, after a complete item. */
   const nested = (close: string, next: (entries: Entries) => unknown): unknown => {
     const entries: Entries = new Map();
     const whole = (): unknown =>
@@ -236,10 +238,10 @@ export const decodedEscape = (escape: string): string | undefined => {
   return Object.hasOwn(simple, name) ? simple[name] : undefined;
 };
 
-/** Tells whether JSON has an escape that a path or a pattern may have been meant with: a form feed or a backspace before a word, or a line that breaks behind the letter of a drive. */
+/** Whether an escape may be meant as a path or pattern: `\b` or `\f` before a word, `\n` after a drive letter. */
 const hasDoubtfulEscape = (json: string): boolean =>
   /(?<!\\)(?:\\\\)*\\[bf](?=\w)|(?<![A-Za-z\d])[C-PR-Z]:\\[nrt][A-Za-z]/.test(json);
 
-/** Tells whether a text has a backslash that begins no escape: it may belong to a path or a pattern. Before an apostrophe it means that. */
+/** Whether a backslash starts no escape, as in a path or a pattern. Before an apostrophe it escapes that. */
 const hasOddBackslash = (json: string): boolean =>
   json.replaceAll(/\\(?:u[\da-f]{4}|["'\\/bfnrt])/gi, '').includes('\\');

@@ -13,59 +13,56 @@ export const endReasons = [
   'refused',
 ] as const;
 
-/** Why a loop ended without an error. */
 export type EndReason = (typeof endReasons)[number];
 
-/** One run of a tool, as a reply tells it. */
 export interface ToolRun {
   readonly toolUseId: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** The text of its result, as the model saw it. */
+  /** The text of the result, as the model saw it. */
   readonly output: string;
   readonly isError: boolean;
-  /** How long it took, in milliseconds. */
+  /** The duration, in milliseconds. */
   readonly ms: number;
 }
 
-/** How a call ended: the last message of the assistant, and what it took to get there. */
+/** The result of a call: the last message of the assistant, why the call ended, and what it cost. */
 export interface Reply<Output = unknown> extends AssistantMessage {
-  /** Why the loop ended. Every end that is not an error is a value here. */
+  /** Why the call ended. Every end that is not an error has a value here. */
   readonly reason: EndReason;
   /** Why the provider ended its last message. */
   readonly finish: Finish;
-  /** Reasoning calls of the loop, the closing one not counted. */
+  /** Model requests of the loop, without the closing one. */
   readonly iterations: number;
-  /** What the answer says, validated, where the call has an `output` schema; absent where it ended otherwise than by an answer. */
+  /** The validated answer, if the call has an `output` schema and ended with an answer. */
   readonly output?: Output;
   readonly toolUses: readonly ToolRun[];
-  /** Tool uses whose results are still to come, where the reason is `suspended`. */
+  /** Tool calls that wait for their results, if the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];
-  /** Added up over every request of the call, and of the calls below it that its tools and steps have made, at any depth, also where these have failed. */
+  /** The sum over all requests of the call and of its sub-agents at any depth, failed requests included. */
   readonly usage: Usage;
-  /** What of it each phase has cost: `reasoning`, `closing`, those beside the loop such as `reflect`, and `acting` or `steps` for the calls below. */
+  /** The usage by phase: `reasoning`, `closing`, others such as `reflect`, and `acting` or `steps` for sub-agents. */
   readonly usageByPhase: UsageByPhase;
   /** When the call began, in milliseconds since the epoch. */
   readonly createdAt: number;
-  /** From subscription to the end, in milliseconds. */
+  /** The duration from subscription to the end, in milliseconds. */
   readonly elapsedMs: number;
 }
 
-/** What calls are known by beside their ids. A feature declares its own labels by merging into it. */
+/** Labels of a call beside its ids. A feature declares its own by declaration merging. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface CallLabels {}
 
-/** Who and where a call is. */
 export interface CallInfo extends CallLabels {
-  /** The outermost call: the same for a call and all sub-agents below it. */
+  /** The id of the outermost call, shared by all sub-agents below it. */
   readonly rootId: string;
   readonly callId: string;
-  /** The call whose tool made this one. */
+  /** The id of the call whose tool made this one. */
   readonly parentId?: string;
   /** The names of the agents, from the outermost to this one. */
   readonly agent: readonly string[];
-  /** What the caller gave with the call. */
+  /** The `metadata` option of the call. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** What the call says is what the call above it says: its text is a part of the root's answer. */
+  /** This call speaks for its parent: its text is part of the root's answer. */
   readonly speaks?: true;
 }

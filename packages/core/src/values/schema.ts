@@ -3,17 +3,16 @@ import { from, map, type Observable, of } from 'rxjs';
 import { messageOf, misuse } from './errors.js';
 import { isRecord } from './json.js';
 
-/** A JSON Schema, of draft 7, 2019-09 or 2020-12 as its `$schema` says; 2020-12 where it says nothing. */
+/** A JSON Schema of draft 7, 2019-09 or 2020-12, by its `$schema`. Default: 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A schema of a library that speaks Standard Schema and can export JSON Schema, as zod and arktype do. */
+/** A Standard Schema that can export JSON Schema, as those of zod and arktype can. */
 export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output> &
   StandardJSONSchemaV1<Input, Output>;
 
-/** What the input of a tool, or the output of a call, may be declared with: a Standard Schema, or what `jsonSchema` makes of a JSON Schema. */
+/** A schema for the input of a tool or the output of a call: a Standard Schema, or a JSON Schema in `jsonSchema(…)`. */
 export type InputSchema = StandardSchema | Validator;
 
-/** What a schema makes of a value that passes it. */
 export type Infer<Schema> =
   Schema extends Validator<infer Value>
     ? Value
@@ -21,31 +20,31 @@ export type Infer<Schema> =
       ? StandardSchemaV1.InferOutput<Schema>
       : unknown;
 
-/** What became of an input: the value to use, or what is wrong with it, one line a parameter. */
+/** The result of a validation: the value to use, or the problems, one line per parameter. */
 export type Validation =
   | {
       readonly valid: true;
       readonly value: unknown;
-      /** The input given to the schema: pruned, with hidden values, before a Standard Schema transforms it. */
+      /** The input of the schema: pruned, with hidden values, not yet transformed by a Standard Schema. */
       readonly input?: unknown;
     }
   | { readonly valid: false; readonly problems: readonly string[] };
 
-/** Values that the model neither sees nor says: they are laid over what it gave, and are handed on as they are. */
+/** Values that the model neither sees nor sets. They override the model's arguments. */
 export type HiddenInput = Readonly<Record<string, unknown>>;
 
 /** A schema of an object that checks values. `jsonSchema` of `@millrace/core/schema` makes one. */
 export interface Validator<out Value = unknown> {
   readonly jsonSchema: JsonSchema;
-  /** What of the schema is not checked, and why. */
+  /** The parts of the schema that are not checked, and why. */
   readonly warnings?: readonly string[];
-  /** Emits one result and completes. The input is never changed, nor handed out. */
+  /** Emits one result and completes. Cold. The input is copied, never changed. */
   readonly validation$: (input: unknown, hidden?: HiddenInput) => Observable<Validation>;
-  /** Says the type of a value that passes; never there. */
+  /** The type of a valid value. Never set: it exists for inference only. */
   readonly type?: Value;
 }
 
-/** Makes a validator of a schema, or throws a `config` error that says why it cannot be used. */
+/** Returns a validator for a schema. Throws a `config` error with the reason if the schema cannot be used. */
 export const validatorOf = (schema: unknown, owner: string): Validator => {
   if (isValidator(schema)) return schema;
   if (isStandardSchema(schema)) return standardValidator(schema, owner);
@@ -61,11 +60,11 @@ const isStandardSchema = (schema: unknown): schema is StandardSchemaV1 =>
   ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') &&
   '~standard' in schema;
 
-const canSayJsonSchema = (schema: StandardSchemaV1): schema is StandardSchema =>
+const exportsJsonSchema = (schema: StandardSchemaV1): schema is StandardSchema =>
   'jsonSchema' in schema['~standard'];
 
 const standardValidator = (schema: StandardSchemaV1, owner: string): Validator => {
-  if (!canSayJsonSchema(schema)) {
+  if (!exportsJsonSchema(schema)) {
     const { vendor } = schema['~standard'];
     throw misuse(
       `${owner}: this ${vendor} schema cannot export JSON Schema. ${vendor === 'zod' ? 'Update zod to 4.2 or later.' : 'Wrap it so that it can (for valibot: toStandardJsonSchema(schema)).'}`,
@@ -73,7 +72,7 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
   }
   const { validate } = schema['~standard'];
   return {
-    jsonSchema: objectSchema(saidAsJsonSchema(schema, owner), owner),
+    jsonSchema: objectSchema(exportedJsonSchema(schema, owner), owner),
     validation$: (input, hidden) => {
       const infinite: Path[] = [];
       const value = copiedInput(withoutHidden(input, hidden), infinite);
@@ -94,7 +93,7 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
   };
 };
 
-const saidAsJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {
+const exportedJsonSchema = (schema: StandardSchema, owner: string): JsonSchema => {
   const { vendor, jsonSchema } = schema['~standard'];
   try {
     return jsonSchema.input({ target: 'draft-2020-12' });
@@ -112,7 +111,7 @@ export const objectSchema = (schema: unknown, owner: string): JsonSchema => {
   );
 };
 
-/** The schema of a tool without parameters: whatever keys a model gives are left out. */
+/** The schema of a tool without parameters: it drops all keys that a model sends. */
 export const noParameters: Validator<Readonly<Record<string, unknown>>> = {
   jsonSchema: { type: 'object', properties: {} },
   validation$: (input, hidden = {}) =>
@@ -125,7 +124,7 @@ export const noParameters: Validator<Readonly<Record<string, unknown>>> = {
 
 export type Path = readonly string[];
 
-/** Copies an input, and lists the places of numbers that no JSON can say again: `1e999` is read as infinite. */
+/** Copies an input, and lists the paths of infinite numbers, which JSON cannot express: `1e999` parses as Infinity. */
 const copiedInput = (input: unknown, infinite: Path[], path: Path = []): unknown => {
   const copied = (key: string, value: unknown): unknown =>
     copiedInput(value, infinite, [...path, key]);
@@ -139,7 +138,7 @@ const copiedInput = (input: unknown, infinite: Path[], path: Path = []): unknown
   );
 };
 
-/** What a careless merge of the input would write into the prototype of all objects. */
+/** Whether a careless merge of this key would change the prototype of all objects. */
 export const meansPrototype = (key: string, value: unknown): boolean =>
   key === '__proto__' ||
   (key === 'constructor' && isRecord(value) && Object.hasOwn(value, 'prototype'));
@@ -158,11 +157,10 @@ export const withoutHidden = (input: unknown, hidden: HiddenInput = {}): unknown
 export const withHidden = (input: unknown, hidden: HiddenInput | undefined): unknown =>
   isRecord(input) ? { ...input, ...hidden } : input;
 
-/** What is wrong with one place of an input. */
 export interface Problem {
   readonly path: Path;
   readonly message: string;
-  /** Absent where nothing is there. */
+  /** Absent if the input has no value there. */
   readonly received?: unknown;
 }
 
@@ -171,34 +169,34 @@ export const refused = (
   hidden: HiddenInput | undefined,
 ): Validation => ({ valid: false, problems: describe(problems, hidden) });
 
-/** Problems that are told; a model that gets a few things right gets the rest right, too. */
+/** Maximum number of problems to report. A model that corrects these usually corrects the rest. */
 const maxProblems = 20;
 
 const maxPath = 200;
 export const maxMessage = 300;
 const maxReceived = 80;
 
-/** Tells of problems, one line each: the parameter, the rule and the value. Of parameters that are hidden from the model it says nothing but that they are wrong. */
+/** One line per problem: parameter, rule and value. Hidden parameters are only reported as invalid. */
 const describe = (problems: readonly Problem[], hidden: HiddenInput = {}): readonly string[] => {
   const isHidden = ([name]: readonly string[]): boolean =>
     name !== undefined && Object.hasOwn(hidden, name);
   const hidesSome = Object.keys(hidden).length > 0;
-  const told = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
+  const lines = problems.slice(0, maxProblems).map(({ path, message, ...rest }) => {
     if (isHidden(path))
-      return `${cut(String(path[0]), maxPath)}: what the program gives for it is not valid`;
-    // What a library says of the whole may name what is hidden.
-    if (path.length === 0 && hidesSome) return 'the input: is not valid as a whole';
+      return `${cut(String(path[0]), maxPath)}: the value that the program sets is not valid`;
+    // A library's message about the whole may contain a hidden value.
+    if (path.length === 0 && hidesSome) return 'the input as a whole is not valid';
     const where = path.join('.') || 'the input';
-    const said = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
+    const rule = message.startsWith(`${where} `) ? message.slice(where.length + 1) : message;
     const received = 'received' in rest ? shown(rest.received) : '';
-    return `${cut(where, maxPath)}: ${cut(said, maxMessage)}${received}`;
+    return `${cut(where, maxPath)}: ${cut(rule, maxMessage)}${received}`;
   });
-  const more = problems.length - told.length;
-  return more > 0 ? [...told, `and ${more} more`] : told;
+  const more = problems.length - lines.length;
+  return more > 0 ? [...lines, `and ${more} more`] : lines;
 };
 
 const ofIssue = ({ message, path = [] }: StandardSchemaV1.Issue, input: unknown): Problem => {
-  // A plain list: that of arktype makes other ones of itself.
+  // Array.from: arktype's path is a subclass of Array whose `map` returns that subclass.
   const keys = Array.from(path, (segment) => (typeof segment === 'object' ? segment.key : segment));
   const received = keys.reduce<unknown>(
     (value, key) => (isRecord(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined),

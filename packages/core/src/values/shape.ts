@@ -2,10 +2,9 @@ import { isRecord } from './json.js';
 import { areBlocks, areContentBlocks, type Message } from './message.js';
 import type { Usage } from './usage.js';
 
-/** Tells whether a value is what it should be. */
 export type Check = (value: unknown) => boolean;
 
-/** Tells whether a value from outside is an object whose fields are what they should be; others may be there, too. */
+/** Whether a value is an object whose listed fields pass their checks; it may have others. */
 export const hasFields = (value: unknown, fields: Readonly<Record<string, Check>>): boolean =>
   isRecord(value) &&
   Object.entries(fields).every(([name, check]) =>
@@ -48,7 +47,7 @@ export const isToolResult: Check = (value) =>
 export const isAssistantMessage: Check = (value) =>
   hasFields(value, { id: isString, role: (role) => role === 'assistant', content: areBlocks });
 
-/** Tells whether a value from outside has the shape of a message, as far as whoever reads one needs it. */
+/** Whether a value from outside has the shape of a message. Only the fields common to all blocks are checked. */
 export const isMessage = (value: unknown): value is Message =>
   isRecord(value) &&
   typeof value['id'] === 'string' &&

@@ -1,15 +1,15 @@
 export const isInsideCharacter = (text: string, at: number): boolean =>
   isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
 
-/** Moves a place in a text out of the middle of a character, to its start. */
+/** Moves an index in the middle of a surrogate pair to its start. */
 export const characterStart = (text: string, at: number): number =>
   isInsideCharacter(text, at) ? at - 1 : at;
 
-/** Moves a place in a text out of the middle of a character, to its end. */
+/** Moves an index in the middle of a surrogate pair to its end. */
 export const characterEnd = (text: string, at: number): number =>
   isInsideCharacter(text, at) ? at + 1 : at;
 
-/** The length of a text without half a character at its end, whose other half may still come. */
+/** The length without a high surrogate at the end, whose other half may still arrive. */
 export const wholeLength = (text: string): number =>
   isHigh(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
 

@@ -3,42 +3,41 @@ import type { ContentBlock, Suspended, ToolResultBlock } from './message.js';
 import { areContentBlocks, freezeResult, plainBlock, textBlock } from './message.js';
 import { isRecord } from './json.js';
 
-/** Values by name that a tool passes on to a later one, past the model. They are the tools' own, and may be anything. */
+/** Named values that a tool passes to a later tool without showing them to the model. Any JavaScript value. */
 export type Extras = Readonly<Record<string, unknown>>;
 
-/** What a tool gave in the end. */
 export interface ToolOutput {
   readonly content: readonly ContentBlock[];
   readonly isError: boolean;
   /** For the user interface only; never sent to a model. */
   readonly details?: unknown;
-  /** The output is the answer: the call ends with it. */
+  /** The output is the answer, and ends the call. */
   readonly finalAnswer?: boolean;
-  /** Values for a later tool that takes them by `acceptExtras`, hidden from the model. The first call of such a tool from the next turn on gets them. */
+  /** Values for a later tool with `acceptExtras`, hidden from the model. Its first call in a later turn gets them. */
   readonly extras?: Readonly<Record<string, unknown>>;
-  /** The result is still to come: `suspend` makes such an output. */
+  /** The result arrives later: `suspend` creates such an output. */
   readonly suspended?: Suspended;
 }
 
-/** What a run of a tool emits: progress, any number of times, then its one output. */
+/** An emission of a running tool: any number of progress values, then one output. */
 export type ToolEmission =
   | { readonly type: 'progress'; readonly value: unknown }
   | { readonly type: 'output'; readonly output: ToolOutput };
 
-/** What `toolOutput` is given: the text or blocks for the model, and what else the output says. */
+/** The input of `toolOutput`: text or blocks for the model, and optional fields. */
 export type ToolOutputInit = Partial<Omit<ToolOutput, 'content'>> & {
   readonly content: string | readonly ContentBlock[];
 };
 
 const brand = Symbol.for('millrace.toolOutput');
 
-/** A tool's output that says more than a text: blocks, an error, details for the user interface, the final answer. */
+/** Creates a tool output with more than text: blocks, an error, details for the user interface, a final answer. */
 export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => {
   const output = {
     isError: false,
     ...rest,
     content: typeof content === 'string' ? [textBlock(content)] : content,
-    // Enumerable, so that a spread of an output is one too; JSON does not show symbols.
+    // Enumerable: a spread keeps it. JSON omits symbols.
     [brand]: true,
   };
   return output;
@@ -47,7 +46,7 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
 export const failedOutput = (text: string): ToolOutput =>
   toolOutput({ content: text, isError: true });
 
-/** Makes an output of whatever a tool returned; what JSON cannot hold becomes a failed one. */
+/** Converts a returned value to a tool output; a value that JSON cannot express becomes a failed one. */
 export const toOutput = (returned: unknown): ToolOutput => {
   if (isOutput(returned)) return checkedOutput(returned);
   if (typeof returned === 'string') return toolOutput({ content: returned });
@@ -55,29 +54,28 @@ export const toOutput = (returned: unknown): ToolOutput => {
   try {
     return toolOutput({ content: asJson(returned) });
   } catch (cause) {
-    return failedOutput(`The tool's output cannot be written as JSON: ${messageOf(cause)}.`);
+    return failedOutput(`The tool's output cannot be converted to JSON: ${messageOf(cause)}.`);
   }
 };
 
 const checkedOutput = (output: ToolOutput): ToolOutput => {
   try {
     if (areContentBlocks(output.content)) {
-      // From outside: it may be anything.
       const isError: unknown = output.isError;
       return { ...output, content: output.content.map(plainBlock), isError: isError === true };
     }
     return failedOutput(
-      "The tool's output is broken: its content is neither a text nor content blocks.",
+      "The tool's output is invalid: its content is neither a string nor content blocks.",
     );
   } catch (cause) {
-    return failedOutput(`The tool's output is broken: ${messageOf(cause)}.`);
+    return failedOutput(`The tool's output is invalid: ${messageOf(cause)}.`);
   }
 };
 
 export const isOutput = (value: unknown): value is ToolOutput =>
   isRecord(value) && Object.hasOwn(value, brand);
 
-/** JSON has no word for functions and symbols: there `stringify` gives `undefined`, whatever its type says. */
+/** `stringify` returns `undefined` for functions and symbols, despite its type. */
 const asJson = (value: unknown): string => {
   const json: unknown = JSON.stringify(value, bigintAsText);
   return typeof json === 'string' ? json : `(a ${typeof value})`;
@@ -94,7 +92,7 @@ export const rejectedResult = (toolUseId: string): ToolResultBlock =>
     isError: true,
   });
 
-/** Cuts the text of an observation at so many characters, and adds a marker that names how many are missing. */
+/** Truncates the text of a tool result to `maxObservation` characters, and adds a marker with the number omitted. */
 export const cutObservation = (
   content: readonly ContentBlock[],
   maxObservation: number,

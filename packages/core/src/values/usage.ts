@@ -1,4 +1,4 @@
-/** Tokens counted by the provider. What the cache gave or took is not in `inputTokens`. */
+/** Token counts as the provider reports them. `inputTokens` excludes tokens read from or written to its cache. */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -6,7 +6,6 @@ export interface Usage {
   readonly cacheWriteTokens: number;
 }
 
-/** The usage of nothing. */
 export const noUsage: Usage = {
   inputTokens: 0,
   outputTokens: 0,
@@ -14,7 +13,6 @@ export const noUsage: Usage = {
   cacheWriteTokens: 0,
 };
 
-/** Adds two usages, field by field. */
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
@@ -29,7 +27,7 @@ export const largerUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: Math.max(a.cacheWriteTokens, b.cacheWriteTokens),
 });
 
-/** What each phase has cost, by name: `reasoning`, `closing`, what else has asked a model, and `acting` or `steps` for the calls below. */
+/** Usage by phase: `reasoning`, `closing`, other phases that ask a model, and `acting` or `steps` for sub-agents. */
 export type UsageByPhase = Readonly<Record<string, Usage>>;
 
 export const addToPhase = (all: UsageByPhase, phase: string, usage: Usage): UsageByPhase => ({

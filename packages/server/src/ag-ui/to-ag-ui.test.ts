@@ -174,7 +174,7 @@ describe('toAgUi', () => {
       {
         type: 'RUN_ERROR',
         code: 'rateLimited',
-        message: 'There is too much going on just now. Please try again in a moment.',
+        message: 'There are too many requests right now. Please try again in a moment.',
       },
     ]);
     const onError = ({ code }: MillraceError) => `Sorry: ${code}`;
@@ -250,7 +250,7 @@ describe('toAgUi', () => {
     expect(events.find(({ type }) => type === EventType.SUBAGENT_ERROR)).toEqual({
       type: 'SUBAGENT_ERROR',
       subagentRunId: 'c/f',
-      message: 'The service did not answer as it should. Please try again.',
+      message: 'The service did not respond as expected. Please try again.',
       code: 'server',
     });
     const below = { callId: 'c/t', rootId: 'c', parentId: 'c', iteration: 0 };
@@ -383,7 +383,7 @@ describe('toAgUi', () => {
 
   it('refuses options that do not exist, and passes over unheard-of events', async () => {
     expect(() => toAgUi({ threadID: 'x' } as object)).toThrow(/no option 'threadID'/);
-    expect(() => toAgUi({ runId: 1 } as unknown as object)).toThrow(/'runId' must be a text/);
+    expect(() => toAgUi({ runId: 1 } as unknown as object)).toThrow(/'runId' must be a string/);
     const strange = { ...begun, type: 'unheardOf' } as unknown as AgentEvent;
     expect(await all(of(begun, strange).pipe(toAgUi()))).toHaveLength(2);
   });

@@ -148,7 +148,7 @@ describe('toUiMessageStream', () => {
       (await all(from(failing).pipe(toUiMessageStream(options)))).flatMap((chunk) =>
         'errorText' in chunk ? [chunk.errorText] : [],
       );
-    const busy = 'There is too much going on just now. Please try again in a moment.';
+    const busy = 'There are too many requests right now. Please try again in a moment.';
     expect(await said({})).toEqual(['The tool failed.', busy]);
     expect(
       await said({

@@ -220,7 +220,7 @@ describe('X13: a schema with linearPatterns', () => {
 
   it('X13: warns of a pattern that is passed over', () => {
     expect(bound.warnings).toEqual([
-      "tool 'bound': 'input': the pattern \"^(?!x)\" cannot be checked: it is passed over.",
+      "tool 'bound': 'input': the pattern \"^(?!x)\" is not supported: it is ignored.",
     ]);
   });
 });

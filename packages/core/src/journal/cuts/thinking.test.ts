@@ -37,7 +37,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         action({
           ...options(process, { limits: { parseBackoffMs: 3 } }),
           model: process.model((request) => {
-            if (lastText(request).includes('not whole')) {
+            if (lastText(request).includes('incomplete')) {
               return [text('Thought: done\nAction: {"final_answer": "Paid."}')];
             }
             return said(request) === 0

@@ -195,7 +195,7 @@ describe('fitContext', () => {
     expect(given({ contextWindow: 0.5 })).toThrow('a whole number of at least 1');
     const broken = [fitContext({ contextWindow: 8_000, counter: { count: () => NaN } })];
     const call = createAgent({ model: scriptedModel(says('')), use: broken }).call('?');
-    return expect(call).rejects.toThrow('A token counter gave NaN');
+    return expect(call).rejects.toThrow('A token counter returned NaN');
   });
 });
 

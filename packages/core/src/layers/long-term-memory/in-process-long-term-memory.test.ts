@@ -169,7 +169,7 @@ describe('inProcessLongTermMemory', () => {
   });
 
   it.each([
-    [{ text: 1 }, /'text' must be a text/],
+    [{ text: 1 }, /'text' must be a string/],
     [{ text: 'a', id: '' }, /'id' must be/],
     [{ text: 'a', metadata: { a: 1 } }, /'metadata' must be an object of texts/],
     [{ text: 'a', scope: ann }, /has no option 'scope'/],

@@ -80,7 +80,7 @@ describe('S4: the corpus', () => {
         if (event.type === 'warning') warnings.push(event.message);
       });
       expect((await session.call('Go on.')).reason).toBe('answer');
-      expect(warnings.join()).toContain('without its one result');
+      expect(warnings.join()).toContain('without exactly one result');
       const { messages } = await session.saveState();
       expect(messages.slice(0, state.messages.length)).toEqual(state.messages);
     },

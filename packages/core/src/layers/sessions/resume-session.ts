@@ -183,7 +183,7 @@ const unsavedCalls$ = (
       }),
       filter(({ call }) => {
         // Of a saved one, its journal may lack the end.
-        if (isSaved(state, call.callId)) return isLast(call) && call.status === 'brokenOff';
+        if (isSaved(state, call.callId)) return isLast(call) && call.status === 'unfinished';
         // A call that has failed is over, and what it has left is saved.
         return knownIn(state, call.callId) === undefined || call.status !== 'failed';
       }),

@@ -295,7 +295,7 @@ describe('S4: loading a state', () => {
     expect((await waiting).reason).toBe('answer');
   });
 
-  it('does nothing before it is subscribed to, and leaves a session alone that is left', async () => {
+  it('is cold, and leaves a session alone that is left', async () => {
     const state = await stateOf('tools');
     const session = sessions(sampleAgent([[text('a')]]), {
       memory: memoryOf({ replace$: () => NEVER }),

@@ -195,7 +195,7 @@ describe('agentTool', () => {
             ),
           ],
         }),
-      'Failed: The interceptor prepare() at place 1 failed: Not that.',
+      'Failed: The interceptor prepare() at position 1 failed: Not that.',
       true,
     ],
   ])('G4: tells in words of %s', async (_what, helper, output, isError) => {

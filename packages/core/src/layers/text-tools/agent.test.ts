@@ -130,8 +130,8 @@ describe('P1: an agent with a text model', () => {
     expect(textOf(reply)).toBe('It is sunny.');
     expect(reply.iterations).toBe(3);
     const [, second, third] = model.requests;
-    expect(lastText(second?.messages)).toContain('not whole');
-    expect(third?.messages.map((message) => textOf(message)).join()).not.toContain('not whole');
+    expect(lastText(second?.messages)).toContain('incomplete');
+    expect(third?.messages.map((message) => textOf(message)).join()).not.toContain('incomplete');
   });
 
   it('P4: prose is the answer once retries are used up', async () => {

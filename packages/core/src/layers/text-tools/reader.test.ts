@@ -271,7 +271,7 @@ describe('the judgement', () => {
     const { chunks } = await replied(action, [written]);
     const malformed = chunks.find((chunk) => chunk.type === 'malformed');
     expect(malformed).toMatchObject({ written });
-    expect(malformed?.feedback).toContain('not whole');
+    expect(malformed?.feedback).toContain('incomplete');
     expect(malformed?.feedback).toContain('"required":["q"]');
     expect(malformed?.feedback).toContain('{"final_answer": "your answer"}');
     expect(malformed?.feedback).toContain(written);

@@ -87,7 +87,7 @@ describe('the prompt', () => {
     const [broken] = (await replied(german, ['Aktion: {"tool": "now", '])).chunks;
     expect(broken).toMatchObject({
       feedback: expect.stringMatching(/^Noch einmal: Thought.*Aktion: \{"tool": "now",$/s),
-      why: expect.stringContaining('not whole'),
+      why: expect.stringContaining('incomplete'),
     });
   });
 

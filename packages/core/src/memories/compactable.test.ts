@@ -10,7 +10,7 @@ import {
   someTurns,
   user,
 } from './conversations.test-support.js';
-import { oldOf } from './summarise.js';
+import { compactable } from './summarise.js';
 import { summaryMessage } from './summarise.js';
 import { isWaiting } from './transcript.js';
 
@@ -21,9 +21,9 @@ const history = ['a', 'b', 'c'].flatMap((it) => [
   answer(`${it}/2`),
 ]);
 
-describe('oldOf', () => {
+describe('compactable', () => {
   it('G2: before the first request, the older turns are old', () => {
-    const old = oldOf(open(history, [user('z/input/0')]), call, 2);
+    const old = compactable(open(history, [user('z/input/0')]), call, 2);
     expect(idsOf(old.messages)).toEqual(['a/input/0', 'a/1', 'a/1/results', 'a/2']);
     expect(old).toMatchObject({ upTo: 4, kept: [], recap: undefined });
   });
@@ -37,27 +37,30 @@ describe('oldOf', () => {
       ...exchange('z/3'),
     );
     const run = { ...begun, stored: begun.messages.length };
-    const old = oldOf(run, call, 2);
+    const old = compactable(run, call, 2);
     expect(idsOf(old.messages)).toEqual([...idsOf(history.slice(0, 4)), 'z/1', 'z/1/results']);
     expect(idsOf(old.kept)).toEqual(['z/input/0', 'z/input/s0/0']);
     const shorter = compact(run, old.upTo, summaryMessage('z/recap/4', 'Notes.', 6), ...old.kept);
     const longer = append(shorter, ...exchange('z/4'));
-    const again = oldOf({ ...longer, stored: longer.messages.length }, call, 2);
+    const again = compactable({ ...longer, stored: longer.messages.length }, call, 2);
     expect(again.recap?.id).toBe('z/recap/4');
     expect(idsOf(again.messages)).toEqual(['z/2', 'z/2/results']);
-    expect(idsOf(again.told)).toEqual(['z/input/0', 'z/input/s0/0', 'z/2', 'z/2/results']);
+    expect(idsOf(again.shown)).toEqual(['z/input/0', 'z/input/s0/0', 'z/2', 'z/2/results']);
   });
 
   it('I8: what memory does not have is not old', () => {
     const run = append(open([], [user('z/input/0')]), ...exchange('z/1'), ...exchange('z/2'));
-    expect(oldOf(run, call, 1)).toMatchObject({ messages: [], upTo: 0 });
-    expect(idsOf(oldOf({ ...run, stored: 3 }, call, 1).messages)).toEqual(['z/1', 'z/1/results']);
-    expect(oldOf({ ...run, stored: 2 }, call, 1).messages).toEqual([]);
+    expect(compactable(run, call, 1)).toMatchObject({ messages: [], upTo: 0 });
+    expect(idsOf(compactable({ ...run, stored: 3 }, call, 1).messages)).toEqual([
+      'z/1',
+      'z/1/results',
+    ]);
+    expect(compactable({ ...run, stored: 2 }, call, 1).messages).toEqual([]);
   });
 
   it('I15: a call that only brings results keeps what was asked last', () => {
     const run = append(open(history, []), ...exchange('z/1'), ...exchange('z/2'));
-    const old = oldOf({ ...run, stored: run.messages.length }, call, 1);
+    const old = compactable({ ...run, stored: run.messages.length }, call, 1);
     expect(idsOf(old.kept)).toEqual(['c/input/0']);
     expect(idsOf(old.messages)).toContain('c/1');
   });
@@ -70,10 +73,10 @@ describe('oldOf', () => {
       user('z/input/4'),
     ];
     const run = append(open(history, asked), ...exchange('z/1'), ...exchange('z/2'));
-    const old = oldOf({ ...run, stored: run.messages.length }, call, 1);
+    const old = compactable({ ...run, stored: run.messages.length }, call, 1);
     expect(idsOf(old.kept)).toEqual(idsOf(asked));
     expect(idsOf(old.messages)).toEqual([...idsOf(history), 'z/1', 'z/1/results']);
-    expect(oldOf({ ...run, stored: run.messages.length }, call, 3).upTo).toBe(8);
+    expect(compactable({ ...run, stored: run.messages.length }, call, 3).upTo).toBe(8);
   });
 
   it('I1, I15: whatever the run, pairs stay whole, the task and what waits stay, and the last turns', () => {
@@ -97,7 +100,7 @@ describe('oldOf', () => {
             ...run,
             stored: Math.max(begun.stored, Math.min(stored, run.messages.length)),
           };
-          const old = oldOf(done, call, keep);
+          const old = compactable(done, call, keep);
           expect(old.upTo).toBeLessThanOrEqual(done.stored);
           expect(unpaired(old.messages)).toBeUndefined();
           expect(old.messages.some(isWaiting)).toBe(false);
