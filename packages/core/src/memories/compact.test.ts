@@ -31,7 +31,9 @@ describe('compact', () => {
 
   it.each([5, -1, 1.5, NaN])('L6: refuses to replace %d of 4 stored messages', (count) => {
     const run = open(history, [user('b/input/0')]);
-    expect(() => compact(run, count, recap)).toThrow(/can replace up to 4 messages, those that memory has/);
+    expect(() => compact(run, count, recap)).toThrow(
+      /can replace up to 4 messages, those that memory has/,
+    );
   });
 
   it('I8: memory gets what it would have got', () => {
