@@ -94,7 +94,7 @@ describe('summarisingMemory', () => {
     expect(held(inner('s'))).toHaveLength(16);
     expect(model.requests).toHaveLength(1);
     expect(model.requests[0]).toMatchObject({ maxTokens: 500, messages: [{ role: 'user' }] });
-    expect(model.requests[0]?.system).toMatch(/at most 250 words/);
+    expect(model.requests[0]?.system).toMatch(/up to 250 words/);
     expect(model.requests[0]?.tools).toBeUndefined();
     expect(told(model, 0)).toContain('user:\n  a?\n');
     expect(told(model, 0)).not.toContain('c?');

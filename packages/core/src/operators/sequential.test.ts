@@ -103,7 +103,7 @@ describe('sequential', () => {
     const next = createAgent({ model: scriptedModel([text('No.')]) });
     await expect(lastValueFrom(of('?').pipe(sequential(waiting, next)))).rejects.toMatchObject({
       code: 'invalidState',
-      message: expect.stringContaining("The agent 'w' waits for the result of a tool"),
+      message: expect.stringContaining("The agent 'w' waits for a tool result"),
     });
     await expect(lastValueFrom(of('?').pipe(sequential(refusing, next)))).rejects.toMatchObject({
       code: 'refused',

@@ -88,6 +88,6 @@ describe('X13: drafts', () => {
     const remote = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
     const make = () =>
       tool({ name: 'a', description: 'A.', input: jsonSchema(remote), run: () => 'x' });
-    expect(make).toThrow(/not a usable JSON Schema/);
+    expect(make).toThrow(/not a valid JSON Schema/);
   });
 });

@@ -369,8 +369,8 @@ describe('what a desk refuses', () => {
     ['a key of 31 bytes', { key: new Uint8Array(31) }, /at least 32 bytes/],
     ['a short key among others', { key: [key, secret] }, /at least 32 bytes/],
     ['an empty key', { key: '' }, /at least 32 bytes/],
-    ['a key of another type', { key: { secret } }, /must be a string, a Uint8Array/],
-    ['keys in a list in a list', { key: [[key]] }, /must be a string, a Uint8Array/],
+    ['a key of another type', { key: { secret } }, /must be a text, a Uint8Array/],
+    ['keys in a list in a list', { key: [[key]] }, /must be a text, a Uint8Array/],
     ['an option that does not exist', { key, expires: 1 }, /no option 'expires'/],
     ['a time that is none', { key, expiresInMs: -1 }, /'expiresInMs' must be/],
   ])('T12: to work with %s', (_, options, message) => {

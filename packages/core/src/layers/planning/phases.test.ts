@@ -260,7 +260,7 @@ describe('phases that think beside the loop', () => {
         model,
         use: [insertBefore(reasoning, analyseTask({ prompt: () => 1 as never }))],
       }).call('?'),
-    ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a string') });
+    ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a text') });
   });
 });
 

@@ -409,7 +409,7 @@ describe('hub', () => {
     );
     expect(wrong({ agents: [a, a] })).toThrow('more than one agent');
     expect(wrong({ agents: [a, sessions(a).open('s')] })).toThrow(
-      "hub(): what stands at position 2 of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).",
+      "hub(): what stands at place 2 of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).",
     );
     expect(wrong({ agents: ['a'] })).toThrow('place 1');
     expect(wrong({ agents: [a], rounds: 0 })).toThrow("'rounds' must be a whole number");
